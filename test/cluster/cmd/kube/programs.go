@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	_ "time/tzdata" // time zones of CronJobs, also on machines that have none
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // every way that kubectl can log in
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of the clients
+	_ "k8s.io/component-base/metrics/prometheus/version"  // the version metric
+	kubectlcmd "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+)
+
+// The functions below are the bodies of upstream's main functions.
+
+func etcd(args []string) int {
+	etcdmain.Main(args)
+	return 0
+}
+
+func kubeAPIServer([]string) int {
+	return cli.Run(apiserver.NewAPIServerCommand())
+}
+
+func kubeControllerManager([]string) int {
+	return cli.Run(controllermanager.NewControllerManagerCommand())
+}
+
+func kubeScheduler([]string) int {
+	return cli.Run(scheduler.NewSchedulerCommand())
+}
+
+func kubectl([]string) int {
+	// Set before the command is made, so that making it can log already. A bad
+	// value is reported when the flags are parsed.
+	_, _ = logs.GlogSetter(kubectlcmd.GetLogVerbosity(os.Args))
+	if err := cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
+		kubectlutil.CheckErr(err)
+	}
+	return 0
+}

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// serviceRange is where the addresses of Services are taken from.
+const (
+	serviceRange  = "10.96.0.0/16"
+	serviceFirst  = "10.96.0.1"
+	issuer        = "https://kubernetes.default.svc.cluster.local"
+	inFlight      = 3000
+	inFlightWrite = 1500
+)
+
+// apiServerPart is the API server as an ordinary cluster has it: RBAC, the
+// admission plugins that are on by default (Pod Security and admission
+// policies among them) and priority and fairness.
+func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
+	f := p.folder
+	args := []string{
+		"--bind-address=" + loopback,
+		"--advertise-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(port.port),
+		// A loopback address cannot be an endpoint of the Service "kubernetes".
+		"--endpoint-reconciler-type=none",
+		"--etcd-servers=http://" + address(etcdPort),
+		"--service-cluster-ip-range=" + serviceRange,
+		"--allow-privileged=true",
+
+		"--tls-cert-file=" + f.cert(servingName),
+		"--tls-private-key-file=" + f.key(servingName),
+		"--client-ca-file=" + f.cert(caName),
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+
+		"--service-account-issuer=" + issuer,
+		"--service-account-key-file=" + filepath.Join(f.pki(), serviceAccountName+".pub"),
+		"--service-account-signing-key-file=" + f.key(serviceAccountName),
+
+		"--requestheader-client-ca-file=" + f.cert(frontProxyCAName),
+		"--requestheader-allowed-names=" + frontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + f.cert(frontProxyName),
+		"--proxy-client-key-file=" + f.key(frontProxyName),
+
+		// Many times the defaults: a test must never wait for another one.
+		"--max-requests-inflight=" + strconv.Itoa(inFlight),
+		"--max-mutating-requests-inflight=" + strconv.Itoa(inFlightWrite),
+		// Do not hold a stop up for the watches of others.
+		"--shutdown-delay-duration=0s",
+	}
+	if p.AuditLog != "" {
+		args = append(args,
+			"--audit-policy-file="+f.configFile(auditPolicyFile),
+			"--audit-log-path="+p.AuditLog,
+			// Large enough that it is never split while somebody reads it.
+			"--audit-log-maxsize=4096",
+		)
+	}
+	return &part{
+		name:    apiServerName,
+		program: kubeProgram(p.Bin, apiServerName),
+		args:    args,
+		health:  p.server + "/readyz",
+		ports:   []*reservation{port},
+	}
+}
+
+const auditPolicyFile = "audit-policy.yaml"
+
+// auditPolicy notes who did what and when, once per request, when its answer
+// is complete. Bodies are left out: they hold Secrets.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+`
+
+// writeAudit prepares what the API server needs to keep an audit log.
+func (p *plan) writeAudit() error {
+	if p.AuditLog == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.AuditLog), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(p.folder.configFile(auditPolicyFile), []byte(auditPolicy), 0o600)
+}

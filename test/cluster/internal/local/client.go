@@ -1,0 +1,43 @@
+package local
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// client talks to the API server as its admin.
+func (f folder) client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 1000, 1000
+	return kubernetes.NewForConfig(config)
+}
+
+// healthClient asks parts how they are. It trusts nobody but this cluster, so
+// a port that was taken over by another one is not mistaken for it.
+func (f folder) healthClient() (*http.Client, error) {
+	ca, err := os.ReadFile(f.cert(caName))
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s is not a certificate", f.cert(caName))
+	}
+	return &http.Client{
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true,
+		},
+	}, nil
+}

@@ -1,0 +1,102 @@
+package local
+
+import (
+	"net"
+	"path/filepath"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/pki"
+)
+
+// Names of the files in the folder with the certificates.
+const (
+	caName             = "ca"
+	servingName        = "serving"
+	serviceAccountName = "service-account"
+	frontProxyCAName   = "front-proxy-ca"
+	frontProxyName     = "front-proxy"
+)
+
+// adminUser is who the kubeconfig of the cluster stands for.
+const adminUser = "kubernetes-admin"
+
+// Kubernetes never refuses this group anything.
+const mastersGroup = "system:masters"
+
+// issueCredentials makes every key, certificate and kubeconfig of the cluster.
+func (p *plan) issueCredentials() error {
+	authority, err := pki.NewAuthority("kubernetes")
+	if err != nil {
+		return err
+	}
+	if err := authority.Write(filepath.Join(p.folder.pki(), caName)); err != nil {
+		return err
+	}
+	for _, step := range []func(*pki.Authority) error{p.issueServing, p.issueFrontProxy, p.issueClients} {
+		if err := step(authority); err != nil {
+			return err
+		}
+	}
+	signer, err := pki.NewKey()
+	if err != nil {
+		return err
+	}
+	return pki.WriteSigner(filepath.Join(p.folder.pki(), serviceAccountName), signer)
+}
+
+// issueServing makes one certificate for everything that serves TLS here. The
+// API server is also known by the names that pods would use.
+func (p *plan) issueServing(authority *pki.Authority) error {
+	pair, err := authority.Server("kube-apiserver",
+		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
+		[]net.IP{net.ParseIP(loopback), net.ParseIP(serviceFirst)})
+	if err != nil {
+		return err
+	}
+	return pair.Write(filepath.Join(p.folder.pki(), servingName))
+}
+
+// issueFrontProxy makes what the API server shows to aggregated API servers.
+// Its authority is one of its own, as Kubernetes asks for: whoever has a
+// certificate of it can pass for any user.
+func (p *plan) issueFrontProxy(*pki.Authority) error {
+	authority, err := pki.NewAuthority("kubernetes-front-proxy")
+	if err != nil {
+		return err
+	}
+	if err := authority.Write(filepath.Join(p.folder.pki(), frontProxyCAName)); err != nil {
+		return err
+	}
+	pair, err := authority.Client(frontProxyName)
+	if err != nil {
+		return err
+	}
+	return pair.Write(filepath.Join(p.folder.pki(), frontProxyName))
+}
+
+// issueClients makes a kubeconfig for the admin and for each part that talks
+// to the API server, which knows them by these names.
+func (p *plan) issueClients(authority *pki.Authority) error {
+	for _, client := range []struct {
+		file, user string
+		groups     []string
+	}{
+		{p.folder.kubeconfig(), adminUser, []string{mastersGroup}},
+		{p.folder.configFile(controllerManagerName + ".kubeconfig"), "system:kube-controller-manager", nil},
+		{p.folder.configFile(schedulerName + ".kubeconfig"), "system:kube-scheduler", nil},
+		{p.folder.configFile(kwokName + ".kubeconfig"), "system:kwok", []string{mastersGroup}},
+	} {
+		pair, err := authority.Client(client.user, client.groups...)
+		if err != nil {
+			return err
+		}
+		login, err := loginByCertificate(pair)
+		if err != nil {
+			return err
+		}
+		err = writeKubeconfig(client.file, kubeconfigFor(p.server, authority.CertPEM(), client.user, "default", login))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/process"
+)
+
+// grace is how long a part may take to end by itself. There is nothing to lose
+// in one that does not.
+const grace = 5 * time.Second
+
+// Down stops the cluster, whatever is left of it, and removes everything but
+// its logs. A folder without a cluster is no error.
+func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	f := folder(dir)
+	if _, err := f.readState(); errors.Is(err, errNoCluster) {
+		progress("There is no cluster in %s.", f)
+		return nil
+	}
+	release, err := f.acquire()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return stop(ctx, f, progress)
+}
+
+// stop ends every part that is remembered, users of others before those, and
+// forgets them only when all have ended.
+func stop(ctx context.Context, f folder, progress func(string, ...any)) error {
+	s, err := f.readState()
+	if errors.Is(err, errNoCluster) {
+		return f.clean()
+	}
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, part := range slices.Backward(s.Parts) {
+		running, err := part.Process.Running()
+		if err == nil && running {
+			err = process.Stop(ctx, part.Process, grace)
+		}
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case running:
+			progress("%-24s stopped", part.Name)
+		default:
+			progress("%-24s had ended before", part.Name)
+		}
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	return f.clean()
+}

@@ -1,0 +1,73 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// folder is where one cluster lives.
+type folder string
+
+func (f folder) state() string           { return filepath.Join(string(f), "state.json") }
+func (f folder) lock() string            { return filepath.Join(string(f), "lock") }
+func (f folder) kubeconfig() string      { return filepath.Join(string(f), "kubeconfig") }
+func (f folder) data() string            { return filepath.Join(string(f), "etcd") }
+func (f folder) logs() string            { return filepath.Join(string(f), "logs") }
+func (f folder) log(part string) string  { return filepath.Join(f.logs(), part+".log") }
+func (f folder) pki() string             { return filepath.Join(string(f), "pki") }
+func (f folder) cert(name string) string { return filepath.Join(f.pki(), name+".crt") }
+func (f folder) key(name string) string  { return filepath.Join(f.pki(), name+".key") }
+func (f folder) config() string          { return filepath.Join(string(f), "config") }
+
+func (f folder) configFile(name string) string { return filepath.Join(f.config(), name) }
+
+// prepare makes the folder as empty as a new cluster needs it.
+func (f folder) prepare() error {
+	if err := f.clean(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(f.logs()); err != nil {
+		return err
+	}
+	for _, dir := range []string{f.logs(), f.pki(), f.config()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clean removes what a cluster left behind, save its logs. Only names that
+// belong to a cluster are touched: the folder may be one with other things.
+func (f folder) clean() error {
+	for _, path := range []string{f.data(), f.pki(), f.config(), f.kubeconfig(), f.state()} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acquire keeps others from starting or stopping the same cluster meanwhile.
+// The lock ends with this program, however that ends.
+func (f folder) acquire() (release func(), err error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(f.lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another `cluster up` or `cluster down` works on %s at the moment: try again when it has ended", f)
+		}
+		return nil, fmt.Errorf("cannot lock %s: %w", f.lock(), err)
+	}
+	return func() { _ = file.Close() }, nil
+}

@@ -1,0 +1,50 @@
+package local
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// kwokConfig is what this cluster adds to kwok's own stages.
+//
+//go:embed kwok.yaml
+var kwokConfig []byte
+
+const kwokConfigFile = "kwok.yaml"
+
+// kwokPart plays the kubelets, the storage provider and the cloud.
+func (p *plan) kwokPart(port *reservation) *part {
+	return &part{
+		name:    kwokName,
+		program: kwokProgram(p.Bin),
+		health:  "http://" + address(port.port) + "/healthz",
+		ports:   []*reservation{port},
+		args: []string{
+			"--kubeconfig=" + p.folder.configFile(kwokName+".kubeconfig"),
+			"--server-address=" + address(port.port),
+			"--manage-all-nodes=true",
+			"--node-ip=" + loopback,
+			"--cidr=10.244.0.0/16",
+			"--node-lease-duration-seconds=40",
+			"--config=" + p.folder.configFile(kwokConfigFile),
+		},
+	}
+}
+
+// writeKwok stores our configuration and tells kwok of every stage that came
+// with it.
+func (p *plan) writeKwok() error {
+	stages, err := filepath.Glob(filepath.Join(stagesDir(p.Bin), "*.yaml"))
+	if err != nil {
+		return err
+	}
+	if len(stages) == 0 {
+		return fmt.Errorf("%s has no stages of kwok: run `make cluster-binaries`", stagesDir(p.Bin))
+	}
+	for _, stage := range stages {
+		p.kwok.args = append(p.kwok.args, "--config="+stage)
+	}
+	return os.WriteFile(p.folder.configFile(kwokConfigFile), kwokConfig, 0o600)
+}

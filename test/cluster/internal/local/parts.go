@@ -1,0 +1,70 @@
+package local
+
+import "context"
+
+// Names of the parts, which are the names of their programs too.
+const (
+	etcdName              = "etcd"
+	apiServerName         = "kube-apiserver"
+	controllerManagerName = "kube-controller-manager"
+	schedulerName         = "kube-scheduler"
+	kwokName              = "kwok"
+)
+
+// part is one program of the cluster.
+type part struct {
+	name    string
+	program string
+	args    []string
+	// health answers 200 as soon as the part does its work.
+	health string
+	// ports are kept for the part until it starts.
+	ports []*reservation
+}
+
+// plan is every part of one cluster, and what they share.
+type plan struct {
+	Options
+	folder folder
+	// server is the address of the API server.
+	server string
+
+	etcd, apiServer, controllerManager, scheduler, kwok *part
+}
+
+// newPlan decides which ports everything listens on. Close gives the ports of
+// parts that were never started back.
+func newPlan(ctx context.Context, options Options) (*plan, error) {
+	p := &plan{Options: options, folder: folder(options.Dir)}
+	var ports []*reservation
+	for _, wanted := range []int{options.Port, 0, 0, 0, 0, 0} {
+		port, err := reserve(ctx, wanted)
+		if err != nil {
+			closeAll(ports)
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	api, etcdClient, etcdPeer, controllers, scheduler, kwok := ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]
+
+	p.server = "https://" + address(api.port)
+	p.etcd = p.etcdPart(etcdClient, etcdPeer)
+	p.apiServer = p.apiServerPart(api, etcdClient.port)
+	p.controllerManager = p.controllerManagerPart(controllers)
+	p.scheduler = p.schedulerPart(scheduler)
+	p.kwok = p.kwokPart(kwok)
+	return p, nil
+}
+
+// close gives every port back. Doing so twice does no harm.
+func (p *plan) close() {
+	for _, part := range []*part{p.etcd, p.apiServer, p.controllerManager, p.scheduler, p.kwok} {
+		closeAll(part.ports)
+	}
+}
+
+func closeAll(ports []*reservation) {
+	for _, port := range ports {
+		port.release()
+	}
+}

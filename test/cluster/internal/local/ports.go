@@ -1,0 +1,56 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// loopback is the only address that anything listens on.
+const loopback = "127.0.0.1"
+
+// Ports are looked for below the range that systems hand out for outgoing
+// connections, so that none is taken between the moment it is found free and
+// the moment its part listens on it.
+const (
+	firstPort = 20000
+	lastPort  = 32000
+)
+
+// reservation holds a port until the part that it is for starts.
+type reservation struct {
+	listener net.Listener
+	port     int
+}
+
+// reserve takes the wanted port, or any free one for 0.
+func reserve(ctx context.Context, wanted int) (*reservation, error) {
+	var listen net.ListenConfig
+	if wanted != 0 {
+		listener, err := listen.Listen(ctx, "tcp", address(wanted))
+		if err != nil {
+			return nil, fmt.Errorf("port %d is in use: choose another with --port, or leave the flag out for any that is free: %w", wanted, err)
+		}
+		return &reservation{listener, wanted}, nil
+	}
+	for range lastPort - firstPort {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		listener, err := listen.Listen(ctx, "tcp", address(port))
+		if err == nil {
+			return &reservation{listener, port}, nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("cannot listen on %s: %w", address(port), err)
+		}
+	}
+	return nil, fmt.Errorf("no free port between %d and %d on %s", firstPort, lastPort, loopback)
+}
+
+// release gives the port up for the part that is about to listen on it.
+func (r *reservation) release() { _ = r.listener.Close() }
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

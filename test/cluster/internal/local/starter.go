@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/process"
+)
+
+// lastLines is how much of a log is shown when its part died.
+const lastLines = 15
+
+// starter starts parts and ends the whole start when one of them dies.
+type starter struct {
+	plan   *plan
+	state  *state
+	client *http.Client
+	// fail ends the context of the start.
+	fail context.CancelCauseFunc
+}
+
+// start runs a part and remembers it before anything else happens, so that
+// whatever goes wrong later, it can be stopped.
+func (s *starter) start(p *part) error {
+	closeAll(p.ports)
+	log := s.plan.folder.log(p.name)
+	started, err := process.Start(log, p.program, p.args...)
+	if err != nil {
+		return err
+	}
+	s.state.Parts = append(s.state.Parts, partState{Name: p.name, Process: started.Ref, Health: p.health})
+	go func() {
+		<-started.Done()
+		s.fail(fmt.Errorf("%s died: %w\nThe last it said (all of it is in %s):\n%s", p.name, started.Err(), log, tail(log)))
+	}()
+	return s.plan.folder.writeState(s.state)
+}
+
+// await waits until a part does its work.
+func (s *starter) await(ctx context.Context, p *part) error {
+	began := time.Now()
+	err := waitFor(ctx, p.name, func(ctx context.Context) error { return healthy(ctx, s.client, p.health) })
+	if err != nil {
+		return err
+	}
+	s.plan.Progress("%-24s ready after %4.1f s  %s", p.name, time.Since(began).Seconds(), p.health)
+	return nil
+}
+
+// awaitAll waits for several parts at once.
+func (s *starter) awaitAll(ctx context.Context, parts ...*part) error {
+	results := make(chan error)
+	for _, p := range parts {
+		go func() { results <- s.await(ctx, p) }()
+	}
+	all := make([]error, 0, len(parts))
+	for range parts {
+		all = append(all, <-results)
+	}
+	// One that died is the reason that every other gave up: say it once.
+	for _, err := range all {
+		if err != nil && errors.Is(err, context.Cause(ctx)) {
+			return err
+		}
+	}
+	return errors.Join(all...)
+}
+
+// tail returns the last lines of a log.
+func tail(file string) string {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimRight(string(raw), "\n"), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n  ")
+}
