@@ -1,0 +1,72 @@
+package api
+
+// Condition types on a custom resource. Reconciling and Stalled follow the
+// kstatus convention: they are present only while they are True.
+const (
+	// ConditionReady is True when the release serves the current spec.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True while the operator works towards the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True when only a person can help, for example by
+	// correcting the spec. Retrying goes on all the same.
+	ConditionStalled = "Stalled"
+	// ConditionDeployed is True while some revision of the release is
+	// deployed, even if it is not the one that the spec asks for.
+	ConditionDeployed = "Deployed"
+)
+
+// Reasons of Ready, Reconciling and Stalled.
+const (
+	// ReasonDeployed: the newest revision matches the spec and is deployed.
+	ReasonDeployed = "Deployed"
+	// ReasonInstalling: the first revision is being installed.
+	ReasonInstalling = "Installing"
+	// ReasonUpgrading: a new revision is being installed.
+	ReasonUpgrading = "Upgrading"
+	// ReasonUninstalling: the custom resource is being deleted.
+	ReasonUninstalling = "Uninstalling"
+	// ReasonInvalidValues: the chart's values.schema.json refuses the spec.
+	ReasonInvalidValues = "InvalidValues"
+	// ReasonRenderFailed: a template of the chart fails with these values.
+	ReasonRenderFailed = "RenderFailed"
+	// ReasonInstallFailed: the last try to install ended in an error.
+	ReasonInstallFailed = "InstallFailed"
+	// ReasonUpgradeFailed: the last try to upgrade ended in an error.
+	ReasonUpgradeFailed = "UpgradeFailed"
+	// ReasonUninstallFailed: the last try to uninstall ended in an error.
+	ReasonUninstallFailed = "UninstallFailed"
+	// ReasonInterrupted: an action was cut short and will be done again.
+	ReasonInterrupted = "Interrupted"
+	// ReasonNameConflict: both release names that the custom resource may use
+	// belong to others.
+	ReasonNameConflict = "ReleaseNameConflict"
+	// ReasonObjectConflict: an object of the chart belongs to somebody else.
+	ReasonObjectConflict = "ObjectConflict"
+	// ReasonTooLarge: the release does not fit into a Secret.
+	ReasonTooLarge = "ReleaseTooLarge"
+	// ReasonLocked: somebody else's operation on the release is under way.
+	ReasonLocked = "Locked"
+)
+
+// Reasons of Deployed, by the operator-sdk's names.
+const (
+	ReasonInstallSuccessful = "InstallSuccessful"
+	ReasonUpgradeSuccessful = "UpgradeSuccessful"
+	// ReasonNotInstalled: no revision is deployed.
+	ReasonNotInstalled = "NotInstalled"
+)
+
+// Event reasons. One event is written per transition.
+const (
+	EventInstalled          = "Installed"
+	EventUpgraded           = "Upgraded"
+	EventUninstalled        = "Uninstalled"
+	EventInstallFailed      = ReasonInstallFailed
+	EventUpgradeFailed      = ReasonUpgradeFailed
+	EventUninstallFailed    = ReasonUninstallFailed
+	EventInvalidValues      = ReasonInvalidValues
+	EventRenderFailed       = ReasonRenderFailed
+	EventInterrupted        = ReasonInterrupted
+	EventNameConflict       = ReasonNameConflict
+	EventOverrideValuesUsed = "OverrideValuesInUse"
+)

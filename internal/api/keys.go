@@ -1,0 +1,50 @@
+package api
+
+// Domain is the prefix of every key that Chartwright writes or reads.
+const Domain = "chartwright.dev"
+
+// Finalizer holds a custom resource until its release is uninstalled. It is
+// put on the resource before anything is installed.
+const Finalizer = Domain + "/uninstall"
+
+// FieldManager is the manager name under which dependents are applied.
+const FieldManager = "chartwright"
+
+// Labels and annotations on dependents. They are injected when an object is
+// sent to the API server and are never part of the stored manifest.
+const (
+	// LabelOwnerUID holds the UID of the custom resource that a dependent
+	// belongs to. Other controllers copy labels, so the label alone does not
+	// prove ownership.
+	LabelOwnerUID = Domain + "/owner-uid"
+	// LabelHookOwnerUID takes the place of LabelOwnerUID on Helm hooks, which
+	// belong to an action and not to the release.
+	LabelHookOwnerUID = Domain + "/hook-owner-uid"
+	// LabelOperator holds the name of the operator that manages an object or a
+	// release record (flag --operator-name).
+	LabelOperator = Domain + "/operator"
+
+	// AnnotationOwner names the custom resource for people:
+	// "<kind>.<group>/<namespace>/<name>".
+	AnnotationOwner = Domain + "/owner"
+	// AnnotationApplied holds a hash of the object as it was last sent.
+	AnnotationApplied = Domain + "/applied"
+)
+
+// Labels on release records, beside Helm's own and the two owner labels.
+const (
+	// LabelRevision repeats the revision that this operator wrote. The helm
+	// CLI copies labels to the revisions it makes, so a value that differs
+	// from Helm's "version" label marks a record that somebody else wrote.
+	LabelRevision = Domain + "/revision"
+	// LabelAction holds the id of the action that wrote the record, unique
+	// per action.
+	LabelAction = Domain + "/action"
+	// LabelInputDigest holds the digest of everything that the revision was
+	// rendered from.
+	LabelInputDigest = Domain + "/input-digest"
+	// LabelChartDigest holds the digest of the chart's files.
+	LabelChartDigest = Domain + "/chart-digest"
+	// LabelValuesDigest holds the digest of the values given to the chart.
+	LabelValuesDigest = Domain + "/values-digest"
+)

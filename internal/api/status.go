@@ -1,0 +1,58 @@
+package api
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is what Chartwright reports about a custom resource. It is computed
+// whole from what is stored and observed, and read back by nobody: clearing it
+// changes nothing that runs.
+type Status struct {
+	// ObservedGeneration is the generation of the spec that the conditions
+	// speak of.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// State is the release's state in a word or two, for the STATUS column.
+	State string `json:"state,omitempty"`
+	// Conditions hold Ready, Deployed and, while they are True, Reconciling
+	// and Stalled.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Release describes the newest revision.
+	Release *ReleaseStatus `json:"release,omitempty"`
+	// DeployedRelease names the release, where the operator-sdk names it.
+	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
+	// History holds the newest revisions, newest first, at most HistoryLimit.
+	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// HistoryLimit is the number of revisions listed in Status.History.
+const HistoryLimit = 10
+
+// ReleaseStatus describes one Helm release.
+type ReleaseStatus struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Revision  int64  `json:"revision,omitempty"`
+	// Status is Helm's word: deployed, failed, pending-upgrade, …
+	Status string `json:"status,omitempty"`
+	// Chart is "<name>-<version>", as helm list prints it.
+	Chart        string       `json:"chart,omitempty"`
+	ChartVersion string       `json:"chartVersion,omitempty"`
+	AppVersion   string       `json:"appVersion,omitempty"`
+	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
+}
+
+// DeployedRelease repeats the release name for readers of the operator-sdk's
+// status.
+type DeployedRelease struct {
+	Name string `json:"name"`
+}
+
+// HistoryEntry is one stored revision of a release.
+type HistoryEntry struct {
+	Revision     int64        `json:"revision"`
+	Status       string       `json:"status"`
+	ChartVersion string       `json:"chartVersion,omitempty"`
+	AppVersion   string       `json:"appVersion,omitempty"`
+	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
+	Description  string       `json:"description,omitempty"`
+}

@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// keepAnnotation is Helm's; its value "keep" spares an object from deletion.
+const keepAnnotation = "helm.sh/resource-policy"
+
+// Prepare returns a copy of the object as it is sent: owned, and free of what
+// server-side apply cannot express. With refer an ownerReference is added, so
+// that the garbage collector takes the object where the owner goes without us;
+// kept objects and those of other namespaces never get one.
+func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstructured.Unstructured, error) {
+	object = object.DeepCopy()
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(object.Object, "metadata", "resourceVersion")
+	unstructured.RemoveNestedField(object.Object, "metadata", "uid")
+	if err := foldStringData(object); err != nil {
+		return nil, err
+	}
+	dropAggregatedRules(object)
+
+	mark(object, owner, api.LabelOwnerUID)
+	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !Kept(object) {
+		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.reference()))
+	}
+	data, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Describe(object), err)
+	}
+	sum := sha256.Sum256(data)
+	annotate(object, map[string]string{api.AnnotationApplied: hex.EncodeToString(sum[:16])})
+	return object, nil
+}
+
+// PrepareHook returns a copy of a hook as it is created. Hooks belong to an
+// action and not to the release, so they carry another label and no owner.
+func PrepareHook(object *unstructured.Unstructured, owner Owner) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	mark(object, owner, api.LabelHookOwnerUID)
+	return object
+}
+
+func mark(object *unstructured.Unstructured, owner Owner, uidLabel string) {
+	labels := maps.Clone(object.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[uidLabel] = string(owner.UID)
+	labels[api.LabelOperator] = owner.Operator
+	object.SetLabels(labels)
+	annotate(object, map[string]string{api.AnnotationOwner: owner.String()})
+}
+
+func annotate(object *unstructured.Unstructured, more map[string]string) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, more)
+	object.SetAnnotations(annotations)
+}
+
+// Kept tells whether the object is to outlive its release. Helm trims the
+// value and takes it in any case.
+func Kept(object interface{ GetAnnotations() map[string]string }) bool {
+	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
+}
+
+// foldStringData turns a Secret's stringData into data. The server never shows
+// stringData, so an apply of it could neither see nor undo a change of data.
+func foldStringData(object *unstructured.Unstructured) error {
+	if object.GetAPIVersion() != "v1" || object.GetKind() != "Secret" {
+		return nil
+	}
+	text, found, err := unstructured.NestedStringMap(object.Object, "stringData")
+	if err != nil {
+		return fmt.Errorf("%s: stringData: expected text values", Describe(object))
+	}
+	if !found {
+		return nil
+	}
+	data, _, err := unstructured.NestedMap(object.Object, "data")
+	if err != nil {
+		return fmt.Errorf("%s: data: expected an object", Describe(object))
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range text {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	unstructured.RemoveNestedField(object.Object, "stringData")
+	return unstructured.SetNestedMap(object.Object, data, "data")
+}
+
+// dropAggregatedRules leaves rules to the controller that fills them in where
+// the role aggregates others; applying them would empty the role each time.
+func dropAggregatedRules(object *unstructured.Unstructured) {
+	if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" || object.GetKind() != "ClusterRole" {
+		return
+	}
+	if _, found, _ := unstructured.NestedMap(object.Object, "aggregationRule"); found {
+		unstructured.RemoveNestedField(object.Object, "rules")
+	}
+}
+
+// Describe names an object for people: "Deployment default/web".
+func Describe(object *unstructured.Unstructured) string {
+	if namespace := object.GetNamespace(); namespace != "" {
+		return fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
+	}
+	return fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
+}

@@ -1,0 +1,119 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Kind is one kind that the operator serves.
+type Kind struct {
+	watches.Watch
+	Chart *helm.Chart
+	// Overrides win over the spec of every custom resource. Nobody may change
+	// it; values.Merge copies from it.
+	Overrides map[string]any
+}
+
+// FromFS reads a watches file and its charts from a file system, such as the
+// one that is embedded in the binary.
+func FromFS(fsys fs.FS, name string) ([]Kind, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("read the watches file: %w", err)
+	}
+	return load(name, data, func(chart string) (*helm.Chart, error) {
+		return open(fsys, path.Join(path.Dir(name), chart))
+	})
+}
+
+// FromFile reads a watches file and its charts from disk.
+func FromFile(name string) ([]Kind, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the watches file: %w", err)
+	}
+	return load(name, data, func(chart string) (*helm.Chart, error) {
+		if !filepath.IsAbs(chart) {
+			chart = filepath.Join(filepath.Dir(name), chart)
+		}
+		return open(os.DirFS(filepath.Dir(chart)), filepath.Base(chart))
+	})
+}
+
+// load parses the file and adds what is wrong with charts and overrides to
+// what is wrong with the file itself. The error is of type watches.Problems.
+func load(name string, data []byte, chart func(path string) (*helm.Chart, error)) ([]Kind, error) {
+	entries, err := watches.Parse(name, data)
+	var problems watches.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return nil, err
+	}
+	kinds := make([]Kind, 0, len(entries))
+	for _, entry := range entries {
+		kind := Kind{Watch: entry}
+		if entry.Chart != "" {
+			if kind.Chart, err = chart(entry.Chart); err != nil {
+				problems = append(problems, entry.ChartProblem(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
+			}
+		}
+		if kind.Overrides, err = overrides(entry.OverrideValues); err != nil {
+			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+		kinds = append(kinds, kind)
+	}
+	slices.SortStableFunc(problems, func(a, b watches.Problem) int { return a.Line - b.Line })
+	return kinds, problems.Err()
+}
+
+// open loads a chart from a folder or an archive.
+func open(fsys fs.FS, name string) (*helm.Chart, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		folder, err := fs.Sub(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		return helm.LoadDir(folder)
+	}
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	return helm.LoadArchive(bytes.NewReader(data))
+}
+
+func explain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("not found: expected a chart's folder or .tgz, relative to the watches file")
+	}
+	return err
+}
+
+// overrides expands the texts and sets each at its path, typed as --set does.
+func overrides(texts map[string]string) (map[string]any, error) {
+	set := map[string]any{}
+	for _, at := range slices.Sorted(maps.Keys(texts)) {
+		value, err := values.Expand(texts[at])
+		if err == nil {
+			err = helm.Set(set, at, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("overrideValues: %s: %w", at, err)
+		}
+	}
+	return set, nil
+}

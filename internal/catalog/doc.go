@@ -1,0 +1,9 @@
+// Package catalog knows the kinds that an operator serves: for each entry of
+// watches.yaml a Kind, with its chart loaded and its override values expanded.
+//
+// The watches file and the charts come from one of two sources, the binary
+// itself (FromFS) or a folder on disk (FromFile). Charts are folders or .tgz
+// archives, with paths relative to the watches file. Whatever is wrong is
+// reported at once, each problem with its file and line, and before anything
+// touches a cluster.
+package catalog

@@ -1,0 +1,163 @@
+package decide
+
+import (
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// check looks for one state. It returns false where the state is another.
+type check func(Observation) (Decision, bool)
+
+// chain holds the checks in the order in which they count. The last always
+// applies.
+var chain = []check{
+	busy,         // one action on a release at a time, whatever else is to be done
+	deleted,      // nothing is left to uninstall: let the custom resource go
+	deleting,     // uninstall before the custom resource goes
+	conflict,     // somebody else's release is never touched
+	invalid,      // what runs goes on running until the spec can be used
+	unguarded,    // the finalizer comes before anything that it has to clean up
+	locked,       // an action that nobody runs any more is recorded as failed
+	uninstalling, // an uninstall is finished once it has begun, then installed anew
+	absent,       // install
+	failed,       // try again, ever more slowly, but at once after an edit
+	outOfSync,    // upgrade
+	inSync,       // nothing to do
+}
+
+// Next returns what to do.
+func Next(o Observation) Decision {
+	for _, look := range chain {
+		if decision, ok := look(o); ok {
+			return decision
+		}
+	}
+	panic("decide: no check applied")
+}
+
+func busy(o Observation) (Decision, bool) {
+	return Decision{State: StateBusy, Step: StepWait}, o.Running != nil
+}
+
+func deleted(o Observation) (Decision, bool) {
+	if !o.Deleting || o.Newest != nil && o.Newest.Ours {
+		return Decision{}, false
+	}
+	if !o.Finalizer {
+		return Decision{State: StateDeleted, Step: StepWait}, true
+	}
+	return Decision{State: StateDeleted, Step: StepRemoveFinalizer}, true
+}
+
+func deleting(o Observation) (Decision, bool) {
+	if !o.Deleting {
+		return Decision{}, false
+	}
+	if !o.Finalizer {
+		// Somebody took the finalizer away: the release is theirs now.
+		return Decision{State: StateDeleted, Step: StepWait}, true
+	}
+	return retry(o, Decision{State: StateDeleting, Step: StepUninstall}), true
+}
+
+func conflict(o Observation) (Decision, bool) {
+	return Decision{State: StateConflict, Step: StepWait, After: maxBackoff}, o.Conflict
+}
+
+func invalid(o Observation) (Decision, bool) {
+	return Decision{State: StateInvalid, Step: StepWait}, o.Invalid != ""
+}
+
+func unguarded(o Observation) (Decision, bool) {
+	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, !o.Finalizer
+}
+
+func locked(o Observation) (Decision, bool) {
+	if o.Newest == nil || !api.Pending(o.Newest.Status) {
+		return Decision{}, false
+	}
+	if o.Newest.Genuine {
+		return Decision{State: StateLocked, Step: StepUnlock}, true
+	}
+	// Somebody's helm upgrade may be running; it ends or its time does.
+	if left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now); left > 0 {
+		return Decision{State: StateLocked, Step: StepWait, After: left}, true
+	}
+	return Decision{State: StateLocked, Step: StepUnlock}, true
+}
+
+func uninstalling(o Observation) (Decision, bool) {
+	if o.Newest == nil || o.Newest.Status != api.StatusUninstalling {
+		return Decision{}, false
+	}
+	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
+}
+
+func absent(o Observation) (Decision, bool) {
+	if o.Newest != nil && o.Newest.Status != api.StatusUninstalled {
+		return Decision{}, false
+	}
+	return retry(o, Decision{State: StateAbsent, Step: StepInstall}), true
+}
+
+func failed(o Observation) (Decision, bool) {
+	sameDigest := o.Newest.Digest == o.Desired
+	switch {
+	case sameDigest && o.Newest.Status == api.StatusFailed && o.Newest.Number == 1:
+		return retry(o, Decision{State: StateFailed, Step: StepInstall}), true
+	case sameDigest && o.Newest.Status == api.StatusFailed,
+		// The last try ended before it stored a revision.
+		!sameDigest && o.Failure != nil && o.Failure.Aim == o.Desired:
+		return retry(o, Decision{State: StateFailed, Step: StepUpgrade}), true
+	}
+	return Decision{}, false
+}
+
+func outOfSync(o Observation) (Decision, bool) {
+	if o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
+		return Decision{}, false
+	}
+	return Decision{State: StateOutOfSync, Step: StepUpgrade}, true
+}
+
+func inSync(Observation) (Decision, bool) {
+	return Decision{State: StateInSync, Step: StepWait}, true
+}
+
+// Bounds of the time between tries.
+const (
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// retry turns a step into a wait while the last failure with the same aim is
+// too fresh.
+func retry(o Observation, d Decision) Decision {
+	if o.Failure == nil || o.Failure.Aim != Aim(d.Step, o.Desired) {
+		return d
+	}
+	if left := o.Failure.At.Add(backoff(o.Failure.Attempts)).Sub(o.Now); left > 0 {
+		d.Step, d.After = StepWait, left
+	}
+	return d
+}
+
+// Aim is what a step is to bring about: a digest, or that the release is gone.
+func Aim(step Step, desired string) string {
+	if step == StepUninstall {
+		return "uninstalled"
+	}
+	return desired
+}
+
+// backoff doubles from minBackoff to maxBackoff.
+func backoff(attempts int) time.Duration {
+	wait := minBackoff
+	for range attempts - 1 {
+		if wait *= 2; wait >= maxBackoff {
+			return maxBackoff
+		}
+	}
+	return wait
+}

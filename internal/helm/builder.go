@@ -1,0 +1,170 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+)
+
+// builder turns manifests into resource lists, for one action. Helm builds the
+// same text up to three times, so lists are remembered by their text; Helm also
+// changes what it gets, so copies are handed out.
+type builder struct {
+	mapper    meta.RESTMapper
+	clients   *boundClients
+	namespace string
+	// skipUnknown leaves out objects whose kind the server no longer knows,
+	// which on an uninstall are gone by definition.
+	skipUnknown bool
+	built       map[string]kube.ResourceList
+	// calls counts builds that succeeded: none means that rendering failed.
+	calls int
+}
+
+func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := b.built[string(text)]
+	if !ok {
+		if list, err = b.parse(string(text)); err != nil {
+			return nil, err
+		}
+		b.built[string(text)] = list
+	}
+	b.calls++
+	copied := make(kube.ResourceList, len(list))
+	for i, info := range list {
+		one := *info
+		one.Object = info.Object.DeepCopyObject()
+		copied[i] = &one
+	}
+	return copied, nil
+}
+
+func (b *builder) parse(text string) (kube.ResourceList, error) {
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	var list kube.ResourceList
+	for {
+		var raw runtime.RawExtension
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("the manifest is not YAML: %w", err)
+		}
+		var content map[string]any
+		// This package, unlike encoding/json, leaves whole numbers whole.
+		if err := json.Unmarshal(raw.Raw, &content); len(raw.Raw) > 0 && err != nil {
+			return nil, fmt.Errorf("the manifest holds a document that is no object: %w", err)
+		}
+		if len(content) == 0 {
+			continue
+		}
+		object := &unstructured.Unstructured{Object: content}
+		if !object.IsList() {
+			infos, err := b.info(object)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, infos...)
+			continue
+		}
+		items, err := object.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", object.GetKind(), err)
+		}
+		for i := range items.Items {
+			infos, err := b.info(&items.Items[i])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, infos...)
+		}
+	}
+}
+
+// info returns one Info, or none for an object that is to be left out.
+func (b *builder) info(object *unstructured.Unstructured) (kube.ResourceList, error) {
+	gvk := object.GroupVersionKind()
+	if gvk.Kind == "" || gvk.Version == "" {
+		return nil, fmt.Errorf("an object named %q has no apiVersion or kind", object.GetName())
+	}
+	if object.GetName() == "" {
+		return nil, fmt.Errorf("a %s has no metadata.name", gvk.Kind)
+	}
+	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) && b.skipUnknown {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, object.GetName(), err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		if object.GetNamespace() == "" {
+			object.SetNamespace(b.namespace)
+		}
+	} else {
+		object.SetNamespace("")
+	}
+	client, err := b.clients.forVersion(gvk.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	return kube.ResourceList{{
+		Client:    client,
+		Mapping:   mapping,
+		Namespace: object.GetNamespace(),
+		Name:      object.GetName(),
+		Object:    object,
+	}}, nil
+}
+
+// boundClients makes the REST clients that Helm's ownership check uses. Helm
+// calls them with a context of its own that never ends, so the transport puts
+// the action's context in its place.
+type boundClients struct {
+	config *rest.Config
+	http   *http.Client
+}
+
+func newBoundClients(ctx context.Context, config *rest.Config, shared *http.Client) *boundClients {
+	bound := *shared
+	bound.Transport = boundTransport{ctx: ctx, next: shared.Transport}
+	return &boundClients{config: config, http: &bound}
+}
+
+func (b *boundClients) forVersion(gv schema.GroupVersion) (resource.RESTClient, error) {
+	config := rest.CopyConfig(b.config)
+	config.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
+	config.GroupVersion = &gv
+	config.APIPath = "/apis"
+	if gv.Group == "" {
+		config.APIPath = "/api"
+	}
+	return rest.RESTClientForConfigAndClient(config, b.http)
+}
+
+// boundTransport ends requests with the action's context.
+type boundTransport struct {
+	ctx  context.Context
+	next http.RoundTripper
+}
+
+// RoundTrip sends the request under the action's context.
+func (t boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	return t.next.RoundTrip(request.WithContext(t.ctx))
+}

@@ -1,0 +1,156 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// ErrStale marks an action that found the cluster other than the index said.
+// It changed nothing; look again.
+var ErrStale = errors.New("the stored release changed meanwhile")
+
+// ErrRender marks an action that ended before anything was written, because
+// the chart cannot be rendered with these values or renders what is no object.
+var ErrRender = errors.New("the chart cannot be rendered")
+
+// ErrConflict marks an action that ended before anything was written, because
+// an object of the chart exists and belongs to somebody else.
+var ErrConflict = errors.New("an object of the chart belongs to another release")
+
+// Client runs Helm's actions. It holds what they share; see NewClient.
+type Client struct {
+	config       *rest.Config
+	http         *http.Client
+	mapper       meta.RESTMapper
+	kubernetes   kubernetes.Interface
+	objects      apply.Client
+	index        *records.Index
+	capabilities *Capabilities
+}
+
+// NewClient returns a client over what a process has once: its configuration,
+// HTTP client and mapper.
+func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, objects apply.Client, index *records.Index) (*Client, error) {
+	clientset, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		config:       config,
+		http:         httpClient,
+		mapper:       mapper,
+		kubernetes:   clientset,
+		objects:      objects,
+		index:        index,
+		capabilities: newCapabilities(clientset.Discovery()),
+	}, nil
+}
+
+// Capabilities returns what charts see as .Capabilities.
+func (c *Client) Capabilities() *Capabilities { return c.capabilities }
+
+// Request is what an action needs to know.
+type Request struct {
+	Owner     apply.Owner
+	Release   string
+	Namespace string
+	Chart     *Chart
+	// Values are given to the chart; the action may change them.
+	Values  map[string]any
+	Digests Digests
+	// Timeout bounds each hook; it must be more than 0.
+	Timeout time.Duration
+}
+
+// run holds what belongs to one action.
+type run struct {
+	config *action.Configuration
+	kube   *kubeClient
+	driver *recordDriver
+	log    *tail
+}
+
+// begin prepares an action that ends when the context does.
+func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
+	capabilities, err := c.capabilities.get()
+	if err != nil {
+		return nil, err
+	}
+	log := &tail{}
+	objects := &kubeClient{
+		ctx:     ctx,
+		objects: c.objects,
+		owner:   r.Owner,
+		log:     log.printf,
+		builder: &builder{
+			mapper:    c.mapper,
+			clients:   newBoundClients(ctx, c.config, c.http),
+			namespace: r.Namespace,
+			built:     map[string]kube.ResourceList{},
+		},
+	}
+	// Where delete hooks must run before the objects go, the garbage collector
+	// must not be the first: a foreground deletion takes what is owned at once.
+	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
+	records := &recordDriver{
+		ctx:       ctx,
+		secrets:   c.kubernetes.CoreV1().Secrets(r.Namespace),
+		index:     c.index,
+		stamp:     newStamp(r.Release, r.Owner, r.Digests),
+		namespace: r.Namespace,
+		versions:  map[string]string{},
+		stubs:     map[*release.Release]bool{},
+	}
+	config := &action.Configuration{
+		RESTClientGetter: lookupGetter{ctx: ctx, config: c.config},
+		Releases:         storage.Init(records),
+		KubeClient:       objects,
+		Capabilities:     capabilities,
+		Log:              log.printf,
+	}
+	return &run{config: config, kube: objects, driver: records, log: log}, nil
+}
+
+// outcome turns what Helm returned into what happened. That Helm returned no
+// error is not enough: it only logs some writes of the record that failed.
+func (r *run) outcome(ctx context.Context, err error) error {
+	switch {
+	case err == nil && r.driver.writeErr != nil:
+		err = r.driver.writeErr
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues):
+	case errors.Is(r.driver.writeErr, ErrStale):
+		err = r.driver.writeErr
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return &ActionError{Err: err, Log: r.log.lines()}
+}
+
+// ActionError is an action that failed, with the end of Helm's log.
+type ActionError struct {
+	Err error
+	// Log holds the last lines that Helm logged, oldest first.
+	Log []string
+}
+
+// Error returns the cause alone.
+func (e *ActionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ActionError) Unwrap() error { return e.Err }

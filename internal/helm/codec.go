@@ -1,0 +1,99 @@
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// maxRecord is the size at which the API server refuses a Secret.
+const maxRecord = 1 << 20
+
+// ErrTooLarge marks a release that does not fit into a Secret.
+var ErrTooLarge = errors.New("the release is too large to be stored")
+
+// ErrDamaged marks a record whose content cannot be read.
+var ErrDamaged = errors.New("the release record is damaged")
+
+// writers are reused, for each holds most of a megabyte.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
+
+// encode returns the Secret that holds a release, in Helm's format: base64 of
+// gzip of JSON. The chart's templates and files stay out of it: no command of
+// Helm needs them later, and they are most of the size.
+func encode(key string, rls *release.Release) (*corev1.Secret, error) {
+	stored := *rls
+	if rls.Chart != nil {
+		stored.Chart = &chart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
+	}
+	text, err := json.Marshal(&stored)
+	if err != nil {
+		return nil, fmt.Errorf("encode release record %s: %w", key, err)
+	}
+	var packed bytes.Buffer
+	writer := writers.Get().(*gzip.Writer)
+	defer writers.Put(writer)
+	writer.Reset(&packed)
+	if _, err := writer.Write(text); err != nil {
+		return nil, fmt.Errorf("encode release record %s: %w", key, err)
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("encode release record %s: %w", key, err)
+	}
+	data := []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))
+	if len(data) > maxRecord {
+		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, maxRecord>>10)
+	}
+	labels := maps.Clone(rls.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[records.LabelName] = rls.Name
+	labels[records.LabelOwner] = records.OwnerHelm
+	labels[records.LabelStatus] = rls.Info.Status.String()
+	labels[records.LabelVersion] = strconv.Itoa(rls.Version)
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: key, Labels: labels},
+		Type:       records.SecretType,
+		Data:       map[string][]byte{"release": data},
+	}, nil
+}
+
+// decode reads a record. The error is ErrDamaged where it cannot.
+func decode(secret *corev1.Secret) (*release.Release, error) {
+	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	var rls release.Release
+	if err := json.NewDecoder(reader).Decode(&rls); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	if rls.Info == nil {
+		return nil, fmt.Errorf("%w: %s: it has no info", ErrDamaged, secret.Name)
+	}
+	rls.Labels = maps.Clone(secret.Labels)
+	for _, key := range driver.GetSystemLabels() {
+		delete(rls.Labels, key)
+	}
+	return &rls, nil
+}

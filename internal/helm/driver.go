@@ -1,0 +1,195 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/chartwright/chartwright/internal/api"
+	"strconv"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// grace is how long an update of a record may take after the action's context
+// has ended, so that the outcome of an interrupted action is stored.
+const grace = 5 * time.Second
+
+// recordDriver is the storage driver of one action on one release.
+//
+// The history is answered from the index. Of the records in it only those are
+// read whose content Helm uses: the newest, which an upgrade starts from, and
+// every deployed one, which is written back as superseded. The rest are stubs
+// with a revision and a status, and a stub is never written.
+type recordDriver struct {
+	ctx     context.Context
+	secrets typedcorev1.SecretInterface
+	index   *records.Index
+	stamp   stamp
+
+	namespace string
+	// versions holds the resourceVersion of each record as this action last
+	// read or wrote it, so that an update of a record that somebody else
+	// changed meanwhile is refused.
+	versions map[string]string
+	stubs    map[*release.Release]bool
+	// created tells that the action has stored its new revision.
+	created bool
+	// writeErr is the first write that failed. Helm only logs some of them, so
+	// whoever runs the action must ask.
+	writeErr error
+}
+
+var _ driver.Driver = (*recordDriver)(nil)
+
+// Name returns the name of Helm's own driver, whose format this is.
+func (d *recordDriver) Name() string { return driver.SecretsDriverName }
+
+// Get reads one record.
+func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
+	defer recovered(&err)
+	secret, err := d.secrets.Get(d.ctx, key, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, driver.ErrReleaseNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read release record %s: %w", key, err)
+	}
+	d.saw(secret)
+	return decode(secret)
+}
+
+// List is not used by any action.
+func (d *recordDriver) List(func(*release.Release) bool) ([]*release.Release, error) {
+	return nil, errors.New("listing all releases is not supported")
+}
+
+// Query answers the three questions that Helm's storage asks: all revisions of
+// a release, and those of them that are deployed.
+func (d *recordDriver) Query(labels map[string]string) (found []*release.Release, err error) {
+	defer recovered(&err)
+	for i, r := range d.index.History(d.namespace, labels[records.LabelName]) {
+		if status, asked := labels[records.LabelStatus]; asked && r.Status != status {
+			continue
+		}
+		if i > 0 && r.Status != api.StatusDeployed {
+			found = append(found, d.stub(r))
+			continue
+		}
+		full, err := d.Get(r.Secret)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			return nil, fmt.Errorf("%w: record %s is gone", ErrStale, r.Secret)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, full)
+	}
+	if len(found) == 0 {
+		return nil, driver.ErrReleaseNotFound
+	}
+	return found, nil
+}
+
+func (d *recordDriver) stub(r records.Record) *release.Release {
+	stub := &release.Release{
+		Name:      r.Release,
+		Namespace: r.Namespace,
+		Version:   r.Revision,
+		Info:      &release.Info{Status: release.Status(r.Status)},
+	}
+	d.stubs[stub] = true
+	return stub
+}
+
+// Create stores a new revision. That the name is free is what keeps two
+// writers from acting on a release at once.
+func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
+	defer d.noteWrite(&err)
+	defer recovered(&err)
+	d.stamp.mark(rls)
+	secret, err := encode(key, rls)
+	if err != nil {
+		return err
+	}
+	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
+	d.stamp.annotate(secret, rls)
+	created, err := d.secrets.Create(d.ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w: record %s exists already", ErrStale, key)
+	}
+	if err != nil {
+		return fmt.Errorf("store release record %s: %w", key, err)
+	}
+	d.created = true
+	d.wrote(created)
+	return nil
+}
+
+// Update writes a record back. It may go on for the grace period after the
+// action's context has ended.
+func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
+	defer d.noteWrite(&err)
+	defer recovered(&err)
+	if d.stubs[rls] {
+		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
+	}
+	secret, err := encode(key, rls)
+	if err != nil {
+		return err
+	}
+	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
+	secret.ResourceVersion = d.versions[key]
+	d.stamp.annotate(secret, rls)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), grace)
+	defer cancel()
+	updated, err := d.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, key)
+	}
+	if err != nil {
+		return fmt.Errorf("update release record %s: %w", key, err)
+	}
+	d.wrote(updated)
+	return nil
+}
+
+// Delete deletes a record; Helm makes no use of the one returned.
+func (d *recordDriver) Delete(key string) (rls *release.Release, err error) {
+	defer d.noteWrite(&err)
+	defer recovered(&err)
+	err = d.secrets.Delete(d.ctx, key, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("delete release record %s: %w", key, err)
+	}
+	for _, r := range d.index.History(d.namespace, d.stamp.release) {
+		if r.Secret == key {
+			d.index.Remove(r)
+		}
+	}
+	return &release.Release{Info: &release.Info{}}, nil
+}
+
+func (d *recordDriver) saw(secret *corev1.Secret) {
+	d.versions[secret.Name] = secret.ResourceVersion
+}
+
+func (d *recordDriver) wrote(secret *corev1.Secret) {
+	d.saw(secret)
+	if r, ok := records.FromMeta(secret); ok {
+		d.index.Put(r)
+	}
+}
+
+func (d *recordDriver) noteWrite(err *error) {
+	if *err != nil && d.writeErr == nil {
+		d.writeErr = *err
+	}
+}

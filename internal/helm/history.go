@@ -1,0 +1,67 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"github.com/chartwright/chartwright/internal/api"
+
+	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// MarkFailed records that an action was cut short, so that the release can be
+// acted on again. The reason becomes the revision's description.
+func (c *Client) MarkFailed(ctx context.Context, r Request, record records.Record, reason string) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	rls, err := run.driver.Get(record.Secret)
+	if err != nil {
+		return run.outcome(ctx, err)
+	}
+	rls.SetStatus(release.StatusFailed, reason)
+	return run.outcome(ctx, run.driver.Update(record.Secret, rls))
+}
+
+// Prune deletes the records that are beyond the limit: of the revisions that
+// were once deployed the newest are kept, and of those that never were just
+// the newest one.
+func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
+	excess := excess(c.index.History(r.Namespace, r.Release), limit)
+	if len(excess) == 0 {
+		return nil
+	}
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, record := range excess {
+		if _, err := run.driver.Delete(record.Secret); err != nil {
+			errs = append(errs, fmt.Errorf("prune revision %d: %w", record.Revision, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// excess returns what to prune of a history, newest first.
+func excess(history []records.Record, limit int) []records.Record {
+	var drop []records.Record
+	deployed, failed := 0, 0
+	for i, record := range history {
+		switch record.Status {
+		case api.StatusDeployed, api.StatusSuperseded:
+			if deployed++; deployed > limit && record.Status != api.StatusDeployed {
+				drop = append(drop, record)
+			}
+		case api.StatusFailed:
+			if failed++; failed > 1 && i > 0 {
+				drop = append(drop, record)
+			}
+		}
+	}
+	return drop
+}

@@ -1,0 +1,74 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+func isHook(object *unstructured.Unstructured) bool {
+	_, ok := object.GetAnnotations()[release.HookAnnotation]
+	return ok
+}
+
+// waitForHook waits until a Job is complete or a Pod succeeded. Hooks of other
+// kinds are done when they are created.
+func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeout time.Duration) error {
+	var done func(*unstructured.Unstructured) (bool, error)
+	switch info.Mapping.GroupVersionKind.GroupKind() {
+	case batchv1.SchemeGroupVersion.WithKind("Job").GroupKind():
+		done = jobDone
+	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
+		done = podDone
+	default:
+		return nil
+	}
+	err := k.objects.Watch(ctx, object(info), done)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("hook %s did not end within %s", apply.Describe(object(info).Unstructured), timeout)
+	}
+	return err
+}
+
+func jobDone(object *unstructured.Unstructured) (bool, error) {
+	var job batchv1.Job
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job); err != nil {
+		return false, err
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			return true, nil
+		case batchv1.JobFailed:
+			return true, fmt.Errorf("job failed: %s: %s", c.Reason, c.Message)
+		}
+	}
+	return false, nil
+}
+
+func podDone(object *unstructured.Unstructured) (bool, error) {
+	var pod corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
+		return false, err
+	}
+	switch pod.Status.Phase {
+	case corev1.PodSucceeded:
+		return true, nil
+	case corev1.PodFailed:
+		return true, fmt.Errorf("pod failed: %s: %s", pod.Status.Reason, pod.Status.Message)
+	}
+	return false, nil
+}

@@ -1,0 +1,92 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"github.com/chartwright/chartwright/internal/api"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// Install installs a release that has no record, or none but of an uninstalled
+// one. A first revision that failed is forgotten before it is tried again.
+//
+// Errors are ErrInvalidValues, ErrRender and ErrConflict where nothing was
+// changed, ErrStale where the index was behind, ErrTooLarge, or the API
+// server's own.
+func (c *Client) Install(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	loaded, err := run.prepare(r)
+	if err != nil {
+		return run.outcome(ctx, err)
+	}
+	if err := run.forgetFailed(c.index, r); err != nil {
+		return run.outcome(ctx, err)
+	}
+	install := action.NewInstall(run.config)
+	install.ReleaseName = r.Release
+	install.Namespace = r.Namespace
+	install.Timeout = r.Timeout
+	install.SkipCRDs = true
+	install.DisableOpenAPIValidation = true
+	install.SkipSchemaValidation = true
+	// Replace lets an uninstalled release, whose record the CLI kept, go on
+	// with the next revision.
+	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
+	_, err = install.Run(loaded, r.Values)
+	return run.outcome(ctx, run.classify(err))
+}
+
+// prepare returns a clone of the chart to render and checks the values against
+// its schemas, which were compiled when it was loaded.
+func (r *run) prepare(request Request) (*chart.Chart, error) {
+	probe := clone(request.Chart.chart)
+	vals := chartutil.Values(request.Values)
+	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	merged, err := chartutil.CoalesceValues(probe, vals)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	if err := request.Chart.schemas.validate(probe, merged); err != nil {
+		return nil, err
+	}
+	return clone(request.Chart.chart), nil
+}
+
+// forgetFailed deletes the record of the newest try if it failed, so that
+// history grows by one a change and not by one a try. Its objects are found
+// again, for they carry the release's name.
+func (r *run) forgetFailed(index *records.Index, request Request) error {
+	history := index.History(request.Namespace, request.Release)
+	if len(history) == 0 || history[0].Status != api.StatusFailed || history[0].InputDigest != request.Digests.Input || !history[0].Genuine() {
+		return nil
+	}
+	_, err := r.driver.Delete(history[0].Secret)
+	return err
+}
+
+// classify names the errors after which nothing was changed. An action that
+// built no object ended in the templates; one that wrote no record ended
+// before it touched anything.
+func (r *run) classify(err error) error {
+	switch {
+	case err == nil || r.driver.writeErr != nil:
+		return err
+	case r.driver.created:
+		return err
+	case strings.Contains(err.Error(), "cannot be imported into the current release"):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrRender, err)
+	}
+}

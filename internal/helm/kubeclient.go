@@ -1,0 +1,196 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// kubeClient is the kube.Interface of one action. Every request it makes ends
+// with the action's context, and every method turns a panic into an error:
+// Helm calls them on goroutines of its own, where a panic would end the
+// process.
+type kubeClient struct {
+	ctx     context.Context
+	objects apply.Client
+	builder *builder
+	owner   apply.Owner
+	// refer adds ownerReferences to objects, see apply.Prepare.
+	refer bool
+	log   func(format string, args ...any)
+}
+
+var (
+	_ kube.Interface                    = (*kubeClient)(nil)
+	_ kube.InterfaceExt                 = (*kubeClient)(nil)
+	_ kube.InterfaceThreeWayMerge       = (*kubeClient)(nil)
+	_ kube.InterfaceDeletionPropagation = (*kubeClient)(nil)
+)
+
+// IsReachable answers nil: the first real request tells, at no extra cost.
+func (k *kubeClient) IsReachable() error { return nil }
+
+// Build parses a manifest. It never validates: the API server does.
+func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, err error) {
+	defer recovered(&err)
+	return k.builder.build(reader)
+}
+
+// Create creates hooks and applies everything else.
+func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, err error) {
+	result = &kube.Result{}
+	defer recovered(&err)
+	for _, info := range resources {
+		if err := k.bring(info); err != nil {
+			return result, err
+		}
+		result.Created = append(result.Created, info)
+	}
+	return result, nil
+}
+
+// Update applies the target and deletes what only the original holds.
+func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result *kube.Result, err error) {
+	// Helm reads the result of a failed update, too.
+	result = &kube.Result{}
+	defer recovered(&err)
+	for _, info := range target {
+		if err := k.bring(info); err != nil {
+			return result, err
+		}
+		result.Updated = append(result.Updated, info)
+	}
+	var errs []error
+	for _, info := range original.Difference(target) {
+		if apply.Kept(info.Object.(*unstructured.Unstructured)) {
+			k.log("%s is kept, as its resource policy says", apply.Describe(info.Object.(*unstructured.Unstructured)))
+			continue
+		}
+		if err := k.take(info, metav1.DeletePropagationBackground); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		result.Deleted = append(result.Deleted, info)
+	}
+	return result, errors.Join(errs...)
+}
+
+// UpdateThreeWayMerge is what Helm calls to take objects over; an apply by
+// force does that anyway.
+func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	return k.Update(original, target, force)
+}
+
+// Delete deletes in the background, as Helm does by default.
+func (k *kubeClient) Delete(resources kube.ResourceList) (*kube.Result, []error) {
+	return k.DeleteWithPropagationPolicy(resources, metav1.DeletePropagationBackground)
+}
+
+// DeleteWithPropagationPolicy deletes what is ours; what is not stays, with a
+// line in the action's log.
+func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
+	result = &kube.Result{}
+	defer func() {
+		var err error
+		if recovered(&err); err != nil {
+			errs = append(errs, err)
+		}
+	}()
+	for _, info := range resources {
+		if err := k.take(info, policy); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		result.Deleted = append(result.Deleted, info)
+	}
+	return result, errs
+}
+
+// WaitForDelete waits until the objects are gone, or the timeout passed.
+func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) (err error) {
+	defer recovered(&err)
+	ctx, cancel := context.WithTimeout(k.ctx, timeout)
+	defer cancel()
+	for _, info := range resources {
+		if err := k.objects.WaitGone(ctx, object(info)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WatchUntilReady waits until hooks are done, or the timeout passed.
+func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) (err error) {
+	defer recovered(&err)
+	ctx, cancel := context.WithTimeout(k.ctx, timeout)
+	defer cancel()
+	for _, info := range resources {
+		if err := k.waitForHook(ctx, info, timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Wait answers nil: nobody waits for readiness inside an action, which would
+// hold a slot; the custom resource's status follows the objects afterwards.
+func (k *kubeClient) Wait(kube.ResourceList, time.Duration) error { return nil }
+
+// WaitWithJobs answers nil, like Wait.
+func (k *kubeClient) WaitWithJobs(kube.ResourceList, time.Duration) error { return nil }
+
+// WaitAndGetCompletedPodPhase is no part of any action that is run here.
+func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {
+	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
+}
+
+// bring makes the cluster hold an object.
+func (k *kubeClient) bring(info *resource.Info) error {
+	o := object(info)
+	if isHook(o.Unstructured) {
+		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
+		created, err := k.objects.Create(k.ctx, o)
+		if err != nil {
+			return err
+		}
+		return info.Refresh(created, true)
+	}
+	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
+	if err != nil {
+		return err
+	}
+	o.Unstructured = prepared
+	_, err = k.objects.Apply(k.ctx, o)
+	return err
+}
+
+// take deletes an object, unless it is somebody else's by now.
+func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
+	_, err := k.objects.Delete(k.ctx, object(info), k.owner.UID, policy)
+	if errors.Is(err, apply.ErrForeign) {
+		k.log("left alone: %v", err)
+		return nil
+	}
+	return err
+}
+
+func object(info *resource.Info) apply.Object {
+	return apply.Object{Unstructured: info.Object.(*unstructured.Unstructured), Mapping: info.Mapping}
+}
+
+// recovered turns a panic into an error. Deferred functions only.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("internal error: %v", r)
+	}
+}

@@ -1,0 +1,128 @@
+package helm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// ErrInvalidValues marks values that a chart's values.schema.json refuses. Its
+// text names every path that is wrong.
+var ErrInvalidValues = errors.New("the chart's schema refuses the spec")
+
+// schemas holds compiled schemas by the text they came from, since a chart may
+// appear several times under aliases.
+type schemas map[string]*jsonschema.Schema
+
+// compileSchemas compiles the schema of the chart and of every subchart once,
+// where Helm does it in every render.
+func compileSchemas(c *chart.Chart) (schemas, error) {
+	compiled := schemas{}
+	return compiled, compiled.add(c)
+}
+
+func (s schemas) add(c *chart.Chart) error {
+	if len(c.Schema) > 0 {
+		schema, err := compileSchema(c.Schema)
+		if err != nil {
+			return fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
+		}
+		s[string(c.Schema)] = schema
+	}
+	for _, child := range c.Dependencies() {
+		if err := s.add(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compileSchema(data []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	const url = "values.schema.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	if err := compiler.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(url)
+}
+
+// noLoader keeps a schema from reading files and the network by $ref, which
+// Helm's own check would allow.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("$ref to %s: a schema may refer to itself only", url)
+}
+
+// validate checks the values of a chart whose dependencies are processed, and
+// those of its subcharts, as Helm does it.
+func (s schemas) validate(c *chart.Chart, vals chartutil.Values) error {
+	problems := s.problems(c, vals, []string{"spec"})
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrInvalidValues, strings.Join(problems, "; "))
+}
+
+func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []string {
+	var found []string
+	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
+		var invalid *jsonschema.ValidationError
+		if err := schema.Validate(vals); errors.As(err, &invalid) {
+			found = leaves(invalid, at)
+		} else if err != nil {
+			found = []string{fmt.Sprintf("%s: %v", strings.Join(at, "."), err)}
+		}
+	}
+	for _, child := range c.Dependencies() {
+		childVals, ok := vals[child.Name()].(map[string]any)
+		if !ok {
+			continue
+		}
+		found = append(found, s.problems(child, childVals, append(slices.Clone(at), child.Name()))...)
+	}
+	return found
+}
+
+// leaves returns what is wrong at the ends of the tree of causes, where the
+// fault is, each with its path in the custom resource.
+func leaves(err *jsonschema.ValidationError, at []string) []string {
+	if len(err.Causes) == 0 {
+		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation), err.ErrorKind.LocalizedString(english))}
+	}
+	var found []string
+	for _, cause := range err.Causes {
+		found = append(found, leaves(cause, at)...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+var english = message.NewPrinter(language.English)
+
+// fieldPath writes a path as Kubernetes does: spec.containers[0].name.
+func fieldPath(at, location []string) string {
+	var path strings.Builder
+	path.WriteString(strings.Join(at, "."))
+	for _, token := range location {
+		if strings.Trim(token, "0123456789") == "" && token != "" {
+			fmt.Fprintf(&path, "[%s]", token)
+		} else {
+			path.WriteString("." + token)
+		}
+	}
+	return path.String()
+}

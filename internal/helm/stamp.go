@@ -1,0 +1,90 @@
+package helm
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// stamp is what one action leaves on the record that it creates: whose release
+// it is and what it was rendered from.
+type stamp struct {
+	release string
+	owner   apply.Owner
+	action  string
+	digests Digests
+}
+
+// Digests tell what a revision was rendered from. Each fits into a label.
+type Digests struct {
+	// Input covers everything: two equal ones need no upgrade between them.
+	Input string
+	// Chart covers the chart's files.
+	Chart string
+	// Values covers the values given to the chart.
+	Values string
+}
+
+func newStamp(rls string, owner apply.Owner, digests Digests) stamp {
+	return stamp{release: rls, owner: owner, action: string(uuid.NewUUID()), digests: digests}
+}
+
+// mark puts our labels on a new revision, in place of any that Helm copied
+// from an older one.
+func (s stamp) mark(rls *release.Release) {
+	labels := maps.Clone(rls.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, api.Domain+"/") })
+	maps.Copy(labels, map[string]string{
+		api.LabelOwnerUID:     string(s.owner.UID),
+		api.LabelOperator:     s.owner.Operator,
+		api.LabelAction:       s.action,
+		api.LabelRevision:     strconv.Itoa(rls.Version),
+		api.LabelInputDigest:  s.digests.Input,
+		api.LabelChartDigest:  s.digests.Chart,
+		api.LabelValuesDigest: s.digests.Values,
+	})
+	rls.Labels = labels
+}
+
+// annotate puts on the Secret what the status reports and no label can hold.
+func (s stamp) annotate(secret *corev1.Secret, rls *release.Release) {
+	description := records.Description{Description: truncate(rls.Info.Description, maxDescription)}
+	if rls.Chart != nil && rls.Chart.Metadata != nil {
+		description.Chart = rls.Chart.Metadata.Name
+		description.ChartVersion = rls.Chart.Metadata.Version
+		description.AppVersion = rls.Chart.Metadata.AppVersion
+	}
+	if !rls.Info.LastDeployed.IsZero() {
+		description.Deployed = metav1.NewTime(rls.Info.LastDeployed.Time)
+	}
+	// A struct of strings and a time always encodes.
+	text, _ := json.Marshal(description)
+	secret.Annotations = map[string]string{
+		api.AnnotationOwner:       s.owner.String(),
+		records.AnnotationRelease: string(text),
+	}
+}
+
+// maxDescription bounds what of a revision's description is kept in memory and
+// shown in the status; the record holds the whole.
+const maxDescription = 256
+
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}

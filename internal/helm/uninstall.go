@@ -1,0 +1,23 @@
+package helm
+
+import (
+	"context"
+
+	"helm.sh/helm/v3/pkg/action"
+)
+
+// Uninstall runs the delete hooks, deletes the objects and then every record.
+// It can be run again wherever an earlier run was cut short. Objects of kinds
+// that the server no longer knows count as deleted.
+func (c *Client) Uninstall(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	run.kube.builder.skipUnknown = true
+	uninstall := action.NewUninstall(run.config)
+	uninstall.Timeout = r.Timeout
+	uninstall.IgnoreNotFound = true
+	_, err = uninstall.Run(r.Release)
+	return run.outcome(ctx, err)
+}

@@ -1,0 +1,75 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// act carries out a step. It returns true where the step is done and another
+// look is worth it at once.
+func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool, error) {
+	switch d.Step {
+	case decide.StepAddFinalizer:
+		return true, r.patchFinalizer(ctx, v, controllerutil.AddFinalizer)
+	case decide.StepRemoveFinalizer:
+		return false, r.patchFinalizer(ctx, v, controllerutil.RemoveFinalizer)
+	case decide.StepInstall:
+		r.run(ctx, v, installing)
+	case decide.StepUpgrade:
+		r.run(ctx, v, upgrading)
+	case decide.StepUninstall:
+		r.run(ctx, v, uninstalling)
+	case decide.StepUnlock:
+		r.run(ctx, v, unlocking)
+	case decide.StepWait:
+	}
+	return false, nil
+}
+
+// patchFinalizer adds or removes our finalizer. It names the resourceVersion,
+// since a list of finalizers is written whole.
+func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(client.Object, string) bool) error {
+	changed := v.cr.DeepCopy()
+	if !change(changed, api.Finalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(v.cr, client.MergeFromWithOptimisticLock{})
+	err := r.Writer.Patch(ctx, changed, patch)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("patch the finalizers: %w", err)
+	}
+	r.latest.wrote(v.key, changed)
+	return nil
+}
+
+// run begins an action, which calls for another pass when it has ended.
+func (r *Reconciler) run(ctx context.Context, v *view, a action) {
+	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", a.step)
+	var after time.Duration
+	r.Pool.Run(v.release, a.step, func(ctx context.Context) {
+		logger.V(1).Info("action begins")
+		err := a.do(r, ctx, v)
+		r.conclude(log.IntoContext(ctx, logger), v, a, err)
+		if errors.Is(err, helm.ErrStale) {
+			after = catchUp
+		}
+	}, func() { r.Wake(v.key, after) })
+}
+
+// catchUp is how long to wait for the index where it was behind. Most often
+// the change that it missed calls for a pass sooner.
+const catchUp = 500 * time.Millisecond

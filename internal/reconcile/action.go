@@ -1,0 +1,140 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// action is one of Helm's actions as an operator runs it.
+type action struct {
+	step decide.Step
+	do   func(*Reconciler, context.Context, *view) error
+	// done and failed are the reasons of the events that tell how it ended,
+	// verb is what the events call it.
+	done, failed, verb string
+}
+
+var (
+	installing = action{
+		step: decide.StepInstall,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.Install(ctx, r.request(v))
+		},
+		done: api.EventInstalled, failed: api.EventInstallFailed, verb: "install",
+	}
+	upgrading = action{
+		step: decide.StepUpgrade,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.Upgrade(ctx, r.request(v))
+		},
+		done: api.EventUpgraded, failed: api.EventUpgradeFailed, verb: "upgrade",
+	}
+	uninstalling = action{
+		step: decide.StepUninstall,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.Uninstall(ctx, r.request(v))
+		},
+		done: api.EventUninstalled, failed: api.EventUninstallFailed, verb: "uninstall",
+	}
+	unlocking = action{
+		step: decide.StepUnlock,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.MarkFailed(ctx, r.request(v), v.history[0],
+				"Interrupted: the action ended with the process that ran it")
+		},
+		done: api.EventInterrupted, failed: api.EventInterrupted, verb: "unlock",
+	}
+)
+
+// conclude tells the world how an action ended: in memory, for the next pass,
+// and by one event where it is news.
+func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error) {
+	logger := log.FromContext(ctx)
+	uid := v.cr.GetUID()
+	switch {
+	case err == nil:
+		r.memory.forget(uid)
+		logger.Info("action done")
+		r.emit(v, a.done, a.verb, r.doneNote(v, a))
+		if a.step == decide.StepUpgrade {
+			if err := r.Helm.Prune(ctx, r.request(v), r.Kind.HistoryLimit()); err != nil {
+				logger.Error(err, "history not pruned")
+			}
+		}
+	case errors.Is(err, helm.ErrStale):
+		// Nothing was changed; what changed meanwhile calls for another look.
+		logger.V(1).Info("action gave way", "reason", err.Error())
+	case errors.Is(err, ErrShutdown):
+		logger.Info("action interrupted", "reason", err.Error())
+	default:
+		f := explain(a, err)
+		f.Aim = decide.Aim(a.step, v.digests.Input)
+		f.At = r.Now()
+		news := r.memory.put(uid, f)
+		logger.Error(err, "action failed", "reason", f.reason)
+		if news {
+			r.Recorder.Eventf(v.cr, nil, corev1.EventTypeWarning, f.reason, a.verb, "%s", note(f.message, err))
+		}
+	}
+}
+
+func (r *Reconciler) doneNote(v *view, a action) string {
+	switch a.step {
+	case decide.StepUninstall:
+		return fmt.Sprintf("Release %s is uninstalled", v.release.Name)
+	case decide.StepUnlock:
+		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, v.release.Name)
+	}
+	revision := 1
+	if history := r.Index.History(v.release.Namespace, v.release.Name); len(history) > 0 {
+		revision = history[0].Revision
+	}
+	return fmt.Sprintf("Release %s is at revision %d of chart %s-%s", v.release.Name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
+}
+
+func (r *Reconciler) emit(v *view, reason, verb, message string) {
+	r.Recorder.Eventf(v.cr, nil, corev1.EventTypeNormal, reason, verb, "%s", message)
+}
+
+// explain says what an error means to the person who reads the conditions.
+func explain(a action, err error) failure {
+	f := failure{reason: a.failed, message: err.Error()}
+	for _, known := range []struct {
+		err    error
+		reason string
+	}{
+		{helm.ErrInvalidValues, api.ReasonInvalidValues},
+		{helm.ErrRender, api.ReasonRenderFailed},
+		{helm.ErrConflict, api.ReasonObjectConflict},
+		{helm.ErrTooLarge, api.ReasonTooLarge},
+	} {
+		if errors.Is(err, known.err) {
+			f.reason, f.stalled = known.reason, true
+		}
+	}
+	return f
+}
+
+// maxNote is the API server's limit of an event's note, in bytes.
+const maxNote = 1024
+
+// note is an event's text: what happened, with the end of Helm's log.
+func note(message string, err error) string {
+	var failed *helm.ActionError
+	if errors.As(err, &failed) && len(failed.Log) > 0 {
+		message += "\nHelm's log ended with:\n" + strings.Join(failed.Log, "\n")
+	}
+	if len(message) > maxNote {
+		message = strings.ToValidUTF8(message[:maxNote-len("…")], "") + "…"
+	}
+	return message
+}

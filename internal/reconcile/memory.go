@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+// failure is the last action on a release, if it failed.
+type failure struct {
+	decide.Failure
+	reason  string
+	message string
+	// stalled: only a person can help.
+	stalled bool
+}
+
+// memory holds failures by the custom resource's UID. It is lost with the
+// process, which costs one more try each. The zero value is ready.
+type memory struct {
+	mu       sync.Mutex
+	failures map[types.UID]failure
+}
+
+func (m *memory) get(uid types.UID) (failure, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.failures[uid]
+	return f, ok
+}
+
+// put stores a failure, counts it, and tells whether it is news: another aim,
+// reason or message than that of the failure before.
+func (m *memory) put(uid types.UID, f failure) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.failures[uid]
+	f.Attempts = 1
+	if before.Aim == f.Aim {
+		f.Attempts = before.Attempts + 1
+	}
+	if m.failures == nil {
+		m.failures = map[types.UID]failure{}
+	}
+	m.failures[uid] = f
+	return before.Aim != f.Aim || before.reason != f.reason || before.message != f.message
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failures, uid)
+}
+
+// latest holds custom resources as this process last wrote them, until the
+// cache has caught up. The zero value is ready.
+type latest struct {
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*unstructured.Unstructured
+}
+
+// wrote remembers what a write returned.
+func (l *latest) wrote(key types.NamespacedName, cr *unstructured.Unstructured) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.objects == nil {
+		l.objects = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	l.objects[key] = cr
+}
+
+// newest returns the newer of what the cache holds and what was written last.
+func (l *latest) newest(key types.NamespacedName, cached *unstructured.Unstructured) *unstructured.Unstructured {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	written, ok := l.objects[key]
+	if !ok {
+		return cached
+	}
+	order, err := resourceversion.CompareResourceVersion(written.GetResourceVersion(), cached.GetResourceVersion())
+	if err != nil || order <= 0 || written.GetUID() != cached.GetUID() {
+		delete(l.objects, key)
+		return cached
+	}
+	return written
+}
+
+func (l *latest) forget(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.objects, key)
+}

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/values"
+)
+
+// view is a custom resource with its release as this pass sees them.
+type view struct {
+	key types.NamespacedName
+	cr  *unstructured.Unstructured
+	// release is where the release is, or is to be, stored.
+	release types.NamespacedName
+	// history is of that release, newest first.
+	history []records.Record
+
+	values  map[string]any
+	digests helm.Digests
+
+	failure     *failure
+	observation decide.Observation
+}
+
+// observe returns nil where the custom resource is gone.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*view, error) {
+	cr := &unstructured.Unstructured{}
+	cr.SetGroupVersionKind(r.Kind.GVK())
+	if err := r.Reader.Get(ctx, key, cr); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.latest.forget(key)
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read %s %s from the cache: %w", r.Kind.Kind, key, err)
+	}
+	cr = r.latest.newest(key, cr)
+
+	v := &view{key: key, cr: cr}
+	v.observation = decide.Observation{
+		Now:       r.Now(),
+		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
+		Finalizer: hasFinalizer(cr),
+	}
+	v.observation.Conflict = !r.findRelease(v)
+	v.observation.Running = r.Pool.Running(v.release)
+	if len(v.history) > 0 {
+		v.observation.Newest = r.revision(v.history[0], cr.GetUID())
+	}
+	if err := r.observeInputs(v); err != nil {
+		v.observation.Invalid = err.Error()
+	}
+	v.observation.Desired = v.digests.Input
+	if f, ok := r.memory.get(cr.GetUID()); ok {
+		v.failure = &f
+		v.observation.Failure = &f.Failure
+	}
+	return v, nil
+}
+
+// findRelease finds the release of a custom resource by the owner in its
+// records, so that a name that was chosen once never changes, or chooses one
+// that is free. It returns false where none is.
+func (r *Reconciler) findRelease(v *view) bool {
+	namespace := v.cr.GetNamespace()
+	if owned := r.Index.OwnedBy(v.cr.GetUID()); len(owned) > 0 {
+		v.release = types.NamespacedName{Namespace: owned[0].Namespace, Name: owned[0].Release}
+		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+		return true
+	}
+	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
+		v.release = types.NamespacedName{Namespace: namespace, Name: name}
+		if len(r.Index.History(namespace, name)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reconciler) revision(record records.Record, uid types.UID) *decide.Revision {
+	revision := &decide.Revision{
+		Number:  record.Revision,
+		Status:  record.Status,
+		Ours:    record.OwnerUID == uid,
+		Genuine: record.Genuine() && record.Operator == r.Operator,
+		Began:   record.Created,
+		Timeout: r.Kind.ActionTimeout(),
+	}
+	if revision.Genuine {
+		revision.Digest = record.InputDigest
+	}
+	return revision
+}
+
+// observeInputs computes what the release is to be rendered from. A resource
+// that is being deleted needs none of it.
+func (r *Reconciler) observeInputs(v *view) error {
+	if v.observation.Deleting {
+		return nil
+	}
+	spec, err := values.FromSpec(v.cr.Object)
+	if err != nil {
+		return err
+	}
+	v.values = values.Merge(spec, r.Kind.Overrides)
+	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
+	if err != nil {
+		return err
+	}
+	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: values.Digest(v.values)}
+	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
+	return nil
+}
+
+// inputFormat is part of every input digest. It changes when what we make of
+// the same inputs does, for then every release must be upgraded.
+const inputFormat = api.Domain + "/1"
+
+// owner returns what marks the release's objects and records.
+func (r *Reconciler) owner(v *view) apply.Owner {
+	return apply.Owner{
+		GVK:       r.Kind.GVK(),
+		Namespace: v.cr.GetNamespace(),
+		Name:      v.cr.GetName(),
+		UID:       v.cr.GetUID(),
+		Operator:  r.Operator,
+	}
+}
+
+// request returns what Helm's actions need. Each action gets values of its
+// own, for it may change them.
+func (r *Reconciler) request(v *view) helm.Request {
+	return helm.Request{
+		Owner:     r.owner(v),
+		Release:   v.release.Name,
+		Namespace: v.release.Namespace,
+		Chart:     r.Kind.Chart,
+		Values:    v.values,
+		Digests:   v.digests,
+		Timeout:   r.Kind.ActionTimeout(),
+	}
+}

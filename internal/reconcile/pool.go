@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+// ErrShutdown is why an action ended early when the operator stops.
+var ErrShutdown = errors.New("the operator is shutting down")
+
+// Pool runs actions beside the reconcile passes: at most one a release, and at
+// most as many at once as it has slots. It is a Runnable of the manager.
+type Pool struct {
+	slots chan struct{}
+	ctx   context.Context
+	stop  context.CancelCauseFunc
+	now   func() time.Time
+
+	mu      sync.Mutex
+	closed  bool
+	running map[types.NamespacedName]decide.Running
+	tasks   sync.WaitGroup
+}
+
+// NewPool returns a pool with that many slots.
+func NewPool(slots int, now func() time.Time) *Pool {
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &Pool{
+		slots:   make(chan struct{}, slots),
+		ctx:     ctx,
+		stop:    stop,
+		now:     now,
+		running: map[types.NamespacedName]decide.Running{},
+	}
+}
+
+// Start waits until the context ends; then it ends every action and waits
+// until the last has recorded how it ended.
+func (p *Pool) Start(ctx context.Context) error {
+	<-ctx.Done()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.stop(ErrShutdown)
+	p.tasks.Wait()
+	return nil
+}
+
+// Running tells which action on a release is under way, nil if none is.
+func (p *Pool) Running(release types.NamespacedName) *decide.Running {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if running, ok := p.running[release]; ok {
+		return &running
+	}
+	return nil
+}
+
+// Run begins an action on a release, as soon as a slot is free, and calls done
+// when it has ended. It returns false where one is under way already or the
+// pool is stopping.
+func (p *Pool) Run(release types.NamespacedName, step decide.Step, action func(context.Context), done func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, busy := p.running[release]; busy || p.closed {
+		return false
+	}
+	p.running[release] = decide.Running{Step: step, Since: p.now()}
+	p.tasks.Go(func() {
+		// The release is free before done calls for another pass.
+		defer done()
+		defer p.free(release)
+		select {
+		case p.slots <- struct{}{}:
+			defer func() { <-p.slots }()
+			action(p.ctx)
+		case <-p.ctx.Done():
+		}
+	})
+	return true
+}
+
+func (p *Pool) free(release types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, release)
+}

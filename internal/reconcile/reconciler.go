@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// Reconciler serves one kind.
+type Reconciler struct {
+	Kind catalog.Kind
+	// Operator is the operator's name (flag --operator-name).
+	Operator string
+	// Reader reads custom resources of the kind from a cache.
+	Reader client.Reader
+	// Writer patches them.
+	Writer   client.Writer
+	Status   client.StatusClient
+	Helm     *helm.Client
+	Index    *records.Index
+	Pool     *Pool
+	Recorder events.EventRecorder
+	// Wake calls for another pass over a custom resource, after a while.
+	Wake func(key types.NamespacedName, after time.Duration)
+	// Now is the clock.
+	Now func() time.Time
+
+	memory memory
+	latest latest
+}
+
+// slow is how long an action runs before the status says so. Most end sooner,
+// and one patch then tells it all.
+const slow = time.Second
+
+// maxSteps bounds the steps of one pass; each is one request that changes what
+// is observed next. More than a few mean that a step does not do what decide
+// expects of it.
+const maxSteps = 5
+
+// Reconcile makes one pass over one custom resource.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	for range maxSteps {
+		v, err := r.observe(ctx, request.NamespacedName)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if v == nil {
+			return ctrl.Result{}, nil
+		}
+		decision := decide.Next(v.observation)
+		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
+		again, err := r.act(ctx, v, decision)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if again {
+			continue
+		}
+		return r.finish(ctx, v, decision)
+	}
+	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one pass", maxSteps)
+}
+
+// finish reports, unless an action has just begun, and says when to look again
+// where nothing will call for it.
+func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decision) (ctrl.Result, error) {
+	if running := r.Pool.Running(v.release); running != nil {
+		if age := r.Now().Sub(running.Since); age < slow {
+			return ctrl.Result{RequeueAfter: slow - age}, nil
+		}
+		v.observation.Running = running
+		decision = decide.Next(v.observation)
+	}
+	if decision.State == decide.StateDeleted {
+		r.forget(v)
+		return ctrl.Result{}, nil
+	}
+	if err := r.report(ctx, v, decision); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: decision.After}, nil
+}
+
+// forget drops what is remembered of a custom resource that is gone.
+func (r *Reconciler) forget(v *view) {
+	r.memory.forget(v.cr.GetUID())
+	r.latest.forget(v.key)
+}
+
+// hasFinalizer tells whether a custom resource carries our finalizer.
+func hasFinalizer(cr client.Object) bool {
+	for _, f := range cr.GetFinalizers() {
+		if f == api.Finalizer {
+			return true
+		}
+	}
+	return false
+}

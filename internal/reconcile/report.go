@@ -1,0 +1,104 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+// report patches the status to what is observed, if it says anything else.
+// Fields that are not ours stay as they are.
+func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) error {
+	now, err := decodeStatus(v.cr.Object["status"])
+	if err != nil {
+		return err
+	}
+	wanted := status(v, d, now.Conditions)
+	patch, err := difference(now, wanted)
+	if err != nil || patch == nil {
+		return err
+	}
+	data, err := json.Marshal(map[string]any{"status": patch})
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
+	}
+	patched := v.cr.DeepCopy()
+	err = r.Status.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, data))
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("patch the status: %w", err)
+	}
+	r.latest.wrote(v.key, patched)
+	return nil
+}
+
+// decodeStatus reads our part of a status. What somebody broke in it counts as
+// absent, and is written anew.
+func decodeStatus(value any) (api.Status, error) {
+	var decoded api.Status
+	content, ok := value.(map[string]any)
+	if !ok {
+		return decoded, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &decoded); err != nil {
+		return api.Status{}, nil //nolint:nilerr // a broken status is no status
+	}
+	return decoded, nil
+}
+
+// difference returns the merge patch from one status to another, nil where
+// they are equal. Every top-level field that differs is written whole.
+func difference(from, to api.Status) (map[string]any, error) {
+	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&from)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&to)
+	if err != nil {
+		return nil, fmt.Errorf("encode the status: %w", err)
+	}
+	patch := map[string]any{}
+	for key := range before {
+		if _, stays := after[key]; !stays {
+			patch[key] = nil
+		}
+	}
+	for key, value := range after {
+		if !apiequality.Semantic.DeepEqual(before[key], value) {
+			patch[key] = replace(before[key], value)
+		}
+	}
+	if len(patch) == 0 {
+		return nil, nil
+	}
+	return patch, nil
+}
+
+// replace makes a value that a merge patch puts in place of another, not
+// beside it: keys that go are set to null.
+func replace(before, after any) any {
+	old, wasMap := before.(map[string]any)
+	fresh, isMap := after.(map[string]any)
+	if !wasMap || !isMap {
+		return after
+	}
+	fresh = maps.Clone(fresh)
+	for key := range old {
+		if _, stays := fresh[key]; !stays {
+			fresh[key] = nil
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,2 @@
+// Package version tells which build of Chartwright this is.
+package version

@@ -1,0 +1,193 @@
+package watches
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Parse reads a watches file. The name is used in messages alone.
+//
+// The error, if any, is of type Problems and holds every problem of the file.
+func Parse(name string, data []byte) ([]Watch, error) {
+	p := &parser{file: name, seen: map[schema.GroupKind]int{}}
+	return p.parse(data), p.problems.Err()
+}
+
+type parser struct {
+	file     string
+	problems Problems
+	// seen holds the line at which a kind was first bound.
+	seen map[schema.GroupKind]int
+}
+
+func (p *parser) problem(line int, format string, args ...any) {
+	p.problems = append(p.problems, Problem{File: p.file, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) parse(data []byte) []Watch {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		p.problem(0, "the file is empty: expected a list of entries with group, version, kind and chart")
+		return nil
+	case err != nil:
+		p.yamlError(err)
+		return nil
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		p.problem(0, "expected one YAML document, found several: put all entries into one list")
+		return nil
+	}
+	list := doc.Content[0]
+	if list.Kind != yaml.SequenceNode {
+		p.problem(list.Line, "expected a list of entries with group, version, kind and chart, found %s", describe(list))
+		return nil
+	}
+	watches := make([]Watch, 0, len(list.Content))
+	for _, node := range list.Content {
+		watches = append(watches, p.entry(node))
+	}
+	return watches
+}
+
+// yamlError reports a syntax error at its own line, which the library hides in
+// the text: "yaml: line 3: did not find expected key".
+func (p *parser) yamlError(err error) {
+	var line int
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil {
+		_, message, _ = strings.Cut(message, ": ")
+	}
+	p.problem(line, "not YAML: %s", message)
+}
+
+func (p *parser) entry(node *yaml.Node) Watch {
+	w := Watch{File: p.file, Line: node.Line, ChartLine: node.Line}
+	if node.Kind != yaml.MappingNode {
+		p.problem(node.Line, "expected an entry with group, version, kind and chart, found %s", describe(node))
+		return w
+	}
+	lines := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if first, twice := lines[key.Value]; twice {
+			p.problem(key.Line, "key %q appears twice in one entry, first on line %d", key.Value, first)
+			continue
+		}
+		lines[key.Value] = key.Line
+		p.field(&w, key, value)
+	}
+	if line, ok := lines["chart"]; ok {
+		w.ChartLine = line
+	}
+	p.check(&w, lines)
+	return w
+}
+
+// field decodes one key of an entry. Types are those of Kubernetes, which read
+// JSON, so the value goes there by way of JSON.
+func (p *parser) field(w *Watch, key, value *yaml.Node) {
+	if !slices.Contains(keys, key.Value) {
+		p.problem(key.Line, "unknown key %q: expected one of %s", key.Value, strings.Join(keys, ", "))
+		return
+	}
+	var decoded any
+	if err := value.Decode(&decoded); err != nil {
+		p.problem(value.Line, "%s: %v", key.Value, err)
+		return
+	}
+	data, err := json.Marshal(map[string]any{key.Value: decoded})
+	if err != nil {
+		p.problem(value.Line, "%s: %v", key.Value, err)
+		return
+	}
+	strict := json.NewDecoder(bytes.NewReader(data))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(w); err != nil {
+		p.problem(value.Line, "%s: %s", key.Value, explain(err))
+	}
+}
+
+// check reports what is missing from an entry or contradicts another.
+func (p *parser) check(w *Watch, lines map[string]int) {
+	for _, field := range []struct{ key, value string }{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}} {
+		if _, written := lines[field.key]; !written {
+			p.problem(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
+		} else if field.value == "" {
+			p.problem(lines[field.key], "%s is empty", field.key)
+		}
+	}
+	if w.MaxConcurrentReconciles != nil && *w.MaxConcurrentReconciles < 1 {
+		p.problem(lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
+	}
+	if w.MaxHistory != nil && *w.MaxHistory < 1 {
+		p.problem(lines["maxHistory"], "maxHistory is %d: expected at least 1", *w.MaxHistory)
+	}
+	if w.ReconcilePeriod != nil && w.ReconcilePeriod.Duration < 0 {
+		p.problem(lines["reconcilePeriod"], "reconcilePeriod is %s: expected 0 (never) or more", w.ReconcilePeriod.Duration)
+	}
+	if w.Timeout != nil && w.Timeout.Duration <= 0 {
+		p.problem(lines["timeout"], "timeout is %s: expected more than 0", w.Timeout.Duration)
+	}
+	if w.Selector != nil {
+		if _, err := metav1.LabelSelectorAsSelector(w.Selector); err != nil {
+			p.problem(lines["selector"], "selector: %v", err)
+		}
+	}
+	if w.Kind == "" {
+		return
+	}
+	gk := w.GVK().GroupKind()
+	if first, twice := p.seen[gk]; twice {
+		p.problem(w.Line, "%s is bound twice, first on line %d: one entry and one chart a kind", gk, first)
+		return
+	}
+	p.seen[gk] = w.Line
+}
+
+// keys are the keys of an entry, in the order of the Watch type.
+var keys = func() []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Watch]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}()
+
+func describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.ScalarNode:
+		if node.Tag == "!!null" {
+			return "nothing"
+		}
+		return fmt.Sprintf("%q", node.Value)
+	default:
+		return "an alias"
+	}
+}
+
+// explain turns an error of encoding/json into one about the file.
+func explain(err error) string {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return fmt.Sprintf("expected %s, found %s", wrongType.Type, wrongType.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}

@@ -1,0 +1,81 @@
+package watches
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Defaults of a watches entry.
+const (
+	// DefaultMaxHistory is the number of once deployed revisions that are kept.
+	DefaultMaxHistory = 10
+	// DefaultTimeout bounds each hook of an action.
+	DefaultTimeout = 5 * time.Minute
+)
+
+// Watch is one entry of watches.yaml.
+type Watch struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+	// Chart is the path of a chart's folder or .tgz, relative to the watches
+	// file.
+	Chart string `json:"chart"`
+
+	// WatchDependentResources turns the repair of damaged dependents on; nil
+	// means true.
+	WatchDependentResources *bool `json:"watchDependentResources,omitempty"`
+	// OverrideValues win over the spec. Keys are paths as in helm's --set;
+	// values are expanded from the environment and as templates.
+	OverrideValues map[string]string `json:"overrideValues,omitempty"`
+	// Selector limits the entry to custom resources with these labels.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// ReconcilePeriod is how often every object is applied again; nil means
+	// what the flag says, 0 never.
+	ReconcilePeriod *metav1.Duration `json:"reconcilePeriod,omitempty"`
+	// MaxConcurrentReconciles is the number of workers; nil means what the
+	// flag says.
+	MaxConcurrentReconciles *int `json:"maxConcurrentReconciles,omitempty"`
+	// DryRunOption is accepted for the operator-sdk's sake and has no effect:
+	// no dry run is needed here to know whether to upgrade, and lookup works
+	// in every render.
+	DryRunOption string `json:"dryRunOption,omitempty"`
+	// MaxHistory is the number of once deployed revisions that are kept; nil
+	// means DefaultMaxHistory.
+	MaxHistory *int `json:"maxHistory,omitempty"`
+	// Timeout bounds each hook of an action; nil means DefaultTimeout.
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+
+	// File and Line tell where the entry and its chart stand, for messages.
+	File      string `json:"-"`
+	Line      int    `json:"-"`
+	ChartLine int    `json:"-"`
+}
+
+// GVK returns the kind that the entry serves.
+func (w Watch) GVK() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind}
+}
+
+// HistoryLimit returns MaxHistory or its default.
+func (w Watch) HistoryLimit() int {
+	if w.MaxHistory == nil {
+		return DefaultMaxHistory
+	}
+	return *w.MaxHistory
+}
+
+// ActionTimeout returns Timeout or its default.
+func (w Watch) ActionTimeout() time.Duration {
+	if w.Timeout == nil {
+		return DefaultTimeout
+	}
+	return w.Timeout.Duration
+}
+
+// ChartProblem reports something wrong with the entry's chart.
+func (w Watch) ChartProblem(message string) Problem {
+	return Problem{File: w.File, Line: w.ChartLine, Message: message}
+}
