@@ -29,6 +29,7 @@ help: ## List what can be made.
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
+	@echo "checking every module (about 6 minutes the first time) ..."
 	$(BIN)/golangci-lint run
 	cd test/cluster && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml
 
@@ -113,6 +114,6 @@ $(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(CLUSTER_SOURCES) ## Bu
 	@cd test/cluster && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
 
 $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the linter.
-	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 4 minutes the first time) ..."
+	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/lint && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
