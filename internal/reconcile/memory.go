@@ -56,6 +56,35 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.failures, uid)
 }
 
+// keys holds the names of custom resources by their UID. The zero value is
+// ready.
+type keys struct {
+	mu    sync.Mutex
+	names map[types.UID]types.NamespacedName
+}
+
+func (k *keys) put(uid types.UID, name types.NamespacedName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names == nil {
+		k.names = map[types.UID]types.NamespacedName{}
+	}
+	k.names[uid] = name
+}
+
+func (k *keys) get(uid types.UID) (types.NamespacedName, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	name, ok := k.names[uid]
+	return name, ok
+}
+
+func (k *keys) forget(uid types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.names, uid)
+}
+
 // latest holds custom resources as this process last wrote them, until the
 // cache has caught up. The zero value is ready.
 type latest struct {

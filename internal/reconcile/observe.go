@@ -44,6 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		return nil, fmt.Errorf("read %s %s from the cache: %w", r.Kind.Kind, key, err)
 	}
 	cr = r.latest.newest(key, cr)
+	r.keys.put(cr.GetUID(), key)
 
 	v := &view{key: key, cr: cr}
 	v.observation = decide.Observation{

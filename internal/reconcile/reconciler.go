@@ -18,27 +18,34 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
-// Reconciler serves one kind.
-type Reconciler struct {
-	Kind catalog.Kind
+// Shared is what the reconcilers of all kinds share.
+type Shared struct {
 	// Operator is the operator's name (flag --operator-name).
 	Operator string
-	// Reader reads custom resources of the kind from a cache.
-	Reader client.Reader
-	// Writer patches them.
+	// Writer and Status patch custom resources.
 	Writer   client.Writer
 	Status   client.StatusClient
 	Helm     *helm.Client
 	Index    *records.Index
 	Pool     *Pool
 	Recorder events.EventRecorder
-	// Wake calls for another pass over a custom resource, after a while.
-	Wake func(key types.NamespacedName, after time.Duration)
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// Reconciler serves one kind.
+type Reconciler struct {
+	Shared
+	Kind catalog.Kind
+	// Reader reads custom resources of the kind from a cache. What it returns
+	// is never changed.
+	Reader client.Reader
+	// Wake calls for another pass over a custom resource, after a while.
+	Wake func(key types.NamespacedName, after time.Duration)
 
 	memory memory
 	latest latest
+	keys   keys
 }
 
 // slow is how long an action runs before the status says so. Most end sooner,
@@ -97,7 +104,16 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 // forget drops what is remembered of a custom resource that is gone.
 func (r *Reconciler) forget(v *view) {
 	r.memory.forget(v.cr.GetUID())
+	r.keys.forget(v.cr.GetUID())
 	r.latest.forget(v.key)
+}
+
+// RecordChanged calls for a pass over the custom resource that a record belongs
+// to, if it is of this kind.
+func (r *Reconciler) RecordChanged(record records.Record) {
+	if key, ok := r.keys.get(record.OwnerUID); ok {
+		r.Wake(key, 0)
+	}
 }
 
 // hasFinalizer tells whether a custom resource carries our finalizer.

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/go-logr/zapr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/chartwright/chartwright"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/operator"
+	"github.com/chartwright/chartwright/internal/version"
+)
+
+// watchNamespace is the environment variable that limits the namespaces.
+const watchNamespace = "WATCH_NAMESPACE"
+
+func newRun() *cobra.Command {
+	options := operator.Defaults()
+	var watchesFile string
+	var logging ctrlzap.Options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator",
+		Long: `Run the operator against the cluster of $KUBECONFIG or, inside a cluster,
+against that cluster. The kinds and charts are those that are embedded in the
+binary, unless --watches-file names others.
+
+$WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logger := zapr.NewLogger(ctrlzap.NewRaw(ctrlzap.UseFlagOptions(&logging)))
+			ctrl.SetLogger(logger)
+			klog.SetLogger(logger.WithName("client-go"))
+
+			// What is wrong with the files is told before the cluster is asked.
+			var err error
+			if options.Kinds, err = loadKinds(watchesFile); err != nil {
+				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+			}
+			if err := options.Validate(); err != nil {
+				return err
+			}
+			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
+			kubeconfig, err := config.GetConfig()
+			if err != nil {
+				return fmt.Errorf("find the cluster by $KUBECONFIG, ~/.kube/config or the pod's own account: %w", err)
+			}
+			info := version.Get()
+			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
+				"operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
+			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file to serve; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, by which several in a cluster tell their objects apart")
+	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply every object again; 0 is never, for changes are seen as they happen")
+	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers for each kind")
+	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds")
+	flags.StringVar(&options.MetricsBindAddress, "metrics-bind-address", options.MetricsBindAddress, "address of the metrics endpoint; 0 turns it off")
+	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 turns them off")
+	flags.BoolVar(&options.LeaderElection, "leader-elect", options.LeaderElection, "act only while holding the lease, so that several replicas may run")
+	flags.StringVar(&options.LeaderElectionID, "leader-election-id", "", "name of the lease (default: <operator-name>.chartwright.dev)")
+	flags.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
+	flags.DurationVar(&options.GracefulShutdown, "graceful-shutdown-timeout", options.GracefulShutdown, "how long a stop may take; less than the pod's terminationGracePeriodSeconds")
+
+	flags.StringVar(&options.MetricsBindAddress, "metrics-addr", options.MetricsBindAddress, "")
+	flags.BoolVar(&options.LeaderElection, "enable-leader-election", options.LeaderElection, "")
+	for old, now := range map[string]string{"metrics-addr": "metrics-bind-address", "enable-leader-election": "leader-elect"} {
+		// Only a flag that is not there is an error.
+		_ = flags.MarkDeprecated(old, "use --"+now)
+	}
+	zapFlags := flag.NewFlagSet("zap", flag.ContinueOnError)
+	logging.BindFlags(zapFlags)
+	flags.AddGoFlagSet(zapFlags)
+	return cmd
+}
+
+func loadKinds(watchesFile string) ([]catalog.Kind, error) {
+	if watchesFile == "" {
+		return catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
+	}
+	return catalog.FromFile(watchesFile)
+}
+
+func splitNamespaces(list string) []string {
+	var namespaces []string
+	for namespace := range strings.SplitSeq(list, ",") {
+		if namespace = strings.TrimSpace(namespace); namespace != "" {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return namespaces
+}

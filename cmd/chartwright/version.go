@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chartwright/chartwright/internal/version"
+)
+
+func newVersion() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Tell which build this is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := version.Get()
+			switch output {
+			case "":
+				cmd.Printf("chartwright %s (commit %s, %s, Helm %s)\n", info.Version, orUnknown(info.Commit), info.Go, info.Helm)
+				return nil
+			case "json":
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
+			default:
+				return fmt.Errorf("--output %q: expected json", output)
+			}
+		},
+	}
+	cmd.SetOut(nil)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machines")
+	return cmd
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// kinds starts each kind when its CRD is there. It is a Runnable that needs no
+// leader election, so that a standby's caches are warm.
+type kinds struct {
+	counters
+	manager manager.Manager
+	options Options
+	shared  reconcile.Shared
+	// changed is told of CRDs that come or change.
+	changed chan struct{}
+
+	mu      sync.Mutex
+	waiting []catalog.Kind
+	serving []*reconcile.Reconciler
+}
+
+// A new CRD is served some time after it is stored: how often, and how long,
+// to look again after the last change.
+const (
+	lookAgain = 500 * time.Millisecond
+	lookUntil = 30 * time.Second
+)
+
+func (k *kinds) addTo(mgr manager.Manager) error {
+	k.changed = make(chan struct{}, 1)
+	return mgr.Add(k)
+}
+
+// NeedLeaderElection answers no: watching is no acting.
+func (k *kinds) NeedLeaderElection() bool { return false }
+
+// Start watches records and CRDs and starts kinds until the context ends.
+func (k *kinds) Start(ctx context.Context) error {
+	if err := k.watchRecords(ctx); err != nil {
+		return err
+	}
+	if err := k.watchCRDs(ctx); err != nil {
+		return err
+	}
+	lastChange := time.Now()
+	for {
+		missing, err := k.startServed(ctx)
+		if err != nil {
+			return err
+		}
+		k.synced.Store(true)
+		var again <-chan time.Time
+		if missing && time.Since(lastChange) < lookUntil {
+			again = time.After(lookAgain)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.changed:
+			lastChange = time.Now()
+			k.shared.Helm.Capabilities().Refresh()
+		case <-again:
+		}
+	}
+}
+
+// startServed starts every waiting kind that the server knows, and tells
+// whether some are left.
+func (k *kinds) startServed(ctx context.Context) (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var left []catalog.Kind
+	for _, kind := range k.waiting {
+		gvk := kind.GVK()
+		_, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		switch {
+		case meta.IsNoMatchError(err):
+			left = append(left, kind)
+			continue
+		case err != nil:
+			// The API server is briefly away, or a group of it is.
+			k.manager.GetLogger().Error(err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			left = append(left, kind)
+			continue
+		}
+		if err := k.start(ctx, kind); err != nil {
+			return false, fmt.Errorf("start %s: %w", gvk.GroupKind(), err)
+		}
+	}
+	if len(left) > 0 && !k.synced.Load() {
+		for _, kind := range left {
+			k.manager.GetLogger().Info("waiting for the CRD of a kind", "kind", kind.Kind, "group", kind.Group, "version", kind.Version)
+		}
+	}
+	k.waiting = left
+	return len(left) > 0, nil
+}
+
+// recordChanged calls for a pass over the custom resource whose record somebody
+// else changed.
+func (k *kinds) recordChanged(record records.Record) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.serving {
+		r.RecordChanged(record)
+	}
+}

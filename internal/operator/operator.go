@@ -1,0 +1,144 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// Run serves the kinds until the context ends. It returns an error where the
+// operator cannot start, or lost its lease.
+func Run(ctx context.Context, config *rest.Config, options Options, logger logr.Logger) error {
+	mgr, err := New(config, options, logger)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// New returns a manager that serves the kinds when it is started.
+func New(config *rest.Config, options Options, logger logr.Logger) (manager.Manager, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	// The API server's own priority and fairness limits us better than a
+	// guess here does.
+	config.QPS = -1
+
+	mgr, err := newManager(config, options, logger)
+	if err != nil {
+		return nil, err
+	}
+	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds}
+	index := records.NewIndex(kinds.recordChanged)
+	helmClient, err := newHelmClient(mgr, index)
+	if err != nil {
+		return nil, err
+	}
+	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
+	if err := mgr.Add(pool); err != nil {
+		return nil, err
+	}
+	kinds.shared = reconcile.Shared{
+		Operator: options.Name,
+		Writer:   mgr.GetClient(),
+		Status:   mgr.GetClient(),
+		Helm:     helmClient,
+		Index:    index,
+		Pool:     pool,
+		Recorder: mgr.GetEventRecorder(options.Name),
+		Now:      time.Now,
+	}
+	if err := kinds.addTo(mgr); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("kinds", kinds.check); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	// For the references in events and the leader election; custom resources
+	// are unstructured and need no scheme.
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Scheme:                        scheme,
+		Logger:                        logger,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress:        o.HealthProbeBindAddress,
+		LeaderElection:                o.LeaderElection,
+		LeaderElectionID:              o.LeaseName(),
+		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &o.GracefulShutdown,
+		// Reads go to the caches of the kinds; this client is for writes.
+		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
+			options.Cache = nil
+			return client.New(config, options)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// newHelmClient builds the clients that every action shares over the
+// connections that the manager has.
+func newHelmClient(mgr manager.Manager, index *records.Index) (*helm.Client, error) {
+	config, httpClient := mgr.GetConfig(), mgr.GetHTTPClient()
+	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	objects := apply.Client{Metadata: metadataClient, Dynamic: dynamicClient}
+	return helm.NewClient(config, httpClient, mgr.GetRESTMapper(), objects, index)
+}
+
+// check is the readiness probe: ready once every kind that has a CRD is
+// watched.
+func (k *kinds) check(*http.Request) error {
+	if starting := k.starting.Load(); !k.synced.Load() || starting > 0 {
+		return fmt.Errorf("%d kinds are starting", starting)
+	}
+	return nil
+}
+
+// counters of the readiness probe.
+type counters struct {
+	// synced: the records and the CRDs were read.
+	synced atomic.Bool
+	// starting counts the kinds that have a CRD and no synced cache yet.
+	starting atomic.Int32
+}

@@ -1,0 +1,94 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// Options are what a user can set. The names of flags are in package main.
+type Options struct {
+	// Name tells operators that share a cluster apart: it labels what they
+	// make.
+	Name string
+	// Kinds are what to serve; at least one.
+	Kinds []catalog.Kind
+	// Namespaces to watch; none means all.
+	Namespaces []string
+
+	// MaxConcurrentReconciles is the number of workers a kind.
+	MaxConcurrentReconciles int
+	// MaxConcurrentActions is the number of Helm actions at once, over all
+	// kinds.
+	MaxConcurrentActions int
+	// ReconcilePeriod is how often every object is applied again; 0 is never.
+	ReconcilePeriod time.Duration
+
+	MetricsBindAddress      string
+	HealthProbeBindAddress  string
+	LeaderElection          bool
+	LeaderElectionID        string
+	LeaderElectionNamespace string
+	// GracefulShutdown is how long a stop may take.
+	GracefulShutdown time.Duration
+}
+
+// Defaults returns the options that hold where nothing is set.
+func Defaults() Options {
+	return Options{
+		Name:                    "chartwright",
+		MaxConcurrentReconciles: runtime.NumCPU(),
+		MaxConcurrentActions:    16,
+		MetricsBindAddress:      ":8080",
+		HealthProbeBindAddress:  ":8081",
+		GracefulShutdown:        25 * time.Second,
+	}
+}
+
+// Validate reports everything that is wrong with the options at once.
+func (o Options) Validate() error {
+	var errs []error
+	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--operator-name %q: %s", o.Name, strings.Join(problems, "; ")))
+	}
+	if o.MaxConcurrentReconciles < 1 {
+		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles))
+	}
+	if o.MaxConcurrentActions < 1 {
+		errs = append(errs, fmt.Errorf("--max-concurrent-actions is %d: expected at least 1", o.MaxConcurrentActions))
+	}
+	if o.ReconcilePeriod < 0 {
+		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
+	}
+	if len(o.Kinds) == 0 {
+		errs = append(errs, errors.New("the watches file names no kind: there is nothing to serve"))
+	}
+	return errors.Join(errs...)
+}
+
+// LeaseName is the name of the leader election's lease.
+func (o Options) LeaseName() string {
+	if o.LeaderElectionID != "" {
+		return o.LeaderElectionID
+	}
+	return o.Name + ".chartwright.dev"
+}
+
+// cacheNamespaces is Namespaces as caches take them, nil for all.
+func (o Options) cacheNamespaces() map[string]cache.Config {
+	if len(o.Namespaces) == 0 {
+		return nil
+	}
+	namespaces := make(map[string]cache.Config, len(o.Namespaces))
+	for _, namespace := range o.Namespaces {
+		namespaces[namespace] = cache.Config{}
+	}
+	return namespaces
+}
