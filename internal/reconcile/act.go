@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/metrics"
 )
 
 // act carries out a step. It returns true where the step is done and another
@@ -62,7 +63,9 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 	var after time.Duration
 	r.Pool.Run(v.release, a.step, func(ctx context.Context) {
 		logger.V(1).Info("action begins")
+		began := r.Now()
 		err := a.do(r, ctx, v)
+		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(a.step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, a, err)
 		if errors.Is(err, helm.ErrStale) {
 			after = catchUp
@@ -73,3 +76,17 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 // catchUp is how long to wait for the index where it was behind. Most often
 // the change that it missed calls for a pass sooner.
 const catchUp = 500 * time.Millisecond
+
+// outcome is how the metrics call the end of an action.
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return metrics.OutcomeDone
+	case errors.Is(err, helm.ErrStale):
+		return metrics.OutcomeStale
+	case errors.Is(err, ErrShutdown):
+		return metrics.OutcomeInterrupted
+	default:
+		return metrics.OutcomeFailed
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/metrics"
 )
 
 // ErrShutdown is why an action ended early when the operator stops.
@@ -72,15 +73,21 @@ func (p *Pool) Run(release types.NamespacedName, step decide.Step, action func(c
 		return false
 	}
 	p.running[release] = decide.Running{Step: step, Since: p.now()}
+	metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.
 		defer done()
 		defer p.free(release)
 		select {
 		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
+			metrics.ActionBegan(true)
+			defer func() {
+				<-p.slots
+				metrics.ActionEnded()
+			}()
 			action(p.ctx)
 		case <-p.ctx.Done():
+			metrics.ActionBegan(false)
 		}
 	})
 	return true
