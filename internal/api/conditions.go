@@ -33,6 +33,9 @@ const (
 	ReasonInstallFailed = "InstallFailed"
 	// ReasonUpgradeFailed: the last try to upgrade ended in an error.
 	ReasonUpgradeFailed = "UpgradeFailed"
+	// ReasonReapplyFailed: applying every object again, as the period asks,
+	// ended in an error.
+	ReasonReapplyFailed = "ReapplyFailed"
 	// ReasonUninstallFailed: the last try to uninstall ended in an error.
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was cut short and will be done again.
@@ -63,6 +66,7 @@ const (
 	EventUninstalled        = "Uninstalled"
 	EventInstallFailed      = ReasonInstallFailed
 	EventUpgradeFailed      = ReasonUpgradeFailed
+	EventReapplyFailed      = ReasonReapplyFailed
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInvalidValues      = ReasonInvalidValues
 	EventRenderFailed       = ReasonRenderFailed

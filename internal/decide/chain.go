@@ -23,6 +23,7 @@ var chain = []check{
 	absent,       // install
 	failed,       // try again, ever more slowly, but at once after an edit
 	outOfSync,    // upgrade
+	due,          // apply every object again, where a period is set
 	inSync,       // nothing to do
 }
 
@@ -121,8 +122,19 @@ func outOfSync(o Observation) (Decision, bool) {
 	return Decision{State: StateOutOfSync, Step: StepUpgrade}, true
 }
 
-func inSync(Observation) (Decision, bool) {
-	return Decision{State: StateInSync, Step: StepWait}, true
+func due(o Observation) (Decision, bool) {
+	if o.Period == 0 || o.Now.Before(o.Applied.Add(o.Period)) {
+		return Decision{}, false
+	}
+	return retry(o, Decision{State: StateDue, Step: StepReapply}), true
+}
+
+func inSync(o Observation) (Decision, bool) {
+	d := Decision{State: StateInSync, Step: StepWait}
+	if o.Period > 0 {
+		d.After = o.Applied.Add(o.Period).Sub(o.Now)
+	}
+	return d, true
 }
 
 // Bounds of the time between tries.

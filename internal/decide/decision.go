@@ -17,6 +17,8 @@ const (
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
+	// StepReapply is to apply every object again from the stored manifest.
+	StepReapply Step = "Reapply"
 )
 
 // State is where a custom resource stands.
@@ -47,6 +49,8 @@ const (
 	StateFailed State = "Failed"
 	// StateOutOfSync: the release was rendered from something else.
 	StateOutOfSync State = "OutOfSync"
+	// StateDue: in sync, and the period to apply every object again has passed.
+	StateDue State = "Due"
 	// StateInSync: the release is what the spec asks for.
 	StateInSync State = "InSync"
 )

@@ -24,6 +24,12 @@ type Observation struct {
 	// Invalid is why no such digest can be had, empty where it can.
 	Invalid string
 
+	// Period is how often every object is applied again; 0 is never.
+	Period time.Duration
+	// Applied is when every object was last applied, or this process first
+	// looked.
+	Applied time.Time
+
 	// Failure is the last action of this process on the release, if it
 	// failed.
 	Failure *Failure

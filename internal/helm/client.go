@@ -92,10 +92,12 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	}
 	log := &tail{}
 	objects := &kubeClient{
-		ctx:     ctx,
-		objects: c.objects,
-		owner:   r.Owner,
-		log:     log.printf,
+		ctx:       ctx,
+		objects:   c.objects,
+		owner:     r.Owner,
+		release:   r.Release,
+		namespace: r.Namespace,
+		log:       log.printf,
 		builder: &builder{
 			mapper:    c.mapper,
 			clients:   newBoundClients(ctx, c.config, c.http),

@@ -25,6 +25,8 @@ type kubeClient struct {
 	objects apply.Client
 	builder *builder
 	owner   apply.Owner
+	// release and namespace are of the release.
+	release, namespace string
 	// refer adds ownerReferences to objects, see apply.Prepare.
 	refer bool
 	log   func(format string, args ...any)
@@ -165,6 +167,7 @@ func (k *kubeClient) bring(info *resource.Info) error {
 		}
 		return info.Refresh(created, true)
 	}
+	markRelease(o.Unstructured, k.release, k.namespace)
 	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
 	if err != nil {
 		return err
@@ -182,6 +185,24 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 		return nil
 	}
 	return err
+}
+
+// markRelease puts on an object what Helm recognises its own by. Helm's actions
+// do so themselves; what is applied without one must carry the same.
+func markRelease(object *unstructured.Unstructured, release, namespace string) {
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["app.kubernetes.io/managed-by"] = "Helm"
+	object.SetLabels(labels)
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["meta.helm.sh/release-name"] = release
+	annotations["meta.helm.sh/release-namespace"] = namespace
+	object.SetAnnotations(annotations)
 }
 
 func object(info *resource.Info) apply.Object {

@@ -60,14 +60,15 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, err
 	}
 	kinds.shared = reconcile.Shared{
-		Operator: options.Name,
-		Writer:   mgr.GetClient(),
-		Status:   mgr.GetClient(),
-		Helm:     helmClient,
-		Index:    index,
-		Pool:     pool,
-		Recorder: mgr.GetEventRecorder(options.Name),
-		Now:      time.Now,
+		Operator:        options.Name,
+		ReconcilePeriod: options.ReconcilePeriod,
+		Writer:          mgr.GetClient(),
+		Status:          mgr.GetClient(),
+		Helm:            helmClient,
+		Index:           index,
+		Pool:            pool,
+		Recorder:        mgr.GetEventRecorder(options.Name),
+		Now:             time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {
 		return nil, err

@@ -31,6 +31,8 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 		r.run(ctx, v, upgrading)
 	case decide.StepUninstall:
 		r.run(ctx, v, uninstalling)
+	case decide.StepReapply:
+		r.run(ctx, v, reapplying)
 	case decide.StepUnlock:
 		r.run(ctx, v, unlocking)
 	case decide.StepWait:
@@ -61,7 +63,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", a.step)
 	var after time.Duration
-	r.Pool.Run(v.release, a.step, func(ctx context.Context) {
+	started := r.Pool.Run(v.release, v.cr.GetUID(), a.step, func(ctx context.Context) {
 		logger.V(1).Info("action begins")
 		began := r.Now()
 		err := a.do(r, ctx, v)
@@ -71,6 +73,10 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 			after = catchUp
 		}
 	}, func() { r.Wake(v.key, after) })
+	if !started {
+		// The release was free a moment ago, and is not any more.
+		r.Wake(v.key, catchUp)
+	}
 }
 
 // catchUp is how long to wait for the index where it was behind. Most often

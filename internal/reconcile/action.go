@@ -18,8 +18,8 @@ import (
 type action struct {
 	step decide.Step
 	do   func(*Reconciler, context.Context, *view) error
-	// done and failed are the reasons of the events that tell how it ended,
-	// verb is what the events call it.
+	// done and failed are the reasons of the events that tell how it ended, and
+	// verb is what the events call it. What is no news when done has no done.
 	done, failed, verb string
 }
 
@@ -45,6 +45,13 @@ var (
 		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed, verb: "uninstall",
 	}
+	reapplying = action{
+		step: decide.StepReapply,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.Reapply(ctx, r.request(v))
+		},
+		failed: api.EventReapplyFailed, verb: "reapply",
+	}
 	unlocking = action{
 		step: decide.StepUnlock,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
@@ -62,7 +69,11 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 	uid := v.cr.GetUID()
 	switch {
 	case err == nil:
-		r.memory.forget(uid)
+		r.memory.succeeded(uid, r.Now())
+		if a.done == "" {
+			logger.V(1).Info("action done")
+			return
+		}
 		logger.Info("action done")
 		r.emit(v, a.done, a.verb, r.doneNote(v, a))
 		if a.step == decide.StepUpgrade {

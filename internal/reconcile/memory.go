@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,11 +20,13 @@ type failure struct {
 	stalled bool
 }
 
-// memory holds failures by the custom resource's UID. It is lost with the
-// process, which costs one more try each. The zero value is ready.
+// memory holds, by the custom resource's UID, the last failure and when every
+// object was last applied. It is lost with the process, which costs one more
+// try, and a period that begins anew. The zero value is ready.
 type memory struct {
 	mu       sync.Mutex
 	failures map[types.UID]failure
+	applied  map[types.UID]time.Time
 }
 
 func (m *memory) get(uid types.UID) (failure, bool) {
@@ -50,10 +53,35 @@ func (m *memory) put(uid types.UID, f failure) bool {
 	return before.Aim != f.Aim || before.reason != f.reason || before.message != f.message
 }
 
+// succeeded forgets the failure and notes when all objects were applied.
+func (m *memory) succeeded(uid types.UID, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failures, uid)
+	if m.applied == nil {
+		m.applied = map[types.UID]time.Time{}
+	}
+	m.applied[uid] = at
+}
+
+// appliedAt returns when all objects were last applied, or first asked for.
+func (m *memory) appliedAt(uid types.UID, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.applied == nil {
+		m.applied = map[types.UID]time.Time{}
+	}
+	if _, known := m.applied[uid]; !known {
+		m.applied[uid] = now
+	}
+	return m.applied[uid]
+}
+
 func (m *memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.failures, uid)
+	delete(m.applied, uid)
 }
 
 // keys holds the names of custom resources by their UID. The zero value is

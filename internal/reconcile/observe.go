@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,9 +52,11 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
 		Finalizer: hasFinalizer(cr),
+		Period:    r.period(),
+		Applied:   r.memory.appliedAt(cr.GetUID(), r.Now()),
 	}
 	v.observation.Conflict = !r.findRelease(v)
-	v.observation.Running = r.Pool.Running(v.release)
+	v.observation.Running = r.Pool.Running(v.release, cr.GetUID())
 	if len(v.history) > 0 {
 		v.observation.Newest = r.revision(v.history[0], cr.GetUID())
 	}
@@ -80,7 +83,7 @@ func (r *Reconciler) findRelease(v *view) bool {
 	}
 	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
-		if len(r.Index.History(namespace, name)) == 0 {
+		if len(r.Index.History(namespace, name)) == 0 && !r.Pool.Taken(v.release, v.cr.GetUID()) {
 			return true
 		}
 	}
@@ -100,6 +103,14 @@ func (r *Reconciler) revision(record records.Record, uid types.UID) *decide.Revi
 		revision.Digest = record.InputDigest
 	}
 	return revision
+}
+
+// period is how often every object is applied again.
+func (r *Reconciler) period() time.Duration {
+	if r.Kind.ReconcilePeriod != nil {
+		return r.Kind.ReconcilePeriod.Duration
+	}
+	return r.ReconcilePeriod
 }
 
 // observeInputs computes what the release is to be rendered from. A resource

@@ -25,8 +25,14 @@ type Pool struct {
 
 	mu      sync.Mutex
 	closed  bool
-	running map[types.NamespacedName]decide.Running
+	running map[types.NamespacedName]task
 	tasks   sync.WaitGroup
+}
+
+// task is an action under way, and the custom resource that it is for.
+type task struct {
+	decide.Running
+	owner types.UID
 }
 
 // NewPool returns a pool with that many slots.
@@ -37,7 +43,7 @@ func NewPool(slots int, now func() time.Time) *Pool {
 		ctx:     ctx,
 		stop:    stop,
 		now:     now,
-		running: map[types.NamespacedName]decide.Running{},
+		running: map[types.NamespacedName]task{},
 	}
 }
 
@@ -53,26 +59,36 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Running tells which action on a release is under way, nil if none is.
-func (p *Pool) Running(release types.NamespacedName) *decide.Running {
+// Running tells which action on a release is under way for a custom resource,
+// nil if none is.
+func (p *Pool) Running(release types.NamespacedName, owner types.UID) *decide.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if running, ok := p.running[release]; ok {
-		return &running
+	if task, ok := p.running[release]; ok && task.owner == owner {
+		return &task.Running
 	}
 	return nil
 }
 
-// Run begins an action on a release, as soon as a slot is free, and calls done
-// when it has ended. It returns false where one is under way already or the
-// pool is stopping.
-func (p *Pool) Run(release types.NamespacedName, step decide.Step, action func(context.Context), done func()) bool {
+// Taken tells whether an action on a release is under way for another custom
+// resource, which has no record of it yet but will have.
+func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	task, ok := p.running[release]
+	return ok && task.owner != owner
+}
+
+// Run begins an action on a release for a custom resource, as soon as a slot
+// is free, and calls done when it has ended. It returns false where one is
+// under way already or the pool is stopping.
+func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, action func(context.Context), done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, busy := p.running[release]; busy || p.closed {
 		return false
 	}
-	p.running[release] = decide.Running{Step: step, Since: p.now()}
+	p.running[release] = task{Running: decide.Running{Step: step, Since: p.now()}, owner: owner}
 	metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.

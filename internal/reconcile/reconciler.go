@@ -22,6 +22,9 @@ import (
 type Shared struct {
 	// Operator is the operator's name (flag --operator-name).
 	Operator string
+	// ReconcilePeriod is how often every object is applied again, where the
+	// watches file does not say; 0 is never.
+	ReconcilePeriod time.Duration
 	// Writer and Status patch custom resources.
 	Writer   client.Writer
 	Status   client.StatusClient
@@ -84,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // finish reports, unless an action has just begun, and says when to look again
 // where nothing will call for it.
 func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decision) (ctrl.Result, error) {
-	if running := r.Pool.Running(v.release); running != nil {
+	if running := r.Pool.Running(v.release, v.cr.GetUID()); running != nil {
 		if age := r.Now().Sub(running.Since); age < slow {
 			return ctrl.Result{RequeueAfter: slow - age}, nil
 		}

@@ -79,11 +79,11 @@ func readiness(v *view, d decide.Decision) summary {
 			reconciling: !f.stalled, stalled: f.stalled,
 		}
 	}
-	if o.Running != nil {
+	if o.Running != nil && o.Running.Step != decide.StepReapply {
 		return working(o.Running.Step, v)
 	}
 	switch d.State {
-	case decide.StateInSync:
+	case decide.StateInSync, decide.StateDue, decide.StateBusy:
 		return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.release.Name)}
 	case decide.StateConflict:
 		return summary{
