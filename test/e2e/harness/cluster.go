@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// cluster is a running Kubernetes and an admin's access to it.
+type cluster struct {
+	// dir is its folder, as `cluster up --dir` made it.
+	dir string
+	// ours: booted by this run, and to be stopped by it.
+	ours bool
+	// program, kubectl and helm are paths of programs.
+	program, kubectl, helm string
+
+	config  *rest.Config
+	typed   kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+// openCluster uses the cluster that $CHARTWRIGHT_CLUSTER names, or boots one.
+func openCluster(ctx context.Context, scratch string) (*cluster, error) {
+	c := &cluster{dir: os.Getenv("CHARTWRIGHT_CLUSTER")}
+	for _, p := range []struct {
+		to   *string
+		path []string
+	}{{&c.program, []string{"cluster"}}, {&c.kubectl, []string{"kube", "kubectl"}}, {&c.helm, []string{"helm"}}} {
+		var err error
+		if *p.to, err = program(p.path...); err != nil {
+			return nil, err
+		}
+	}
+	if c.dir == "" {
+		c.ours, c.dir = true, filepath.Join(scratch, "cluster")
+		up := command{path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()}}
+		if _, err := up.run(ctx); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	if err := c.connect(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
+
+func (c *cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
+
+func (c *cluster) connect() error {
+	var err error
+	if c.config, err = clientcmd.BuildConfigFromFlags("", c.kubeconfig()); err != nil {
+		return err
+	}
+	c.config.QPS = -1
+	if c.typed, err = kubernetes.NewForConfig(c.config); err != nil {
+		return err
+	}
+	c.dynamic, err = dynamic.NewForConfig(c.config)
+	return err
+}
+
+// close stops the cluster if this run booted it.
+func (c *cluster) close() error {
+	if !c.ours {
+		return nil
+	}
+	_, err := command{path: c.program, args: []string{"down", "--dir", c.dir}}.run(context.Background())
+	return err
+}
+
+// install applies config/default without the Deployment, in whose place each
+// test runs the operator itself.
+func (c *cluster) install(ctx context.Context) error {
+	rendered, err := command{path: c.kubectl, args: []string{"kustomize", Root("config", "default")}}.run(ctx)
+	if err != nil {
+		return err
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered), 4096)
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("v1")
+	list.SetKind("List")
+	for {
+		var object unstructured.Unstructured
+		switch err := decoder.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return c.apply(ctx, list)
+		case err != nil:
+			return fmt.Errorf("config/default: %w", err)
+		}
+		if object.GetKind() != "Deployment" {
+			list.Items = append(list.Items, object)
+		}
+	}
+}
+
+func (c *cluster) apply(ctx context.Context, list *unstructured.UnstructuredList) error {
+	data, err := list.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	kubectl := func(args ...string) error {
+		_, err := command{path: c.kubectl, args: append(args, "--kubeconfig", c.kubeconfig()), stdin: string(data)}.run(ctx)
+		return err
+	}
+	if err := kubectl("apply", "--server-side", "-f", "-"); err != nil {
+		return err
+	}
+	return kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+}

@@ -1,0 +1,116 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Env is the part of the cluster that one test has for itself. Its methods end
+// the test where the harness, and not the operator, is at fault.
+type Env struct {
+	t *testing.T
+	// Namespace is the test's own.
+	Namespace string
+	// Typed and Dynamic are an admin's.
+	Typed   kubernetes.Interface
+	Dynamic dynamic.Interface
+
+	// kinds are those that the test uses beside the installed ones.
+	kinds []Kind
+	// auditFrom is where the audit log ended when the test began.
+	auditFrom int64
+}
+
+// New makes a namespace for the test. It is removed when the test ends, and
+// custom resources in it are seen off by the operators that still run.
+func New(t *testing.T) *Env {
+	t.Helper()
+	e := &Env{t: t, Namespace: namespaceFor(t.Name()), Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   e.Namespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	_, err := e.Typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error {
+		// No operator runs any more: what would have kept its finalizers.
+		for _, kind := range append(installed(), e.kinds...) {
+			if err := e.release(ctx, kind); err != nil {
+				return err
+			}
+		}
+		return e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
+	})
+	return e
+}
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// namespaceFor returns a name that tells which test it belongs to, and differs
+// from run to run.
+func namespaceFor(test string) string {
+	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
+	return fmt.Sprintf("e2e-%s-%s", strings.Trim(name[:min(len(name), 36)], "-"), rand.String(5))
+}
+
+// T returns the test.
+func (e *Env) T() *testing.T { return e.t }
+
+func (e *Env) must(err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// cleanup runs at the end of the test, when its own context has ended.
+func (e *Env) cleanup(do func(context.Context) error) {
+	ctx := context.WithoutCancel(e.t.Context())
+	e.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		if err := do(ctx); err != nil {
+			e.t.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// Kubectl runs kubectl as an admin in the test's namespace and returns what it
+// printed.
+func (e *Env) Kubectl(args ...string) string {
+	e.t.Helper()
+	return e.KubectlWith("", args...)
+}
+
+// KubectlWith is Kubectl with something on its standard input.
+func (e *Env) KubectlWith(stdin string, args ...string) string {
+	e.t.Helper()
+	args = append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...)
+	output, err := command{path: shared.kubectl, args: args, stdin: stdin}.run(e.t.Context())
+	e.must(err)
+	return output
+}
+
+// Helm runs helm as an admin in the test's namespace and returns what it
+// printed.
+func (e *Env) Helm(args ...string) string {
+	e.t.Helper()
+	// Folders of its own keep it from those of the person who runs the tests.
+	home := e.t.TempDir()
+	output, err := command{
+		path: shared.helm,
+		args: append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...),
+		env:  []string{"HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home},
+	}.run(e.t.Context())
+	e.must(err)
+	return output
+}

@@ -1,0 +1,123 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Kind is a kind that an operator serves.
+type Kind struct{ schema.GroupVersionKind }
+
+// The kinds of the repository.
+var (
+	PodSet   = Kind{schema.GroupVersionKind{Group: "app.example.com", Version: "v1alpha1", Kind: "PodSet"}}
+	OvhNginx = Kind{schema.GroupVersionKind{Group: "tutorials.ovhcloud.com", Version: "v1", Kind: "OvhNginx"}}
+)
+
+func installed() []Kind { return []Kind{PodSet, OvhNginx} }
+
+// plural is the kind's name in paths.
+func plural(kind string) string {
+	lower := strings.ToLower(kind)
+	if strings.HasSuffix(lower, "s") || strings.HasSuffix(lower, "x") {
+		return lower + "es"
+	}
+	return lower + "s"
+}
+
+func resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	return gvk.GroupVersion().WithResource(plural(gvk.Kind))
+}
+
+// Resource is the kind as kubectl takes it.
+func (k Kind) Resource() string { return plural(k.Kind) + "." + k.Group }
+
+// NewKind returns a kind of the test's own, in a group that no other test has.
+// Its CRD lets everything through that is JSON; see InstallCRD.
+func (e *Env) NewKind(name string) Kind {
+	kind := Kind{schema.GroupVersionKind{Group: e.Namespace + ".test", Version: "v1", Kind: name}}
+	e.kinds = append(e.kinds, kind)
+	return kind
+}
+
+// rules are what an operator needs to serve the kind with a chart that
+// renders ConfigMaps and Jobs.
+func (k Kind) rules() []rbacv1.PolicyRule {
+	resource := plural(k.Kind)
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{k.Group}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: []string{k.Group}, Resources: []string{resource + "/status"}, Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: []string{k.Group}, Resources: []string{resource + "/finalizers"}, Verbs: []string{"update"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+	}
+}
+
+// crd is the kind's definition, which leaves the spec to the chart's schema.
+func (k Kind) crd() *unstructured.Unstructured {
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": k.Resource()},
+		"spec": map[string]any{
+			"group": k.Group,
+			"scope": "Namespaced",
+			"names": map[string]any{"kind": k.Kind, "plural": plural(k.Kind), "singular": strings.ToLower(k.Kind)},
+			"versions": []any{map[string]any{
+				"name": k.Version, "served": true, "storage": true,
+				"subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type":       "object",
+					"properties": map[string]any{"spec": open, "status": open},
+				}},
+			}},
+		},
+	}}
+}
+
+var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// InstallCRD installs the kind's definition and waits until it is served.
+func (e *Env) InstallCRD(kind Kind) {
+	e.t.Helper()
+	_, err := e.Dynamic.Resource(crds).Create(e.t.Context(), kind.crd(), metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error {
+		if err := e.release(ctx, kind); err != nil {
+			return err
+		}
+		return e.Dynamic.Resource(crds).Delete(ctx, kind.Resource(), metav1.DeleteOptions{})
+	})
+	e.Wait("kind "+kind.Kind+" to be served", func(ctx context.Context) error {
+		_, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})
+		return err
+	})
+}
+
+// release takes the finalizers from what is left of a kind in the namespace.
+func (e *Env) release(ctx context.Context, kind Kind) error {
+	left, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	for i := range left.Items {
+		patch := []byte(`{"metadata":{"finalizers":null}}`)
+		_, err := e.in(kind.GroupVersionKind).Patch(ctx, left.Items[i].GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Options are how an operator is started. The zero Options serve the kinds of
+// the repository in the test's namespace.
+type Options struct {
+	// Name is the flag --operator-name; empty is the test's namespace.
+	Name string
+	// Watches is a watches file; empty is the one in the binary.
+	Watches string
+	// Account is whom the operator logs in as; the zero Account is System.
+	Account Account
+	// Args are more flags.
+	Args []string
+}
+
+// Operator is a process of the operator, or several one after another.
+type Operator struct {
+	env        *Env
+	options    Options
+	kubeconfig string
+	log        string
+	probes     string
+
+	cmd *exec.Cmd
+	// done is closed when the process has ended, with exit set.
+	done chan struct{}
+	exit error
+}
+
+// stopTime is longer than the operator gives itself to stop.
+const stopTime = 30 * time.Second
+
+// NewOperator prepares an operator. Its log is printed if the test fails.
+func (e *Env) NewOperator(options Options) *Operator {
+	e.t.Helper()
+	if options.Name == "" {
+		options.Name = e.Namespace
+	}
+	if options.Account == (Account{}) {
+		options.Account = System
+	}
+	o := &Operator{
+		env:        e,
+		options:    options,
+		kubeconfig: e.kubeconfig(options.Account),
+		log:        filepath.Join(e.t.TempDir(), "operator.log"),
+	}
+	e.cleanup(func(context.Context) error {
+		var err error
+		if o.running() {
+			err = o.end(syscall.SIGTERM)
+		}
+		if e.t.Failed() {
+			e.t.Logf("log of operator %s:\n%s", options.Name, o.Log())
+		}
+		return err
+	})
+	return o
+}
+
+// User is the operator's name in the audit log.
+func (o *Operator) User() string { return o.options.Account.User() }
+
+// Start starts the process and waits until it is ready.
+func (o *Operator) Start() *Operator {
+	o.env.t.Helper()
+	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	o.env.must(err)
+	defer func() { _ = log.Close() }()
+
+	o.probes = o.env.freeAddress()
+	args := []string{
+		"run", "--operator-name", o.options.Name,
+		"--metrics-bind-address", "0", "--health-probe-bind-address", o.probes, "--zap-log-level", "debug",
+	}
+	if o.options.Watches != "" {
+		args = append(args, "--watches-file", o.options.Watches)
+	}
+	// Not bound to the test's context: how it is ended is part of the test.
+	cmd := exec.CommandContext(context.WithoutCancel(o.env.t.Context()), shared.operator, append(args, o.options.Args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+o.env.Namespace)
+	cmd.Stdout, cmd.Stderr = log, log
+	o.env.must(cmd.Start())
+	o.cmd, o.done = cmd, make(chan struct{})
+	go func() {
+		o.exit = cmd.Wait()
+		close(o.done)
+	}()
+	o.env.Wait("operator "+o.options.Name+" to be ready", func(ctx context.Context) error {
+		if !o.running() {
+			o.env.t.Fatalf("the operator ended while it started: %v", o.exit)
+		}
+		return o.Probe(ctx, "/readyz")
+	})
+	return o
+}
+
+// Probe asks the probe endpoint and returns nil where it answers 200.
+func (o *Operator) Probe(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.probes+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return nil
+}
+
+// Stop asks the process to end, as Kubernetes does, and expects it to end well.
+func (o *Operator) Stop() {
+	o.env.t.Helper()
+	o.env.must(o.end(syscall.SIGTERM))
+}
+
+// Kill ends the process at once, as a crash does.
+func (o *Operator) Kill() {
+	o.env.t.Helper()
+	err := o.end(syscall.SIGKILL)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		o.env.t.Fatalf("kill the operator: %v", err)
+	}
+}
+
+func (o *Operator) end(signal os.Signal) error {
+	if err := o.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("end the operator: %w", err)
+	}
+	select {
+	case <-o.done:
+	case <-time.After(stopTime):
+		_ = o.cmd.Process.Kill()
+		<-o.done
+		return fmt.Errorf("the operator did not end within %s of %s", stopTime, signal)
+	}
+	if o.exit != nil {
+		return fmt.Errorf("the operator ended on %s with: %w", signal, o.exit)
+	}
+	return nil
+}
+
+func (o *Operator) running() bool {
+	if o.cmd == nil {
+		return false
+	}
+	select {
+	case <-o.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Log returns what the operator printed so far, over all its processes.
+func (o *Operator) Log() string {
+	data, err := os.ReadFile(o.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(data))
+}
+
+// RunToEnd runs the operator against a kubeconfig until it ends by itself, and
+// returns its exit code and what it printed.
+func (e *Env) RunToEnd(kubeconfig string, args ...string) (code int, output string) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), deadline)
+	defer cancel()
+	var text strings.Builder
+	cmd := exec.CommandContext(ctx, shared.operator, append([]string{"run"}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	code, ran := exitCode(err)
+	if !ran || ctx.Err() != nil {
+		e.t.Fatalf("run the operator: %v\n%s", errors.Join(err, ctx.Err()), text.String())
+	}
+	return code, text.String()
+}

@@ -1,0 +1,98 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Root returns the root of the repository, or of a path below it.
+func Root(path ...string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(append([]string{dir}, path...)...)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			panic("no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
+
+// Chart returns the folder of a chart in testdata.
+func Chart(name string) string { return Root("test", "e2e", "testdata", "charts", name) }
+
+// program returns the path of a program that the Makefile builds.
+func program(path ...string) (string, error) {
+	file := Root(append([]string{"bin"}, path...)...)
+	if _, err := os.Stat(file); err != nil {
+		return "", fmt.Errorf("%w: run 'make cluster-binaries' first", err)
+	}
+	return file, nil
+}
+
+// operatorBinary returns the operator that $CHARTWRIGHT_BINARY names, or else
+// one built from the sources as they are, so that no stale one is tested.
+func operatorBinary(ctx context.Context, scratch string) (string, error) {
+	if file := os.Getenv("CHARTWRIGHT_BINARY"); file != "" {
+		if _, err := os.Stat(file); err != nil {
+			return "", fmt.Errorf("$CHARTWRIGHT_BINARY: %w", err)
+		}
+		return filepath.Abs(file)
+	}
+	file := filepath.Join(scratch, "chartwright")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, "./cmd/chartwright")
+	build.Dir = Root()
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the operator: %w\n%s", err, output)
+	}
+	return file, nil
+}
+
+// command is a program with its arguments, and what to feed it.
+type command struct {
+	path  string
+	args  []string
+	env   []string
+	stdin string
+}
+
+// run returns what the program printed. The error holds the command line and
+// all output.
+func (c command) run(ctx context.Context) (string, error) {
+	var stdout, both bytes.Buffer
+	cmd := exec.CommandContext(ctx, c.path, c.args...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdin = strings.NewReader(c.stdin)
+	cmd.Stdout = io.MultiWriter(&stdout, &both)
+	cmd.Stderr = &both
+	if err := cmd.Run(); err != nil {
+		line := strings.Join(append([]string{filepath.Base(c.path)}, c.args...), " ")
+		return stdout.String(), fmt.Errorf("%s: %w\n%s", line, err, both.String())
+	}
+	return stdout.String(), nil
+}
+
+// exitCode is that of a command that ran and failed, or 0.
+func exitCode(err error) (int, bool) {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, true
+	case errors.As(err, &exit):
+		return exit.ExitCode(), true
+	}
+	return 0, false
+}

@@ -1,0 +1,55 @@
+package harness
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// Entry builds an entry of a watches file.
+type Entry map[string]any
+
+// MakeEntry binds a kind to a chart.
+func MakeEntry(kind Kind, chart string) Entry {
+	return Entry{"group": kind.Group, "version": kind.Version, "kind": kind.Kind, "chart": chart}
+}
+
+// Override adds an override value.
+func (w Entry) Override(path, value string) Entry {
+	overrides, ok := w["overrideValues"].(map[string]string)
+	if !ok {
+		overrides = map[string]string{}
+		w["overrideValues"] = overrides
+	}
+	overrides[path] = value
+	return w
+}
+
+// Selector limits the entry to resources with a label.
+func (w Entry) Selector(key, value string) Entry {
+	w["selector"] = map[string]any{"matchLabels": map[string]string{key: value}}
+	return w
+}
+
+// Timeout bounds each hook.
+func (w Entry) Timeout(duration string) Entry {
+	w["timeout"] = duration
+	return w
+}
+
+// Watches writes a watches file and returns its path.
+func (e *Env) Watches(entries ...Entry) string {
+	e.t.Helper()
+	// JSON is YAML.
+	data, err := json.MarshalIndent(entries, "", "  ")
+	e.must(err)
+	return e.WatchesText(string(data))
+}
+
+// WatchesText is Watches with a file as somebody wrote it.
+func (e *Env) WatchesText(text string) string {
+	e.t.Helper()
+	file := filepath.Join(e.t.TempDir(), "watches.yaml")
+	e.must(os.WriteFile(file, []byte(text), 0o600))
+	return file
+}

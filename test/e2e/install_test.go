@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestInstallRollsOutAndTellsSo(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(3).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	waitPods(env, "web", 3)
+	env.ExpectRevisions("web", "1 deployed")
+	chart := chartMeta(t, "podset")
+	expectStatus(t, env.Get(web), fmt.Sprintf(`{
+	  "observedGeneration": 1,
+	  "state": "Deployed",
+	  "conditions": [
+	    {"type": "Ready", "status": "True", "reason": "Deployed", "message": "Revision 1 of release web is deployed", "observedGeneration": 1, "lastTransitionTime": "<time>"},
+	    {"type": "Deployed", "status": "True", "reason": "InstallSuccessful", "message": "Revision 1 of release web is deployed", "observedGeneration": 1, "lastTransitionTime": "<time>"}
+	  ],
+	  "release": {"name": "web", "namespace": %[1]q, "revision": 1, "status": "deployed", "chart": "podset-%[2]s", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>"},
+	  "deployedRelease": {"name": "web"},
+	  "history": [{"revision": 1, "status": "deployed", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>", "description": "Install complete"}]
+	}`, env.Namespace, chart.Version, chart.AppVersion))
+
+	expectColumns(t, env.Kubectl("get", "podset", "web"), []string{"NAME", "READY", "STATUS", "AGE"}, []string{"web", "True", "Deployed"})
+	expectColumns(t, env.Kubectl("get", "podset", "web", "-o", "wide"),
+		[]string{"NAME", "READY", "STATUS", "AGE", "REVISION", "CHART"},
+		[]string{"web", "True", "Deployed", "*", "1", "podset-" + chart.Version})
+
+	event := env.WaitEvent(web, "Installed")
+	if want := "Release web is at revision 1 of chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
+		t.Errorf("event Installed is %+v, expected Normal, %q", event, want)
+	}
+}
+
+func TestDependentsSayWhoseTheyAre(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{Name: "sailor"}).Start()
+	web := harness.MakePodSet("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	owner, deployment := env.Get(web), env.Get(harness.Deployment("web"))
+	for key, want := range map[string]string{
+		"chartwright.dev/owner-uid":    string(owner.GetUID()),
+		"chartwright.dev/operator":     "sailor",
+		"app.kubernetes.io/managed-by": "Helm",
+	} {
+		if got := deployment.GetLabels()[key]; got != want {
+			t.Errorf("label %s is %q, expected %q", key, got, want)
+		}
+	}
+	for key, want := range map[string]string{
+		"chartwright.dev/owner":          "PodSet.app.example.com/" + env.Namespace + "/web",
+		"meta.helm.sh/release-name":      "web",
+		"meta.helm.sh/release-namespace": env.Namespace,
+	} {
+		if got := deployment.GetAnnotations()[key]; got != want {
+			t.Errorf("annotation %s is %q, expected %q", key, got, want)
+		}
+	}
+	references := deployment.GetOwnerReferences()
+	if len(references) != 1 || references[0].UID != owner.GetUID() || references[0].Kind != "PodSet" {
+		t.Errorf("owner references are %+v, expected the PodSet", references)
+	}
+	if manifest := env.Helm("get", "manifest", "web"); strings.Contains(manifest, "chartwright.dev/") {
+		t.Errorf("the stored manifest holds marks of the operator:\n%s", manifest)
+	}
+	if finalizers := owner.GetFinalizers(); !reflect.DeepEqual(finalizers, []string{"chartwright.dev/uninstall"}) {
+		t.Errorf("finalizers are %v", finalizers)
+	}
+}
+
+// expectStatus compares the whole status with JSON in which "<time>" stands
+// for any time.
+func expectStatus(t *testing.T, cr *unstructured.Unstructured, want string) {
+	t.Helper()
+	var wanted any
+	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(cr.Object["status"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	hideTimes(got)
+	if !reflect.DeepEqual(got, wanted) {
+		printed, _ := json.MarshalIndent(got, "", "  ")
+		t.Errorf("status is\n%s\nexpected\n%s", printed, want)
+	}
+}
+
+func hideTimes(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if text, ok := inner.(string); ok && text != "" && (key == "lastTransitionTime" || key == "lastDeployed") {
+				v[key] = "<time>"
+			}
+			hideTimes(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			hideTimes(inner)
+		}
+	}
+}
+
+// expectColumns checks a table of one row; "*" stands for anything.
+func expectColumns(t *testing.T, table string, header, row []string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 2 || !reflect.DeepEqual(strings.Fields(lines[0]), header) {
+		t.Fatalf("expected columns %v and one row:\n%s", header, table)
+	}
+	cells := strings.Fields(lines[1])
+	for i, want := range row {
+		if want != "*" && (i >= len(cells) || cells[i] != want) {
+			t.Errorf("column %s: expected %q:\n%s", header[i], want, table)
+		}
+	}
+}
+
+// waitPods waits until a Deployment is rolled out with so many pods.
+func waitPods(env *harness.Env, deployment string, replicas int64) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("deployment %s to have %d pods", deployment, replicas), func(context.Context) error {
+		live := env.Get(harness.Deployment(deployment))
+		observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+		available, _, _ := unstructured.NestedInt64(live.Object, "status", "availableReplicas")
+		all, _, _ := unstructured.NestedInt64(live.Object, "status", "replicas")
+		if observed != live.GetGeneration() || available != replicas || all != replicas {
+			return fmt.Errorf("generation %d: status %v", live.GetGeneration(), live.Object["status"])
+		}
+		return nil
+	})
+}
+
+// chartMeta reads Chart.yaml of a chart of the repository.
+func chartMeta(t *testing.T, name string) (meta struct {
+	Version    string `yaml:"version"`
+	AppVersion string `yaml:"appVersion"`
+},
+) {
+	t.Helper()
+	data, err := os.ReadFile(harness.Root("charts", name, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &meta); err != nil {
+		t.Fatal(err)
+	}
+	return meta
+}
