@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chartwright/chartwright"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// run is `make run`.
+func run(ctx context.Context, r *rig) error {
+	steps := append(r.steps(), step{
+		line: "kubectl apply -k " + configSamples + ", until every sample is Ready",
+		do: func(ctx context.Context) (string, error) {
+			if _, err := r.shell.run(ctx, "kubectl apply -k "+configSamples); err != nil {
+				return "", err
+			}
+			return "", r.awaitSamples(ctx)
+		},
+	})
+	err := take(ctx, r.out, steps)
+	if err == nil {
+		err = r.show(ctx)
+	}
+	if err == nil {
+		<-ctx.Done()
+		err = context.Cause(ctx)
+	}
+	// Ctrl-C is the way to end this, at any moment.
+	if r.interrupted() {
+		sayf(r.out, "\n")
+		r.sayWhatStays()
+		return nil
+	}
+	return err
+}
+
+// show prints what there is to see, and what to do next.
+func (r *rig) show(ctx context.Context) error {
+	data, err := os.ReadFile(chartwright.WatchesFile)
+	if err != nil {
+		return err
+	}
+	kinds, err := watches.Parse(chartwright.WatchesFile, data)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		line := "kubectl get " + strings.ToLower(kind.Kind)
+		table, err := r.shell.run(ctx, line)
+		if err != nil {
+			return err
+		}
+		sayf(r.out, "\n$ %s\n%s\n", line, table)
+	}
+	sayf(r.out, "\n%s\n", r.next())
+	return nil
+}
+
+// next says what to do next, in another terminal.
+func (r *rig) next() string {
+	var text strings.Builder
+	text.WriteString("The operator runs. In another terminal, in this folder:\n\n")
+	if r.dir != "" {
+		fmt.Fprintf(&text, "  export KUBECONFIG=%s\n", r.shell.kubeconfig)
+		text.WriteString("  export PATH=$PWD/bin:$PWD/bin/kube:$PATH\n")
+	}
+	fmt.Fprintf(&text, `
+  kubectl patch podset podset-sample --type merge -p '{"spec":{"replicas":5}}'    # a new revision, two more pods
+  kubectl delete pod -l app=podset-sample                                         # new ones come
+  kubectl get podset podset-sample -o wide
+  helm list -A
+  helm history podset-sample
+  kubectl delete podset podset-sample                                             # release, objects and all
+
+The operator's log:  tail -f %s
+Ctrl-C ends it: `, r.logName())
+	if r.stays {
+		text.WriteString("the operator stops, the cluster and what is in it stay.")
+	} else {
+		text.WriteString("the operator and the cluster stop.")
+	}
+	return text.String()
+}
+
+// logName is the operator's log as seen from here.
+func (r *rig) logName() string {
+	here, err := os.Getwd()
+	if err != nil {
+		return r.operator.log
+	}
+	if name, err := filepath.Rel(here, r.operator.log); err == nil && filepath.IsLocal(name) {
+		return name
+	}
+	return r.operator.log
+}
+
+// sayWhatStays says how to get rid of what is left.
+func (r *rig) sayWhatStays() {
+	switch {
+	case !r.stays || r.client == nil:
+	case r.dir != "":
+		sayf(r.out, "The cluster was running before and goes on running; `make cluster-down` stops it.\n")
+	default:
+		sayf(r.out, "The samples, the kinds and the rights stay in the cluster. With an operator running, in another\n"+
+			"terminal, `CLUSTER=existing make uninstall` removes the custom resources and the kinds.\n")
+	}
+}
