@@ -13,11 +13,11 @@ import (
 
 // What config/default installs.
 const (
-	systemNamespace  = "chartwright-system"
-	systemAccount    = "chartwright-controller-manager"
-	managerRole      = "chartwright-manager-role"
-	leaderRole       = "chartwright-leader-election-role"
-	accountOfTheTest = "operator"
+	// SystemNamespace is where operators log in, and where their leases are.
+	SystemNamespace = "chartwright-system"
+	systemAccount   = "chartwright-controller-manager"
+	managerRole     = "chartwright-manager-role"
+	leaderRole      = "chartwright-leader-election-role"
 )
 
 // Account is whom an operator logs in as.
@@ -26,30 +26,27 @@ type Account struct {
 }
 
 // System is the ServiceAccount of config/rbac, with no rights but those.
-var System = Account{systemNamespace, systemAccount}
+var System = Account{SystemNamespace, systemAccount}
 
 // User is the account's name in the audit log.
 func (a Account) User() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, a.name)
 }
 
-// NewAccount makes a ServiceAccount for the test alone, with the rules of
-// config/rbac, the rules that all the test's kinds need, and more.
+// NewAccount makes a ServiceAccount for the test alone, beside System, with
+// the rules of config/rbac, the rules that all the test's kinds need, and more.
 func (e *Env) NewAccount(more ...rbacv1.PolicyRule) Account {
 	e.t.Helper()
-	return e.NewAccountNamed(accountOfTheTest, more...)
-}
-
-// NewAccountNamed is NewAccount for tests with several.
-func (e *Env) NewAccountNamed(name string, more ...rbacv1.PolicyRule) Account {
-	e.t.Helper()
 	ctx := e.t.Context()
-	account := Account{e.Namespace, name}
-	_, err := e.Typed.CoreV1().ServiceAccounts(e.Namespace).Create(ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	account := Account{SystemNamespace, e.Namespace}
+	accounts := e.Typed.CoreV1().ServiceAccounts(account.namespace)
+	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: account.meta()}, metav1.CreateOptions{})
 	e.must(err)
+	e.cleanup(func(ctx context.Context) error {
+		return accounts.Delete(ctx, account.name, metav1.DeleteOptions{})
+	})
 
-	extra := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace + "-" + name}, Rules: more}
+	extra := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account.name}, Rules: more}
 	for _, kind := range e.kinds {
 		extra.Rules = append(extra.Rules, kind.rules()...)
 	}
@@ -58,47 +55,44 @@ func (e *Env) NewAccountNamed(name string, more ...rbacv1.PolicyRule) Account {
 	e.cleanup(func(ctx context.Context) error {
 		return e.Typed.RbacV1().ClusterRoles().Delete(ctx, extra.Name, metav1.DeleteOptions{})
 	})
-	e.bindClusterRole(account, extra.Name)
-	e.bindClusterRole(account, managerRole)
-	e.allowLeases(account)
+	e.bind(account, extra.Name)
+	e.bind(account, managerRole)
+	e.bindLeases(account)
 	e.waitAllowed(account)
 	return account
 }
+
+func (a Account) meta() metav1.ObjectMeta { return metav1.ObjectMeta{Name: a.name} }
 
 func (a Account) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}}
 }
 
-func (e *Env) bindClusterRole(a Account, role string) {
+// bind gives the account the rules of a ClusterRole.
+func (e *Env) bind(a Account, role string) {
 	e.t.Helper()
+	bindings := e.Typed.RbacV1().ClusterRoleBindings()
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: a.namespace + "-" + a.name + "-" + role},
+		ObjectMeta: metav1.ObjectMeta{Name: a.name + "-" + role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   a.subjects(),
 	}
-	_, err := e.Typed.RbacV1().ClusterRoleBindings().Create(e.t.Context(), binding, metav1.CreateOptions{})
+	_, err := bindings.Create(e.t.Context(), binding, metav1.CreateOptions{})
 	e.must(err)
-	e.cleanup(func(ctx context.Context) error {
-		return e.Typed.RbacV1().ClusterRoleBindings().Delete(ctx, binding.Name, metav1.DeleteOptions{})
-	})
+	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, binding.Name, metav1.DeleteOptions{}) })
 }
 
-// allowLeases gives the account, in its own namespace, what the operator has
-// in the system's.
-func (e *Env) allowLeases(a Account) {
+// bindLeases gives the account the rules of the leader election.
+func (e *Env) bindLeases(a Account) {
 	e.t.Helper()
-	ctx := e.t.Context()
-	original, err := e.Typed.RbacV1().Roles(systemNamespace).Get(ctx, leaderRole, metav1.GetOptions{})
-	e.must(err)
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: a.name + "-leases"}, Rules: original.Rules}
-	_, err = e.Typed.RbacV1().Roles(e.Namespace).Create(ctx, role, metav1.CreateOptions{})
-	e.must(err)
-	_, err = e.Typed.RbacV1().RoleBindings(e.Namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	bindings := e.Typed.RbacV1().RoleBindings(a.namespace)
+	_, err := bindings.Create(e.t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: a.meta(),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: leaderRole},
 		Subjects:   a.subjects(),
 	}, metav1.CreateOptions{})
 	e.must(err)
+	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, a.name, metav1.DeleteOptions{}) })
 }
 
 // waitAllowed waits until the API server goes by the new bindings.

@@ -67,11 +67,11 @@ func (a *Audit) Requests() []Request {
 }
 
 // Writes returns what of it may have changed something, leaving out objects
-// whose names begin with the name given, if any.
+// whose names contain the one given, if any.
 func (a *Audit) Writes(except string) []Request {
 	a.env.t.Helper()
 	return slices.DeleteFunc(a.Requests(), func(r Request) bool {
-		return !r.Write() || except != "" && strings.HasPrefix(r.ObjectRef.Name, except)
+		return !r.Write() || except != "" && strings.Contains(r.ObjectRef.Name, except)
 	})
 }
 

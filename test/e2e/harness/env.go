@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Env is the part of the cluster that one test has for itself. Its methods end
@@ -48,7 +49,8 @@ func New(t *testing.T) *Env {
 				return err
 			}
 		}
-		return e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
+		err := e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
+		return client.IgnoreNotFound(err)
 	})
 	return e
 }
@@ -113,4 +115,13 @@ func (e *Env) Helm(args ...string) string {
 	}.run(e.t.Context())
 	e.must(err)
 	return output
+}
+
+// For returns the same part of the cluster for a subtest, which alone fails
+// where something goes wrong in it.
+func (e *Env) For(t *testing.T) *Env {
+	t.Helper()
+	sub := *e
+	sub.t = t
+	return &sub
 }

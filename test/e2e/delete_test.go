@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestDeleteLeavesNothing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakeOvhNginx("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.SetSpec(harness.MakeOvhNginx("web").Replicas(2).Obj())
+	env.WaitRevision(web, 2)
+
+	env.Delete(web)
+
+	env.WaitGone(web)
+	env.ExpectRevisions("web", "")
+	env.WaitGone(harness.Deployment("web"), harness.Service("web"))
+	if event := env.WaitEvent(web, "Uninstalled"); event.Type != "Normal" || event.Note != "Release web is uninstalled" {
+		t.Errorf("event is %+v", event)
+	}
+}
+
+func TestForegroundDeletionLeavesNothing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakeOvhNginx("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	env.Kubectl("delete", "ovhnginx", "web", "--cascade=foreground", "--timeout=60s")
+
+	env.ExpectRevisions("web", "")
+	env.WaitGone(web, harness.Deployment("web"), harness.Service("web"))
+}
+
+func TestNameIsFreeAfterADelete(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	for range 3 {
+		web := harness.MakeCR(kind, "web").Obj()
+		env.Create(web)
+		env.WaitReady(web)
+		env.ExpectRevisions("web", "1 deployed")
+		env.Delete(web)
+		env.WaitGone(web)
+		env.ExpectRevisions("web", "")
+	}
+}
+
+func TestDeletedNamespaceGoes(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	env.Create(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
+	env.WaitReady(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
+	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")
+}

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestHooksRun(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	with := func(message string) harness.CR {
+		return harness.MakeCR(kind, "web").Set("message", message).
+			Set("hooks.pre-install", map[string]any{}).
+			Set("hooks.post-upgrade", map[string]any{}).
+			Set("hooks.pre-delete", map[string]any{})
+	}
+	web := with("one").Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	expectHook(t, env, "web-pre-install", "one")
+	expectNoHook(t, env, "web-post-upgrade")
+
+	env.SetSpec(with("two").Obj())
+	env.WaitRevision(web, 2)
+	first := expectHook(t, env, "web-post-upgrade", "two")
+	expectHook(t, env, "web-pre-install", "one")
+
+	// before-hook-creation: the Job of the last upgrade gives way.
+	env.SetSpec(with("three").Obj())
+	env.WaitRevision(web, 3)
+	if second := expectHook(t, env, "web-post-upgrade", "three"); second == first {
+		t.Error("the hook's Job is that of the upgrade before")
+	}
+	expectNoHook(t, env, "web-pre-delete")
+
+	env.Delete(web)
+	env.WaitGone(web)
+	expectHook(t, env, "web-pre-delete", "three")
+	env.WaitGone(harness.ConfigMap("web"))
+}
+
+func TestHookThatFails(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
+		Account: env.NewAccount(),
+	}).Start()
+	for _, hook := range []struct {
+		name   string
+		spec   map[string]any
+		before bool
+		reason string
+		says   string
+	}{
+		{"install-that-fails", map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
+		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 2s"},
+		{"upgrade-that-fails", map[string]any{"post-upgrade": map[string]any{"fail": true}}, true, "UpgradeFailed", "BackoffLimitExceeded"},
+	} {
+		t.Run(hook.name, func(t *testing.T) {
+			t.Parallel()
+			env := env.For(t)
+			cr := harness.MakeCR(kind, hook.name)
+			env.Create(cr.Obj())
+			if hook.before {
+				env.WaitReady(cr.Obj())
+				env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "two").Set("hooks", hook.spec).Obj())
+			} else {
+				env.SetSpec(harness.MakeCR(kind, hook.name).Set("hooks", hook.spec).Obj())
+			}
+			status := env.WaitCondition(cr.Obj(), "Ready", metav1.ConditionFalse, hook.reason)
+			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, hook.says) {
+				t.Errorf("condition Ready says %q, expected %q", message, hook.says)
+			}
+			if c := harness.Condition(status, "Reconciling"); c == nil {
+				t.Error("nothing says that it is tried again")
+			}
+			if event := env.WaitEvent(cr.Obj(), hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.says) {
+				t.Errorf("event is %+v, expected a warning that says %q", event, hook.says)
+			}
+
+			env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "mended").Obj())
+			env.WaitReady(cr.Obj())
+			expectData(t, env, hook.name, "message", "mended")
+		})
+	}
+}
+
+// A delete hook that fails holds the resource, and is tried until it does not.
+func TestDeleteHookThatFailsHoldsTheResource(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
+		Account: env.NewAccount(),
+	}).Start()
+	node := newNodeLabel(env)
+	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Delete(web)
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
+	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "web-pre-delete did not end within 2s") {
+		t.Errorf("condition Ready says %q", message)
+	}
+	env.Get(harness.ConfigMap("web"))
+	labelNode(env, node)
+	env.WaitGone(web, harness.ConfigMap("web"))
+	env.ExpectRevisions("web", "")
+}
+
+// expectHook checks that a hook's Job is complete and of which revision it is,
+// by its message; it returns the Job's UID.
+func expectHook(t *testing.T, env *harness.Env, job, message string) (uid any) {
+	t.Helper()
+	env.Wait("hook "+job+" to be complete", func(ctx context.Context) error {
+		live, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(ctx, job, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.Status.Succeeded != 1 {
+			return errors.New("it is not complete")
+		}
+		if got := live.Spec.Template.Annotations["message"]; got != message {
+			t.Errorf("hook %s is of %q, expected %q", job, got, message)
+		}
+		uid = live.UID
+		return nil
+	})
+	return uid
+}
+
+func expectNoHook(t *testing.T, env *harness.Env, job string) {
+	t.Helper()
+	env.WaitGone(harness.Job(job))
+}

@@ -1,0 +1,156 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestTwoKindsWithOneNameHaveTwoReleases(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	podSet, nginx := harness.MakePodSet("web").Obj(), harness.MakeOvhNginx("web").Obj()
+	env.Create(podSet)
+	env.WaitReady(podSet)
+	env.Create(nginx)
+	env.WaitReady(nginx)
+
+	if name := env.Status(nginx).Release.Name; name != "web-ovhnginx" {
+		t.Errorf("the second release is %s", name)
+	}
+	env.ExpectRevisions("web", "1 deployed")
+	env.ExpectRevisions("web-ovhnginx", "1 deployed")
+	waitPods(env, "web", 1)
+	waitPods(env, "web-ovhnginx", 1)
+
+	env.Delete(podSet)
+	env.WaitGone(podSet, harness.Deployment("web"))
+	env.SetSpec(harness.MakeOvhNginx("web").Replicas(2).Obj())
+	status := env.WaitRevision(nginx, 2)
+	if status.Release.Name != "web-ovhnginx" {
+		t.Errorf("the release was renamed to %s", status.Release.Name)
+	}
+	env.ExpectRevisions("web", "")
+	waitPods(env, "web-ovhnginx", 2)
+}
+
+// Which of two gets the short name is decided by who is first to store it.
+func TestTwoKindsThatRaceForAName(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	var all []*unstructured.Unstructured
+	for i := range 5 {
+		name := fmt.Sprintf("web-%d", i)
+		all = append(all, harness.MakePodSet(name).Replicas(0).Obj(), harness.MakeOvhNginx(name).Replicas(0).Obj())
+	}
+	env.Create(all...)
+	env.WaitReady(all...)
+	for _, cr := range all {
+		release := env.Status(cr).Release.Name
+		if release != cr.GetName() && release != cr.GetName()+"-"+strings.ToLower(cr.GetKind()) {
+			t.Errorf("%s %s has release %s", cr.GetKind(), cr.GetName(), release)
+		}
+		env.ExpectRevisions(release, "1 deployed")
+	}
+	env.Delete(all...)
+	env.WaitGone(all...)
+}
+
+func TestTwoOperatorsShareANamespace(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	red, blue := env.NewKind("Red"), env.NewKind("Blue")
+	env.InstallCRD(red)
+	env.InstallCRD(blue)
+	account := env.NewAccount()
+	operators := map[string]*harness.Operator{}
+	for _, kind := range []harness.Kind{red, blue} {
+		name := strings.ToLower(kind.Kind)
+		operators[name] = env.NewOperator(harness.Options{
+			Name: name, Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))), Account: account,
+		}).Start()
+	}
+	all := []*unstructured.Unstructured{harness.MakeCR(red, "web").Obj(), harness.MakeCR(blue, "web").Obj()}
+	env.Create(all...)
+	env.WaitReady(all...)
+
+	releases := map[string]bool{}
+	for _, cr := range all {
+		release := env.Status(cr).Release.Name
+		releases[release] = true
+		operator := env.Get(harness.ConfigMap(release + "-0")).GetLabels()["chartwright.dev/operator"]
+		if operator != strings.ToLower(cr.GetKind()) {
+			t.Errorf("the object of %s is of operator %s", cr.GetKind(), operator)
+		}
+	}
+	if len(releases) != 2 {
+		t.Errorf("releases are %v, expected two", releases)
+	}
+	redRelease, blueRelease := env.Status(all[0]).Release.Name, env.Status(all[1]).Release.Name
+
+	env.SetSpec(harness.MakeCR(red, "web").Set("message", "edited").Obj())
+	env.WaitRevision(all[0], 2)
+	env.ExpectRevisions(blueRelease, "1 deployed")
+	env.Delete(all[0])
+	env.WaitGone(all[0])
+	env.ExpectRevisions(redRelease, "")
+	env.ExpectRevisions(blueRelease, "1 deployed")
+
+	operators["red"].Stop()
+	env.SetSpec(harness.MakeCR(blue, "web").Set("message", "edited").Obj())
+	env.WaitRevision(all[1], 2)
+}
+
+func TestNameThatHelmWouldRefuseIsMadeToFit(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	long := strings.Repeat("long-name.", 6) + "of-70-chrs"
+	twin := strings.Repeat("long-name.", 6) + "of-70-more"
+	for _, name := range []struct{ given, want string }{
+		{"a.b.c", `^a-b-c$`},
+		{strings.Repeat("x", 53), `^x{53}$`},
+		{strings.Repeat("x", 54), `^x{40}-[0-9a-f]{12}$`},
+		{long, `^(long-name-){4}[0-9a-f]{12}$`},
+		{twin, `^(long-name-){4}[0-9a-f]{12}$`},
+	} {
+		cr := harness.MakeCR(kind, name.given).Obj()
+		env.Create(cr)
+		status := env.WaitReady(cr)
+		if release := status.Release.Name; !regexp.MustCompile(name.want).MatchString(release) || len(release) > 53 {
+			t.Errorf("release of %s is %s, expected %s", name.given, release, name.want)
+		}
+		env.ExpectRevisions(status.Release.Name, "1 deployed")
+		env.Get(harness.ConfigMap(status.Release.Name + "-0"))
+	}
+	if a, b := env.Status(harness.MakeCR(kind, long).Obj()), env.Status(harness.MakeCR(kind, twin).Obj()); a.Release.Name == b.Release.Name {
+		t.Errorf("two names became one release: %s", a.Release.Name)
+	}
+}
+
+// A release that somebody installed by hand is not the operator's to change.
+func TestReleaseOfSomebodyElseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	env.Helm("install", "web", harness.Chart("plain"), "--set", "message=by-hand")
+	before := env.Get(harness.ConfigMap("web-0")).GetResourceVersion()
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	if status := env.WaitReady(web); status.Release.Name != "web-plain" {
+		t.Errorf("the release is %s", status.Release.Name)
+	}
+	env.Delete(web)
+	env.WaitGone(web)
+	env.ExpectRevisions("web", "1 deployed")
+	if after := env.Get(harness.ConfigMap("web-0")).GetResourceVersion(); after != before {
+		t.Error("its object was changed")
+	}
+}
