@@ -1,7 +1,21 @@
 # `make` alone lists what can be made. Go and make are all that is needed.
 
-BIN     := bin
-CLUSTER := .cluster
+BIN := bin
+
+# The cluster of install, uninstall, run and demo: a folder that a local one
+# lives in or, by CLUSTER=existing, that of $KUBECONFIG.
+CLUSTER       ?= .cluster
+LOCAL_CLUSTER := $(if $(filter existing,$(CLUSTER)),.cluster,$(CLUSTER))
+# The tests and the demo have local ones of their own.
+TEST_CLUSTER := .cluster-test
+DEMO_CLUSTER := $(if $(filter existing,$(CLUSTER)),existing,.cluster-demo)
+
+# What the binary calls itself, and the image that is built and deployed.
+GIT_VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION     ?= $(or $(GIT_VERSION),dev)
+IMG         ?= chartwright:$(VERSION)
+PULL_POLICY ?= IfNotPresent
+CONTAINER_TOOL ?= docker
 
 # Versions of what the tests run on. Go modules pin them; here they are read
 # back, so that each is written down in one place only.
@@ -11,9 +25,29 @@ KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
 HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 
+# One setting for building, testing and checking: what is compiled for one
+# serves the others, which saves minutes the first time. Hence no -trimpath
+# either; the image has it.
+export CGO_ENABLED := 0
+
 # Programs without debug information: a third smaller, and faster to link.
-BUILD   := CGO_ENABLED=0 go build -trimpath -buildvcs=false
+BUILD   := go build -buildvcs=false
 LDFLAGS := -s -w
+
+# The files that a program is made of.
+sources = $(shell find $(1) -type f ! -name '*_test.go' ! -path '*/testdata/*')
+
+# What is needed to start the cluster and to talk to it. To an existing one a
+# person's own kubectl knows how to log in.
+OWN_KUBECTL := $(shell command -v kubectl)
+OWN_HELM    := $(shell command -v helm)
+ifeq ($(CLUSTER),existing)
+CLUSTER_PROGRAMS := $(if $(OWN_KUBECTL),,$(BIN)/kube/kubectl) $(if $(OWN_HELM),,$(BIN)/helm)
+KUBECTL          := $(or $(OWN_KUBECTL),$(BIN)/kube/kubectl)
+else
+CLUSTER_PROGRAMS := cluster-binaries
+KUBECTL          := KUBECONFIG=$(CLUSTER)/kubeconfig $(BIN)/kube/kubectl
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -25,7 +59,49 @@ help: ## List what can be made.
 	  /^[a-zA-Z0-9_\/.$$()-]+:.*## / { sub(/\$$\(BIN\)/, "$(BIN)", $$1); printf "  %-22s %s\n", $$1, $$2 }' \
 	  $(firstword $(MAKEFILE_LIST))
 
+##@ Try it
+
+.PHONY: run
+run: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Start a cluster, the operator and the samples; stay until Ctrl-C.
+	@$(BIN)/local run --cluster $(CLUSTER)
+
+.PHONY: demo
+demo: build $(BIN)/local $(CLUSTER_PROGRAMS) ## The same with an end: install, edit, damage and repair, delete.
+	@$(BIN)/local demo --cluster $(DEMO_CLUSTER)
+
+.PHONY: build
+build: $(BIN)/chartwright ## Build the operator, one static binary.
+
 ##@ Quality
+
+GO_TEST := go test -count=1 -timeout 20m
+
+# The race detector needs a C compiler, and pays where goroutines share memory.
+RACE_PACKAGES := ./internal/records/... ./internal/reconcile/...
+RACE          := $(if $(shell command -v $${CC:-cc}),yes)
+
+# Every test runs, also after one that failed, and the cluster is stopped
+# whatever happens.
+.PHONY: test
+test: build cluster-binaries ## Run every test, on a cluster of its own.
+	@$(BIN)/cluster down --dir $(TEST_CLUSTER) >/dev/null
+	@rm -f $(TEST_CLUSTER)/audit.log
+	@trap 'exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(TEST_CLUSTER)' EXIT; \
+	$(BIN)/cluster up --dir $(TEST_CLUSTER) --audit-log $(TEST_CLUSTER)/audit.log || exit 1; \
+	export CHARTWRIGHT_CLUSTER=$(CURDIR)/$(TEST_CLUSTER) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube \
+	  CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright; \
+	result=0; \
+	echo "testing the operator ..."; \
+	$(GO_TEST) ./... || result=1; \
+	$(if $(RACE),echo "testing what is concurrent with the race detector (about 3 minutes the first time) ..."; \
+	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES) || result=1;) \
+	echo "testing the local cluster ..."; \
+	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
+	exit $$result
+
+.PHONY: test-cluster
+test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
+	cd test/cluster && go test ./internal/... ./cmd/cluster
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
@@ -33,25 +109,144 @@ lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
 	$(BIN)/golangci-lint run
 	cd test/cluster && ../../$(BIN)/golangci-lint run --config ../../.golangci.yml
 
-.PHONY: test-cluster
-test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
-	cd test/cluster && go test ./internal/... ./cmd/cluster
+# Nothing here changes a file of the tree.
+.PHONY: verify
+verify: verify-format verify-modules verify-generated verify-charts verify-config verify-leftovers lint ## Check all that can be checked without running it.
+
+.PHONY: verify-format
+verify-format: $(BIN)/golangci-lint
+	@echo "checking formats ..."
+	@$(BIN)/golangci-lint fmt --diff
+	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
+
+MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint
+
+.PHONY: verify-modules
+verify-modules:
+	@for module in $(MODULES); do \
+	  echo "checking $$module/go.mod ..."; \
+	  (cd $$module && go mod tidy -diff) || exit 1; \
+	done
+
+.PHONY: verify-generated
+verify-generated: build
+	@echo "checking that generated files are up to date ..."
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && \
+	$(BIN)/chartwright crd --output-dir "$$made" >/dev/null && \
+	diff -ru config/crd/bases "$$made" || { echo "config/crd/bases is not what the charts say: run \`make manifests\`"; exit 1; }
+
+.PHONY: verify-charts
+verify-charts: $(BIN)/helm
+	@echo "checking charts ..."
+	@for chart in charts/*/; do \
+	  $(BIN)/helm lint --quiet $$chart $$([ ! -e $${chart}ci/minimal-values.yaml ] || echo --values $${chart}ci/minimal-values.yaml) || exit 1; \
+	done
+
+.PHONY: verify-config
+verify-config: $(BIN)/kube/kubectl
+	@echo "checking that every folder of config builds ..."
+	@for file in $$(find config -name kustomization.yaml); do \
+	  $(BIN)/kube/kubectl kustomize $${file%/*} >/dev/null || exit 1; \
+	done
+
+.PHONY: verify-leftovers
+verify-leftovers:
+	@echo "checking that nothing is left to do ..."
+	@! git grep -nE 'TOD[O]|FIXM[E]'
+
+##@ Generated files
+
+.PHONY: manifests
+manifests: build ## Write the CRDs anew, from the charts' schemas.
+	@$(BIN)/chartwright crd --output-dir config/crd/bases
+
+.PHONY: generate
+generate: manifests ## Write all generated files anew.
+
+##@ Install and deploy
+
+.PHONY: install
+install: $(if $(filter existing,$(CLUSTER)),$(CLUSTER_PROGRAMS),cluster-up) ## Install the CRDs, into a local cluster that is started if need be.
+	@$(KUBECTL) apply --server-side --force-conflicts -k config/crd
+
+.PHONY: uninstall
+uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
+	$(if $(filter existing,$(CLUSTER)),,@$(BIN)/cluster status --dir $(CLUSTER) >/dev/null)
+	@$(call delete-resources,$(KUBECTL))
+	@$(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG.
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the image IMG.
+	$(CONTAINER_TOOL) push $(IMG)
+
+# Images do not run in the local cluster: deploy and undeploy are for the one
+# of $KUBECONFIG.
+DEPLOY_KUBECTL := $(or $(OWN_KUBECTL),$(BIN)/kube/kubectl)
+
+# The overlay is made anew each time, and nothing that is under version control
+# changes.
+define OVERLAY
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../../config/default]
+patches:
+  - target: {kind: Deployment, name: chartwright-controller-manager}
+    patch: |-
+      - {op: replace, path: /spec/template/spec/containers/0/image, value: "$(IMG)"}
+      - {op: add, path: /spec/template/spec/containers/0/imagePullPolicy, value: "$(PULL_POLICY)"}
+endef
+export OVERLAY
+
+.PHONY: deploy
+deploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy the image IMG to the cluster of $KUBECONFIG, with PULL_POLICY.
+	@mkdir -p $(BIN)/deploy && echo "$$OVERLAY" >$(BIN)/deploy/kustomization.yaml
+	@$(DEPLOY_KUBECTL) apply --server-side --force-conflicts -k $(BIN)/deploy
+	@$(DEPLOY_KUBECTL) rollout status --namespace chartwright-system --timeout 3m deployment/chartwright-controller-manager
+
+.PHONY: undeploy
+undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, then the operator and the CRDs.
+	@$(call delete-resources,$(DEPLOY_KUBECTL))
+	@$(DEPLOY_KUBECTL) delete --ignore-not-found -k config/default
+
+# Custom resources go while the operator is there to uninstall their releases:
+# without it their finalizers would hold them, and the CRDs, forever.
+define delete-resources
+echo "deleting the custom resources, which needs a running operator ..."; \
+for crd in $$($(1) get --ignore-not-found -o name -k config/crd); do \
+  $(1) delete $${crd#*/} --all --all-namespaces --timeout 2m || { \
+    echo "Some are left, and so is all the rest. Does the operator run, and what does its log say?"; exit 1; }; \
+done
+endef
 
 ##@ Local cluster
 
 .PHONY: cluster-up
 cluster-up: cluster-binaries ## Start a real Kubernetes on this machine.
-	@$(BIN)/cluster up --dir $(CLUSTER)
+	@$(BIN)/cluster up --dir $(LOCAL_CLUSTER)
 
 .PHONY: cluster-down
 cluster-down: $(BIN)/cluster ## Stop it.
-	@$(BIN)/cluster down --dir $(CLUSTER)
+	@$(BIN)/cluster down --dir $(LOCAL_CLUSTER)
 
 .PHONY: cluster-status
 cluster-status: $(BIN)/cluster ## Say which parts of it run.
-	@$(BIN)/cluster status --dir $(CLUSTER)
+	@$(BIN)/cluster status --dir $(LOCAL_CLUSTER)
 
 ##@ Programs
+
+$(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml) ## Build the operator.
+	@echo "building chartwright (about 2 minutes the first time) ..."
+	@mkdir -p $(@D)
+	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/version.Version=$(VERSION)' -o $@ ./cmd/chartwright
+
+$(BIN)/local: go.mod go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program behind run and demo.
+	@echo "building the program behind make run ..."
+	@mkdir -p $(@D)
+	@$(BUILD) -ldflags '$(LDFLAGS)' -o $@ ./test/local
 
 KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
@@ -106,9 +301,7 @@ $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum ## Build the helm com
 	@mkdir -p $(@D)
 	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
 
-CLUSTER_SOURCES := $(shell find test/cluster/cmd/cluster test/cluster/internal -type f ! -name '*_test.go')
-
-$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(CLUSTER_SOURCES) ## Build the cluster command, which starts and stops Kubernetes.
+$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) ## Build the cluster command, which starts and stops Kubernetes.
 	@echo "building the cluster command (about 1 minute the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/cluster && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
@@ -117,3 +310,13 @@ $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the
 	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/lint && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+##@ Cleaning
+
+.PHONY: clean
+clean: ## Stop the local clusters, and remove them and all that was built.
+	@for cluster in .cluster .cluster-demo $(TEST_CLUSTER); do \
+	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
+	  rm -rf $$cluster; \
+	done
+	@rm -rf $(BIN)
