@@ -48,7 +48,7 @@ func (k *kinds) start(ctx context.Context, kind catalog.Kind) error {
 	if err != nil {
 		return err
 	}
-	if err := k.manager.Add(customResources); err != nil {
+	if err := k.manager.Add(standbyCache{customResources}); err != nil {
 		return err
 	}
 	k.starting.Add(1)

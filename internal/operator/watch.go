@@ -57,7 +57,7 @@ func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options 
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
-	if err := k.manager.Add(informers); err != nil {
+	if err := k.manager.Add(standbyCache{informers}); err != nil {
 		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
 	object := &metav1.PartialObjectMetadata{}
@@ -75,6 +75,13 @@ func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options 
 	}
 	return nil
 }
+
+// standbyCache starts without the lease. Caches of single namespaces do not say
+// so themselves, and a standby would neither be ready nor take over warm.
+type standbyCache struct{ cache.Cache }
+
+// NeedLeaderElection answers no: watching is no acting.
+func (standbyCache) NeedLeaderElection() bool { return false }
 
 func (k *kinds) cacheOptions() cache.Options {
 	return cache.Options{
