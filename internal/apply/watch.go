@@ -42,6 +42,10 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 		}
 		return done(object)
 	})
+	if err != nil && ctx.Err() != nil {
+		// Until calls any end a timeout.
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", Describe(o.Unstructured), err)
 	}
