@@ -56,11 +56,11 @@ func TestHookThatFails(t *testing.T) {
 		Account: env.NewAccount(),
 	}).Start()
 	for _, hook := range []struct {
-		name   string
-		spec   map[string]any
-		before bool
-		reason string
-		says   string
+		name    string
+		spec    map[string]any
+		upgrade bool
+		reason  string
+		says    string
 	}{
 		{"install-that-fails", map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
 		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 2s"},
@@ -69,27 +69,27 @@ func TestHookThatFails(t *testing.T) {
 		t.Run(hook.name, func(t *testing.T) {
 			t.Parallel()
 			env := env.For(t)
-			cr := harness.MakeCR(kind, hook.name)
-			env.Create(cr.Obj())
-			if hook.before {
-				env.WaitReady(cr.Obj())
-				env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "two").Set("hooks", hook.spec).Obj())
+			cr := harness.MakeCR(kind, hook.name).Set("message", "two").Set("hooks", hook.spec).Obj()
+			if hook.upgrade {
+				env.Create(harness.MakeCR(kind, hook.name).Obj())
+				env.WaitReady(cr)
+				env.SetSpec(cr)
 			} else {
-				env.SetSpec(harness.MakeCR(kind, hook.name).Set("hooks", hook.spec).Obj())
+				env.Create(cr)
 			}
-			status := env.WaitCondition(cr.Obj(), "Ready", metav1.ConditionFalse, hook.reason)
+			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, hook.reason)
 			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, hook.says) {
 				t.Errorf("condition Ready says %q, expected %q", message, hook.says)
 			}
 			if c := harness.Condition(status, "Reconciling"); c == nil {
 				t.Error("nothing says that it is tried again")
 			}
-			if event := env.WaitEvent(cr.Obj(), hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.says) {
+			if event := env.WaitEvent(cr, hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.says) {
 				t.Errorf("event is %+v, expected a warning that says %q", event, hook.says)
 			}
 
 			env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "mended").Obj())
-			env.WaitReady(cr.Obj())
+			env.WaitReady(cr)
 			expectData(t, env, hook.name, "message", "mended")
 		})
 	}
