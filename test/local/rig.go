@@ -54,6 +54,7 @@ func newRig(ctx context.Context, out io.Writer, o options) (*rig, error) {
 		return nil, err
 	}
 	r := &rig{out: out, bin: bin, person: ctx}
+	r.later(r.sayWhatStays)
 	own := []string{bin, filepath.Join(bin, "kube")}
 	path := filepath.SplitList(os.Getenv("PATH"))
 	if o.cluster == existing {
@@ -98,6 +99,19 @@ func (r *rig) stop() error {
 	}
 	r.undo = nil
 	return errors.Join(errs...)
+}
+
+// sayWhatStays says how to get rid of what is left when all has stopped.
+func (r *rig) sayWhatStays(context.Context) error {
+	switch {
+	case !r.stays || r.operator == nil:
+	case r.dir != "":
+		sayf(r.out, "The cluster ran before and goes on running; `make cluster-down` stops it.\n")
+	default:
+		sayf(r.out, "The kinds and the rights stay in the cluster, and so do custom resources. To remove them, let\n"+
+			"`CLUSTER=existing make run` run again, and meanwhile `CLUSTER=existing make uninstall`.\n")
+	}
+	return nil
 }
 
 // interrupted tells whether a person wants it all to end.

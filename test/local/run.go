@@ -33,7 +33,6 @@ func run(ctx context.Context, r *rig) error {
 	// Ctrl-C is the way to end this, at any moment.
 	if r.interrupted() {
 		sayf(r.out, "\n")
-		r.sayWhatStays()
 		return nil
 	}
 	return err
@@ -67,10 +66,9 @@ func (r *rig) next() string {
 	text.WriteString("The operator runs. In another terminal, in this folder:\n\n")
 	if r.dir != "" {
 		fmt.Fprintf(&text, "  export KUBECONFIG=%s\n", r.shell.kubeconfig)
-		text.WriteString("  export PATH=$PWD/bin:$PWD/bin/kube:$PATH\n")
+		text.WriteString("  export PATH=$PWD/bin:$PWD/bin/kube:$PATH\n\n")
 	}
-	fmt.Fprintf(&text, `
-  kubectl patch podset podset-sample --type merge -p '{"spec":{"replicas":5}}'    # a new revision, two more pods
+	fmt.Fprintf(&text, `  kubectl patch podset podset-sample --type merge -p '{"spec":{"replicas":5}}'    # a new revision, two more pods
   kubectl delete pod -l app=podset-sample                                         # new ones come
   kubectl get podset podset-sample -o wide
   helm list -A
@@ -97,16 +95,4 @@ func (r *rig) logName() string {
 		return name
 	}
 	return r.operator.log
-}
-
-// sayWhatStays says how to get rid of what is left.
-func (r *rig) sayWhatStays() {
-	switch {
-	case !r.stays || r.client == nil:
-	case r.dir != "":
-		sayf(r.out, "The cluster was running before and goes on running; `make cluster-down` stops it.\n")
-	default:
-		sayf(r.out, "The samples, the kinds and the rights stay in the cluster. With an operator running, in another\n"+
-			"terminal, `CLUSTER=existing make uninstall` removes the custom resources and the kinds.\n")
-	}
 }
