@@ -25,6 +25,6 @@ release.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newVersion())
+	root.AddCommand(newRun(), newCRD(), newVersion())
 	return root
 }

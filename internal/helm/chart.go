@@ -2,18 +2,23 @@ package helm
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/ignore"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/values"
 )
@@ -36,6 +41,68 @@ func (c *Chart) Name() string { return c.chart.Metadata.Name }
 
 // Version returns the version in Chart.yaml.
 func (c *Chart) Version() string { return c.chart.Metadata.Version }
+
+// Description returns the description in Chart.yaml.
+func (c *Chart) Description() string { return c.chart.Metadata.Description }
+
+// Schema returns the chart's own values.schema.json, nil if it has none.
+// Nobody may change it.
+func (c *Chart) Schema() []byte { return c.chart.Schema }
+
+// Subcharts returns the keys under which subcharts take their values, whether
+// they are on or off.
+func (c *Chart) Subcharts() []string {
+	return slices.Sorted(maps.Keys(subcharts(c.chart)))
+}
+
+// HasTags tells whether the values can turn subcharts on and off by tags.
+func (c *Chart) HasTags() bool {
+	return slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *chart.Dependency) bool { return len(d.Tags) > 0 })
+}
+
+// Values returns the values that hold where a release sets none: those of the
+// chart over those of its subcharts, whether these are on or off. The caller
+// may change them.
+func (c *Chart) Values() (map[string]any, error) {
+	processed := clone(c.chart)
+	// For the values that the chart imports from subcharts.
+	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values{}); err != nil {
+		return nil, err
+	}
+	return withSubcharts(processed.Values, c.chart), nil
+}
+
+// withSubcharts lays the values of a chart over those of its subcharts.
+func withSubcharts(vals map[string]any, c *chart.Chart) map[string]any {
+	under := map[string]any{}
+	for key, child := range subcharts(c) {
+		under[key] = withSubcharts(child.Values, child)
+	}
+	// Merge makes numbers equal in place, so it gets a copy.
+	return values.Merge(under, runtime.DeepCopyJSON(vals))
+}
+
+// subcharts returns the subcharts by the keys of their values: by alias, by
+// name where Chart.yaml gives no alias or does not list them at all.
+func subcharts(c *chart.Chart) map[string]*chart.Chart {
+	byName, keyed := map[string]*chart.Chart{}, map[string]*chart.Chart{}
+	for _, child := range c.Dependencies() {
+		byName[child.Name()] = child
+	}
+	listed := map[string]bool{}
+	for _, d := range c.Metadata.Dependencies {
+		if child := byName[d.Name]; child != nil {
+			listed[d.Name] = true
+			keyed[cmp.Or(d.Alias, d.Name)] = child
+		}
+	}
+	for name, child := range byName {
+		if !listed[name] {
+			keyed[name] = child
+		}
+	}
+	return keyed
+}
 
 // LoadDir loads a chart from a folder, leaving out what its .helmignore names.
 func LoadDir(fsys fs.FS) (*Chart, error) {

@@ -1,0 +1,97 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// Generate returns the definition of a kind, and what of its chart's schema
+// the API server will not check.
+func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
+	defaults, err := kind.Chart.Values()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: the chart's default values: %w", kind.Kind, err)
+	}
+	spec, warnings, err := convertSpec(kind.Chart.Schema(), defaults, keptKeys(kind))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: values.schema.json: %w", kind.Kind, err)
+	}
+	schema := rootSchema(kind, spec)
+	if err := validate(schema); err != nil {
+		return nil, nil, fmt.Errorf("%s: the schema that was made of values.schema.json is none for the API server: %w", kind.Kind, err)
+	}
+	return definition(kind, schema), warnings, nil
+}
+
+func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+	names := namesOf(kind.Kind)
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
+			Kind:       "CustomResourceDefinition",
+		},
+		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kind.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: kind.Group,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: names,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name:    kind.Version,
+				Served:  true,
+				Storage: true,
+				Schema:  &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
+				Subresources: &apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				},
+				AdditionalPrinterColumns: columns(),
+			}},
+		},
+	}
+}
+
+// rootSchema puts spec and status into the schema of a whole custom resource.
+func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	root := object("", props{
+		"apiVersion": text("Group and version of this representation of the object."),
+		"kind":       text("Kind of the object."),
+		"metadata":   {Type: "object"},
+		"spec":       spec,
+		"status":     status(),
+	})
+	// An empty spec is one without what has no default.
+	if len(spec.Required) > 0 {
+		root.Required = []string{"spec"}
+	}
+	root.Description = fmt.Sprintf("%s is a release of the Helm chart %s.", kind.Kind, kind.Chart.Name())
+	if about := strings.TrimSpace(kind.Chart.Description()); about != "" {
+		root.Description = fmt.Sprintf("%s is a release of the Helm chart %s: %s", kind.Kind, kind.Chart.Name(), sentence(about))
+	}
+	return &root
+}
+
+// keptKeys returns the keys of the values that mean something to Helm whatever
+// the chart's schema says, with their descriptions.
+func keptKeys(kind catalog.Kind) map[string]string {
+	keys := map[string]string{"global": "Values that the chart shares with its subcharts."}
+	for _, name := range kind.Chart.Subcharts() {
+		keys[name] = fmt.Sprintf("Values of the subchart %s.", name)
+	}
+	if kind.Chart.HasTags() {
+		keys["tags"] = "Groups of subcharts, by tag, to turn on or off."
+	}
+	return keys
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if strings.ContainsAny(cmp.Or(text[max(len(text)-1, 0):], "."), ".!?:") {
+		return text
+	}
+	return text + "."
+}

@@ -1,0 +1,58 @@
+package crd
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// maxDefault is the length up to which a default is worth telling.
+const maxDefault = 80
+
+// describe returns the text of a field: its description, or its title, and the
+// chart's default where the author has not spoken of it.
+func describe(n node, at place) string {
+	text, _ := n["description"].(string)
+	if text == "" {
+		text, _ = n["title"].(string)
+	}
+	text = strings.TrimSpace(text)
+	shown := showDefault(at)
+	if isTrue(n["writeOnly"]) || n["format"] == "password" {
+		shown = ""
+	}
+	if shown == "" || strings.Contains(strings.ToLower(text), "default") {
+		return text
+	}
+	if text == "" {
+		return fmt.Sprintf("Default: %s.", shown)
+	}
+	return fmt.Sprintf("%s Default: %s.", sentence(text), shown)
+}
+
+// showDefault returns a default as one would write it in YAML, empty if there
+// is none to speak of: what is empty says little, and objects are told key by
+// key.
+func showDefault(at place) string {
+	if at.assumed {
+		return ""
+	}
+	switch value := at.value.(type) {
+	case nil, map[string]any:
+		return ""
+	case string:
+		if value == "" || len(value) > maxDefault || strings.ContainsAny(value, "\n\r") {
+			return ""
+		}
+		return value
+	case []any:
+		if len(value) == 0 {
+			return ""
+		}
+	}
+	data, err := json.Marshal(at.value)
+	if err != nil || len(data) > maxDefault {
+		return ""
+	}
+	return string(data)
+}

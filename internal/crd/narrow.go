@@ -1,0 +1,134 @@
+package crd
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// narrowing holds the keywords that narrow knows.
+var narrowing = []string{
+	"type", "enum", "required", "properties", "items", "minProperties", "maxProperties", "minItems", "maxItems",
+	"minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format",
+	"allOf", "anyOf", "oneOf", "not",
+}
+
+// narrow returns a schema's validations of a value that has the given shape,
+// and whether they are all that the schema says of it.
+func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, at place) (out apiextensionsv1.JSONSchemaProps, exact bool) {
+	*c.nodes++
+	if *c.nodes > maxNodes {
+		return out, false
+	}
+	trial := c.trial()
+	n, at := trial.resolve(schema, at)
+	exact = true
+	for key, value := range n {
+		if !isAnnotation(key) && !slices.Contains(narrowing, key) {
+			exact = exact && (key == "additionalProperties" && isTrue(value) || key == "uniqueItems" && isFalse(value))
+		}
+	}
+	kind := shapeTypes(shape)
+	if declared, ok := n["type"]; ok {
+		wanted := newTypes(typeList(declared))
+		if kind.disjoint(wanted) {
+			return apiextensionsv1.JSONSchemaProps{Not: &apiextensionsv1.JSONSchemaProps{}}, exact
+		}
+		exact = exact && kind.within(wanted)
+	}
+	exact = trial.narrowObject(n, shape, at, &out) && exact
+	exact = trial.narrowItems(n, shape, at, &out) && exact
+	exact = narrowEnum(n, &out) && exact
+	trial.scalars(n, kind, at, &out)
+
+	// What is combined inside has the same shape.
+	inner := *shape
+	inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not = nil, nil, nil, nil
+	trial.combine(n, &inner, at)
+	out.AllOf, out.AnyOf, out.OneOf, out.Not = inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not
+	return out, exact && len(trial.warnings) == 0
+}
+
+func narrowEnum(n node, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	list, ok := n["enum"].([]any)
+	if !ok {
+		return true
+	}
+	values, null, plain := plainValues(list)
+	if !plain || null || len(values) == 0 {
+		return false
+	}
+	out.Enum = values
+	return true
+}
+
+// narrowObject narrows by keys. Where the chart has defaults, the value that
+// Helm checks has more keys than the one that the user wrote.
+func (c *converter) narrowObject(n node, shape *apiextensionsv1.JSONSchemaProps, at place, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	exact = true
+	defaults, _ := at.value.(map[string]any)
+	for _, name := range anyList(n["required"]) {
+		name, _ := name.(string)
+		if _, has := defaults[name]; has {
+			exact = false
+			continue
+		}
+		out.Required = append(out.Required, name)
+	}
+	properties, _ := n["properties"].(node)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if _, has := defaults[name]; has {
+			exact = false
+		}
+		inner, declared := shape.Properties[name]
+		if !declared || name == "metadata" {
+			exact = exact && isTrue(properties[name])
+			continue
+		}
+		field, fieldExact := c.narrow(properties[name], &inner, at.child(name))
+		exact = exact && fieldExact
+		if isTrivial(field) {
+			continue
+		}
+		if out.Properties == nil {
+			out.Properties = props{}
+		}
+		out.Properties[name] = field
+	}
+	count(n, out, defaults)
+	return exact && (len(defaults) == 0 || n["minProperties"] == nil && n["maxProperties"] == nil)
+}
+
+func (c *converter) narrowItems(n node, shape *apiextensionsv1.JSONSchemaProps, at place, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	out.MinItems, out.MaxItems = whole(n["minItems"]), whole(n["maxItems"])
+	items, ok := n["items"]
+	if !ok {
+		return true
+	}
+	if _, isTuple := items.([]any); isTuple || shape.Items == nil {
+		return false
+	}
+	item, exact := c.narrow(items, shape.Items.Schema, at.item())
+	if !isTrivial(item) {
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
+	}
+	return exact
+}
+
+// shapeTypes returns the types that a structural schema takes.
+func shapeTypes(s *apiextensionsv1.JSONSchemaProps) types {
+	switch {
+	case s.Type != "":
+		return newTypes([]string{s.Type})
+	case s.XIntOrString:
+		return newTypes([]string{"integer", "string"})
+	default:
+		return types{}
+	}
+}
+
+func isTrivial(s apiextensionsv1.JSONSchemaProps) bool {
+	return reflect.DeepEqual(s, apiextensionsv1.JSONSchemaProps{})
+}

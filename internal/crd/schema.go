@@ -1,0 +1,142 @@
+package crd
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// node is one JSON Schema object. It may be part of the document and is then
+// never changed; what resolve returns is a copy.
+type node = map[string]any
+
+// document is a whole values.schema.json.
+type document struct {
+	root any
+	// siblings tells that keywords beside a $ref count, as they do since draft
+	// 2019-09, which is also what a schema without $schema is read as.
+	siblings bool
+}
+
+func parse(data []byte) (document, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	// Large numbers in an enum stay what they are.
+	decoder.UseNumber()
+	doc := document{siblings: true}
+	if err := decoder.Decode(&doc.root); err != nil {
+		return doc, err
+	}
+	if root, ok := doc.root.(node); ok {
+		draft, _ := root["$schema"].(string)
+		doc.siblings = !strings.Contains(draft, "json-schema.org/draft-0")
+	}
+	return doc, nil
+}
+
+// lookup follows a $ref inside the document: a JSON pointer or an anchor.
+func (d document) lookup(ref string) (any, bool) {
+	fragment, isLocal := strings.CutPrefix(ref, "#")
+	if !isLocal {
+		return nil, false
+	}
+	fragment, err := url.PathUnescape(fragment)
+	if err != nil {
+		return nil, false
+	}
+	if fragment != "" && !strings.HasPrefix(fragment, "/") {
+		return anchor(d.root, fragment)
+	}
+	at := d.root
+	for token := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
+		if fragment == "" {
+			break
+		}
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		switch in := at.(type) {
+		case node:
+			next, found := in[token]
+			if !found {
+				return nil, false
+			}
+			at = next
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(in) {
+				return nil, false
+			}
+			at = in[i]
+		default:
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// anchor finds the schema with a name of its own: $anchor, or $id in drafts
+// before there was $anchor.
+func anchor(at any, name string) (any, bool) {
+	switch in := at.(type) {
+	case node:
+		if in["$anchor"] == name || in["$id"] == "#"+name || in["id"] == "#"+name {
+			return in, true
+		}
+		for _, key := range slices.Sorted(maps.Keys(in)) {
+			if found, ok := anchor(in[key], name); ok {
+				return found, true
+			}
+		}
+	case []any:
+		for _, item := range in {
+			if found, ok := anchor(item, name); ok {
+				return found, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// normalize brings older spellings to the newest: const becomes an enum of one,
+// and draft 4's exclusive limits, booleans beside the limit, become numbers.
+func normalize(n node) node {
+	n = maps.Clone(n)
+	if value, ok := n["const"]; ok {
+		n["enum"] = []any{value}
+		delete(n, "const")
+	}
+	for exclusive, limit := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		if is, isBool := n[exclusive].(bool); isBool {
+			delete(n, exclusive)
+			if value, ok := n[limit]; is && ok {
+				n[exclusive] = value
+				delete(n, limit)
+			}
+		}
+	}
+	return n
+}
+
+// assertedFormats holds the formats that Helm checks in drafts that want it.
+var assertedFormats = []string{
+	"date", "date-time", "time", "duration", "period", "email", "hostname", "ipv4", "ipv6", "iri", "iri-reference",
+	"json-pointer", "regex", "relative-json-pointer", "semver", "uri", "uri-reference", "uri-template", "uuid",
+}
+
+// asserts tells whether Helm checks a format. Since draft 2019-09 formats are
+// remarks.
+func (d document) asserts(format string) bool {
+	return !d.siblings && slices.Contains(assertedFormats, format)
+}
+
+func isTrue(schema any) bool {
+	is, ok := schema.(bool)
+	return ok && is
+}
+
+func isFalse(schema any) bool {
+	is, ok := schema.(bool)
+	return ok && !is
+}

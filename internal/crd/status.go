@@ -1,0 +1,102 @@
+package crd
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// props is short for the properties of a schema.
+type props = map[string]apiextensionsv1.JSONSchemaProps
+
+// status returns the schema of api.Status. It keeps unknown fields, for a kind
+// may have fields of its own there, and a status that another operator wrote is
+// not cut on the way.
+func status() apiextensionsv1.JSONSchemaProps {
+	s := object("What the operator reports. It is computed anew from what runs: nothing reads it back, and clearing it changes nothing.", props{
+		"observedGeneration": integer("The generation of the spec that the conditions speak of."),
+		"state":              text("The release's state in a word or two."),
+		"conditions":         conditions(),
+		"release": object("The newest revision of the Helm release.", props{
+			"name":         text("Name of the release, as helm list prints it."),
+			"namespace":    text("Namespace of the release."),
+			"revision":     integer("Number of the revision."),
+			"status":       text("Helm's word for its state: deployed, failed, pending-upgrade and so on."),
+			"chart":        text("Name and version of the chart, as helm list prints them."),
+			"chartVersion": text("Version of the chart."),
+			"appVersion":   text("Version of the application, by the chart."),
+			"lastDeployed": date("When the revision was made."),
+		}),
+		"deployedRelease": object("The release that is deployed, where the operator-sdk names it.", props{
+			"name": text("Name of the release."),
+		}),
+		"history": list("The newest revisions, newest first.", object("One revision that is kept.", props{
+			"revision":     integer("Number of the revision."),
+			"status":       text("Helm's word for its state."),
+			"chartVersion": text("Version of the chart."),
+			"appVersion":   text("Version of the application, by the chart."),
+			"lastDeployed": date("When the revision was made."),
+			"description":  text("What Helm noted about it."),
+		})),
+	})
+	s.XPreserveUnknownFields = new(true)
+	return s
+}
+
+// conditions asks for type and status alone: the operator-sdk leaves out the
+// rest now and then, and a status that it wrote must stay writable.
+func conditions() apiextensionsv1.JSONSchemaProps {
+	condition := object("One aspect of the state.", props{
+		"type":               text("Which aspect it is, in CamelCase."),
+		"status":             text("Whether it holds."),
+		"observedGeneration": integer("The generation of the spec that this condition speaks of."),
+		"reason":             text("Why, as one CamelCase word for programs."),
+		"message":            text("Why, as a sentence for people."),
+		"lastTransitionTime": date("When the status last changed."),
+	})
+	condition.Required = []string{"type", "status"}
+	limit := func(name string, change func(*apiextensionsv1.JSONSchemaProps)) {
+		field := condition.Properties[name]
+		change(&field)
+		condition.Properties[name] = field
+	}
+	limit("type", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(316)) })
+	limit("status", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = enum(`"True"`, `"False"`, `"Unknown"`) })
+	limit("observedGeneration", func(s *apiextensionsv1.JSONSchemaProps) { s.Minimum = new(0.0) })
+	limit("reason", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(1024)) })
+	limit("message", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(32768)) })
+
+	s := list("Ready and Deployed, and others such as Reconciling and Stalled while they hold.", condition)
+	s.XListType = new("map")
+	s.XListMapKeys = []string{"type"}
+	return s
+}
+
+func object(description string, properties props) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "object", Properties: properties}
+}
+
+func list(description string, item apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{
+		Description: description, Type: "array", XListType: new("atomic"),
+		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item},
+	}
+}
+
+func text(description string) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string"}
+}
+
+func date(description string) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string", Format: "date-time"}
+}
+
+func integer(description string) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "integer", Format: "int64"}
+}
+
+func enum(raw ...string) []apiextensionsv1.JSON {
+	values := make([]apiextensionsv1.JSON, len(raw))
+	for i, r := range raw {
+		values[i] = apiextensionsv1.JSON{Raw: []byte(r)}
+	}
+	return values
+}
