@@ -114,9 +114,12 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	}
 	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
-	if err := strict.Decode(w); err != nil {
+	next := *w
+	if err := strict.Decode(&next); err != nil {
 		p.problem(value.Line, "%s: %s", key.Value, explain(err))
+		return
 	}
+	*w = next
 }
 
 // check reports what is missing from an entry or contradicts another.
