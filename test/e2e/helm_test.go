@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestHelmReadsTheReleases(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.SetSpec(harness.MakePodSet("web").Replicas(2).Obj())
+	env.WaitRevision(web, 2)
+	chart := "podset-" + chartMeta(t, "podset").Version
+
+	var list []map[string]any
+	helmJSON(t, env, &list, "list")
+	if len(list) != 1 || list[0]["name"] != "web" || list[0]["status"] != "deployed" || list[0]["revision"] != "2" || list[0]["chart"] != chart {
+		t.Errorf("helm list shows %v", list)
+	}
+
+	var history []map[string]any
+	helmJSON(t, env, &history, "history", "web")
+	if len(history) != 2 {
+		t.Fatalf("helm history shows %v", history)
+	}
+	for i, want := range []map[string]any{
+		{"revision": 1.0, "status": "superseded", "chart": chart, "description": "Install complete"},
+		{"revision": 2.0, "status": "deployed", "chart": chart, "description": "Upgrade complete"},
+	} {
+		for key, value := range want {
+			if history[i][key] != value {
+				t.Errorf("helm history shows revision %d with %s %v, expected %v", i+1, key, history[i][key], value)
+			}
+		}
+	}
+
+	for revision, want := range map[string]float64{"1": 1, "2": 2} {
+		var values map[string]any
+		helmJSON(t, env, &values, "get", "values", "web", "--revision", revision)
+		if !reflect.DeepEqual(values, map[string]any{"replicas": want}) {
+			t.Errorf("helm get values of revision %s shows %v", revision, values)
+		}
+	}
+	var all map[string]any
+	helmJSON(t, env, &all, "get", "values", "web", "--all")
+	if image, _ := all["image"].(map[string]any); all["replicas"] != 2.0 || image["repository"] == nil {
+		t.Errorf("helm get values --all shows %v", all)
+	}
+
+	if manifest := env.Helm("get", "manifest", "web"); !strings.Contains(manifest, "kind: Deployment") || !strings.Contains(manifest, "replicas: 2") {
+		t.Errorf("helm get manifest shows\n%s", manifest)
+	}
+	if status := env.Helm("status", "web"); !strings.Contains(status, "STATUS: deployed") || !strings.Contains(status, "REVISION: 2") || !strings.Contains(status, "NOTES:") {
+		t.Errorf("helm status shows\n%s", status)
+	}
+	if notes := env.Helm("get", "notes", "web"); !strings.Contains(notes, "NOTES:") {
+		t.Errorf("helm get notes shows\n%s", notes)
+	}
+}
+
+func helmJSON(t *testing.T, env *harness.Env, into any, args ...string) {
+	t.Helper()
+	output := env.Helm(append(args, "-o", "json")...)
+	if err := json.Unmarshal([]byte(output), into); err != nil {
+		t.Fatalf("helm %v: %v\n%s", args, err, output)
+	}
+}
+
+func TestUpgradeByHandIsUndoneByOneRevision(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(2).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	env.Helm("upgrade", "web", harness.Root("charts", "podset"), "--set", "replicas=5")
+
+	env.WaitRevision(web, 3)
+	env.WaitRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+	waitPods(env, "web", 2)
+	fence(env)
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+}
+
+func TestUninstallByHandIsUndone(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	first := env.Get(harness.Deployment("web")).GetUID()
+
+	env.Helm("uninstall", "web")
+
+	env.WaitRevisions("web", "1 deployed")
+	env.WaitReady(web)
+	waitPods(env, "web", 1)
+	if env.Get(harness.Deployment("web")).GetUID() == first {
+		t.Error("the Deployment is the first one: was there an uninstall?")
+	}
+}
+
+func TestRecordThatIsDeletedByHandComesBack(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	for _, what := range []struct {
+		name    string
+		edits   int
+		deleted []string
+		left    string
+	}{
+		{"the-only-one", 0, []string{"sh.helm.release.v1.the-only-one.v1"}, "1 deployed"},
+		{"the-newest", 1, []string{"sh.helm.release.v1.the-newest.v2"}, "1 superseded, 2 deployed"},
+	} {
+		t.Run(what.name, func(t *testing.T) {
+			env := env.For(t)
+			cr := harness.MakePodSet(what.name).Replicas(1).Obj()
+			env.Create(cr)
+			env.WaitReady(cr)
+			for i := range what.edits {
+				env.SetSpec(harness.MakePodSet(what.name).Replicas(2 + i).Obj())
+				env.WaitRevision(cr, int64(2+i))
+			}
+			deployment := env.Get(harness.Deployment(what.name)).GetUID()
+			gone := map[string]any{}
+			for _, name := range what.deleted {
+				gone[name] = env.Get(harness.Secret(name)).GetUID()
+				env.Delete(harness.Secret(name))
+			}
+			env.WaitRevisions(what.name, what.left)
+			env.WaitReady(cr)
+			for name, uid := range gone {
+				if env.Get(harness.Secret(name)).GetUID() == uid {
+					t.Errorf("Secret %s was not deleted", name)
+				}
+			}
+			if env.Get(harness.Deployment(what.name)).GetUID() != deployment {
+				t.Error("the Deployment was replaced")
+			}
+		})
+	}
+}
+
+// The status is a report: whatever somebody writes there changes nothing that
+// runs, and is put right with the next change.
+func TestStatusIsNoMemory(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	deployment := env.Get(harness.Deployment("web"))
+
+	env.Kubectl("patch", "podset", "web", "--subresource=status", "--type=json", "-p", `[{"op": "remove", "path": "/status"}]`)
+	operator.Stop()
+	operator.Start()
+
+	env.WaitRevision(web, 1)
+	env.ExpectRevisions("web", "1 deployed")
+	if now := env.Get(harness.Deployment("web")); generation(now) != generation(deployment) {
+		t.Error("the Deployment was changed")
+	}
+}
+
+// generation changes with every change of an object's spec.
+func generation(o *unstructured.Unstructured) string {
+	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration())
+}

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// How long an idle operator is looked at.
+const idle = 10 * time.Second
+
+func TestIdleOperatorAsksForNothing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := env.NewOperator(harness.Options{Account: env.NewAccount()}).Start()
+	var crs []*unstructured.Unstructured
+	for i := range 5 {
+		crs = append(crs, harness.MakePodSet(fmt.Sprintf("set-%d", i)).Obj(), harness.MakeOvhNginx(fmt.Sprintf("nginx-%d", i)).Obj())
+	}
+	env.Create(crs...)
+	for _, cr := range crs {
+		env.WaitReady(cr)
+		env.WaitEvent(cr, "Installed")
+	}
+	for i := range 5 {
+		waitPods(env, fmt.Sprintf("set-%d", i), 1)
+		waitPods(env, fmt.Sprintf("nginx-%d", i), 1)
+	}
+	audit := env.Audit(operator.User())
+	env.Consistently("idle", idle, func(context.Context) error {
+		if requests := audit.Requests(); len(requests) > 0 {
+			return fmt.Errorf("the operator asked for %v", requests)
+		}
+		return nil
+	})
+}
+
+// Not parallel: an install that takes over a second tells so by one more patch,
+// and a CRD of another test makes the operator ask for the API versions anew.
+func TestInstallCostsFewRequests(t *testing.T) {
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	// What is read once a process is read now.
+	warm := harness.MakeCR(kind, "warm").Obj()
+	env.Create(warm)
+	env.WaitReady(warm)
+	env.WaitEvent(warm, "Installed")
+
+	for _, objects := range []int{1, 4, 10} {
+		audit := env.Audit(operator.User())
+		name := fmt.Sprintf("web-%d", objects)
+		cr := harness.MakeCR(kind, name).Set("count", objects).Obj()
+		env.Create(cr)
+		env.WaitReady(cr)
+		env.WaitEvent(cr, "Installed")
+		requests := audit.Requests()
+		t.Logf("%d objects: %d requests", objects, len(requests))
+		if most := 2*objects + 5; len(requests) > most {
+			t.Errorf("an install of %d objects took %d requests, expected at most %d: %v", objects, len(requests), most, requests)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// The custom resource of the tutorials on PodSets, as it stands there, and what
+// they show with it.
+func TestPodSetTutorial(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	env.KubectlWith(`
+apiVersion: app.example.com/v1alpha1
+kind: PodSet
+metadata: {name: example-podset}
+spec: {replicas: 3}
+`, "apply", "-f", "-")
+	set := harness.MakePodSet("example-podset").Obj()
+	env.WaitReady(set)
+	pods := waitRunning(env, "example-podset", 3)
+	for i := range pods {
+		if pods[i].Labels["version"] != "v0.1" {
+			t.Errorf("pod %s has labels %v, expected version v0.1", pods[i].Name, pods[i].Labels)
+		}
+	}
+
+	env.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
+	env.Wait("another pod in its place", func(context.Context) error {
+		for _, pod := range waitRunning(env, "example-podset", 3) {
+			if pod.Name == pods[0].Name {
+				return errors.New("the deleted one is there")
+			}
+		}
+		return nil
+	})
+
+	for _, replicas := range []int{5, 1, 0, 2} {
+		env.Kubectl("patch", "podset", "example-podset", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+		env.WaitReady(set)
+		waitRunning(env, "example-podset", replicas)
+	}
+
+	env.Kubectl("delete", "podset", "example-podset", "--timeout=60s")
+	waitRunning(env, "example-podset", 0)
+	env.WaitGone(harness.Deployment("example-podset"))
+}
+
+// The same for OvhNginxes.
+func TestOvhNginxTutorial(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	env.KubectlWith(`
+apiVersion: tutorials.ovhcloud.com/v1
+kind: OvhNginx
+metadata: {name: ovhnginx-sample}
+spec: {port: 80, replicaCount: 1}
+`, "apply", "-f", "-")
+	nginx := harness.MakeOvhNginx("ovhnginx-sample").Obj()
+	env.WaitReady(nginx)
+	waitRunning(env, "ovhnginx-sample", 1)
+	waitAddress(env, "ovhnginx-sample", "80")
+
+	env.Kubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":8080,"replicaCount":2}}`)
+	env.WaitRevision(nginx, 2)
+	waitRunning(env, "ovhnginx-sample", 2)
+	waitAddress(env, "ovhnginx-sample", "8080")
+
+	env.Kubectl("delete", "ovhnginx", "ovhnginx-sample", "--timeout=60s")
+	env.WaitGone(harness.Service("ovhnginx-sample"), harness.Deployment("ovhnginx-sample"))
+	waitRunning(env, "ovhnginx-sample", 0)
+}
+
+// The samples that the repository offers, in a namespace of their own.
+func TestSamplesBecomeReady(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	env.Kubectl("apply", "-k", harness.Root("config", "samples"))
+	env.Kubectl("wait", "--for=condition=Ready", "--timeout=60s", "podset/podset-sample", "ovhnginx/ovhnginx-sample")
+	if list := env.Helm("list"); strings.Count(list, "deployed") != 2 {
+		t.Errorf("helm list shows\n%s", list)
+	}
+}
+
+// waitRunning waits until exactly so many pods of an app are there, and run.
+func waitRunning(env *harness.Env, app string, n int) (pods []corev1.Pod) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("%d pods of %s to run", n, app), func(ctx context.Context) error {
+		list, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+		if err != nil {
+			return err
+		}
+		pods = list.Items
+		var running int
+		for i := range pods {
+			if pods[i].Status.Phase == corev1.PodRunning && pods[i].DeletionTimestamp == nil {
+				running++
+			}
+		}
+		if running != n || len(pods) != n {
+			return fmt.Errorf("%d of %d pods run", running, len(pods))
+		}
+		return nil
+	})
+	return pods
+}
+
+// waitAddress waits until the load balancer has an address, on a port.
+func waitAddress(env *harness.Env, service, port string) {
+	env.T().Helper()
+	env.Wait("service "+service+" to have an address on port "+port, func(ctx context.Context) error {
+		live, err := env.Typed.CoreV1().Services(env.Namespace).Get(ctx, service, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(live.Status.LoadBalancer.Ingress) != 1 || len(live.Spec.Ports) != 1 || fmt.Sprint(live.Spec.Ports[0].Port) != port {
+			return fmt.Errorf("ports %v, status %v", live.Spec.Ports, live.Status)
+		}
+		return nil
+	})
+}
