@@ -69,12 +69,12 @@ spec: {port: 80, replicaCount: 1}
 	nginx := harness.MakeOvhNginx("ovhnginx-sample").Obj()
 	env.WaitReady(nginx)
 	waitRunning(env, "ovhnginx-sample", 1)
-	waitAddress(env, "ovhnginx-sample", "80")
+	waitAddress(env, "ovhnginx-sample", 80)
 
 	env.Kubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":8080,"replicaCount":2}}`)
 	env.WaitRevision(nginx, 2)
 	waitRunning(env, "ovhnginx-sample", 2)
-	waitAddress(env, "ovhnginx-sample", "8080")
+	waitAddress(env, "ovhnginx-sample", 8080)
 
 	env.Kubectl("delete", "ovhnginx", "ovhnginx-sample", "--timeout=60s")
 	env.WaitGone(harness.Service("ovhnginx-sample"), harness.Deployment("ovhnginx-sample"))
@@ -117,14 +117,14 @@ func waitRunning(env *harness.Env, app string, n int) (pods []corev1.Pod) {
 }
 
 // waitAddress waits until the load balancer has an address, on a port.
-func waitAddress(env *harness.Env, service, port string) {
+func waitAddress(env *harness.Env, service string, port int32) {
 	env.T().Helper()
-	env.Wait("service "+service+" to have an address on port "+port, func(ctx context.Context) error {
+	env.Wait("service "+service+" to have an address", func(ctx context.Context) error {
 		live, err := env.Typed.CoreV1().Services(env.Namespace).Get(ctx, service, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if len(live.Status.LoadBalancer.Ingress) != 1 || len(live.Spec.Ports) != 1 || fmt.Sprint(live.Spec.Ports[0].Port) != port {
+		if len(live.Status.LoadBalancer.Ingress) != 1 || len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != port {
 			return fmt.Errorf("ports %v, status %v", live.Spec.Ports, live.Status)
 		}
 		return nil

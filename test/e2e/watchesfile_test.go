@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,7 @@ func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
 			[]string{"5: maxConcurrentReconciles: expected int, found string"},
 		},
 		{
-			"no YAML", good + "\tselector: {}\n",
+			"no YAML", good + "  timeout: a: b\n",
 			[]string{"5: not YAML"},
 		},
 		{
@@ -192,7 +193,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	env.Create(web)
 	env.WaitRevision(web, 1)
 	for revision := int64(2); revision <= 4; revision++ {
-		env.SetSpec(harness.MakeCR(kind, "web").Set("message", fmt.Sprint(revision)).Obj())
+		env.SetSpec(harness.MakeCR(kind, "web").Set("message", strconv.FormatInt(revision, 10)).Obj())
 		env.WaitRevision(web, revision)
 	}
 	env.WaitRevisions("web", "3 superseded, 4 deployed")

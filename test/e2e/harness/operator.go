@@ -136,8 +136,7 @@ func (o *Operator) Stop() {
 func (o *Operator) Kill() {
 	o.env.t.Helper()
 	err := o.end(syscall.SIGKILL)
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	if _, ended := errors.AsType[*exec.ExitError](err); !ended {
 		o.env.t.Fatalf("kill the operator: %v", err)
 	}
 }

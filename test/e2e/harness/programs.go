@@ -87,12 +87,12 @@ func (c command) run(ctx context.Context) (string, error) {
 
 // exitCode is that of a command that ran and failed, or 0.
 func exitCode(err error) (int, bool) {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0, true
-	case errors.As(err, &exit):
-		return exit.ExitCode(), true
 	}
-	return 0, false
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return 0, false
+	}
+	return exit.ExitCode(), true
 }

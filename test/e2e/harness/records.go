@@ -33,7 +33,10 @@ func (e *Env) records(ctx context.Context, release string) ([]corev1.Secret, err
 }
 
 func version(record corev1.Secret) int {
-	n, _ := strconv.Atoi(record.Labels["version"]) //nolint:errcheck // 0 is no version
+	n, err := strconv.Atoi(record.Labels["version"])
+	if err != nil {
+		return 0 // stands before every revision
+	}
 	return n
 }
 
