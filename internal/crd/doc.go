@@ -18,8 +18,9 @@
 //   - Helm checks the values with the chart's defaults beneath, the API server
 //     checks what the user wrote. What defaults supply is therefore not
 //     required, and what counts keys is left to Helm where there are defaults.
-//   - A null takes a default away, so optional fields are nullable. A field with
-//     an enum is not, for the API server never accepts null there.
+//   - A null takes a default away, so optional fields are nullable: of others
+//     the API server drops a null unseen. A field with an enum cannot be, for an
+//     enum refuses null even where it lists it.
 //   - There is never a default: it would be written into custom resources and
 //     outlive the chart that it came from. Descriptions tell defaults instead.
 //

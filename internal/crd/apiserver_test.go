@@ -1,0 +1,272 @@
+package crd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"reflect"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright"
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+var scheme = runtime.NewScheme()
+
+// The API server is the judge: it takes the definitions, takes and keeps what
+// is valid, and refuses what is not.
+func TestAPIServer(t *testing.T) {
+	c := server(t)
+	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
+	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
+	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
+}
+
+func testEmbedded(t *testing.T, c client.Client) {
+	for _, kind := range embedded(t) {
+		definition := generate(t, kind)
+		install(t, c, definition)
+		files, err := fs.Glob(chartwright.Files, path.Join(kind.Watch.Chart, "ci", "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no values to try %s with: %v", kind.Kind, err)
+		}
+		for _, file := range files {
+			data, err := fs.ReadFile(chartwright.Files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err = yaml.YAMLToJSON(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			roundTrip(t, c, definition, file, decode(t, data))
+		}
+		testStatus(t, c, definition)
+	}
+	podSet, nginx := generate(t, embedded(t)[0]), generate(t, embedded(t)[1])
+	open := map[string]any{"anything": map[string]any{"at": []any{"all", nil}}}
+	for name, tc := range map[string]struct {
+		definition *apiextensionsv1.CustomResourceDefinition
+		spec       any
+		valid      bool
+	}{
+		"no spec":                       {podSet, nil, true},
+		"an empty spec":                 {podSet, map[string]any{}, true},
+		"global":                        {podSet, map[string]any{"global": open}, true},
+		"a default taken away":          {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": nil}}}, true},
+		"fewer pods than none":          {podSet, map[string]any{"replicas": int64(-1)}, false},
+		"a word for a number":           {podSet, map[string]any{"replicas": "three"}, false},
+		"a policy that there is not":    {podSet, map[string]any{"image": map[string]any{"pullPolicy": "Sometimes"}}, false},
+		"a quantity that is none":       {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": "much"}}}, false},
+		"no spec where it is needed":    {nginx, nil, false},
+		"a spec without what it needs":  {nginx, map[string]any{"port": int64(80)}, false},
+		"a port that there is not":      {nginx, map[string]any{"replicaCount": int64(1), "port": int64(65536)}, false},
+		"all that is needed":            {nginx, map[string]any{"replicaCount": int64(0), "port": int64(80)}, true},
+		"null for what is needed":       {nginx, map[string]any{"replicaCount": nil, "port": int64(80)}, false},
+		"what only the API server sees": {nginx, []any{}, false},
+	} {
+		if tc.valid {
+			roundTrip(t, c, tc.definition, name, tc.spec)
+		} else {
+			refused(t, c, tc.definition, name, tc.spec)
+		}
+	}
+	// kubectl asks for strict checks, which tell of keys that would be dropped.
+	strict := client.WithFieldValidation(c, client.FieldValidation(metav1.FieldValidationStrict))
+	if err := strict.Create(t.Context(), resource(podSet, map[string]any{"replica": int64(1)})); err == nil {
+		t.Error("a key that the chart does not know is taken")
+	}
+}
+
+// testStatus writes all that the operator may, and what the operator-sdk wrote.
+func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
+	cr := resource(definition, map[string]any{"replicaCount": int64(1), "port": int64(80)})
+	if definition.Spec.Names.Kind == "PodSet" {
+		cr = resource(definition, nil)
+	}
+	if err := c.Create(t.Context(), cr); err != nil {
+		t.Fatal(err)
+	}
+	now := metav1.Now().Rfc3339Copy()
+	full, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&api.Status{
+		ObservedGeneration: 1, State: "Deployed",
+		Conditions: []metav1.Condition{{
+			Type: api.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: now,
+			Reason: api.ReasonDeployed, Message: "All is well.",
+		}},
+		Release: &api.ReleaseStatus{
+			Name: "a", Namespace: "b", Revision: 2, Status: api.StatusDeployed,
+			Chart: "c-1.0.0", ChartVersion: "1.0.0", AppVersion: "1", LastDeployed: &now,
+		},
+		DeployedRelease: &api.DeployedRelease{Name: "a"},
+		History: []api.HistoryEntry{{
+			Revision: 2, Status: api.StatusDeployed, ChartVersion: "1.0.0", AppVersion: "1", LastDeployed: &now, Description: "done",
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := map[string]any{
+		"conditions": []any{map[string]any{"type": "Initialized", "status": "True"}},
+		"replicas":   int64(3), "podNames": []any{"a", "b"},
+	}
+	for _, want := range []map[string]any{full, old} {
+		cr.Object["status"] = runtime.DeepCopyJSON(want)
+		if err := c.Status().Update(t.Context(), cr); err != nil {
+			t.Fatalf("%s: the status is refused: %v", definition.Name, err)
+		}
+		if !reflect.DeepEqual(cr.Object["status"], any(want)) {
+			t.Errorf("%s: status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
+		}
+	}
+}
+
+// testConstructs puts every construct into one kind, each under a key of its
+// own.
+func testConstructs(t *testing.T, c client.Client) {
+	fields := props{}
+	all := constructs(t)
+	for i, construct := range all {
+		spec, _ := construct.convert(t)
+		fields[fmt.Sprintf("v%d", i)] = spec.Properties["v"]
+	}
+	definition := single("Construct", fields)
+	install(t, c, definition)
+	for i, construct := range all {
+		key := fmt.Sprintf("v%d", i)
+		for _, value := range construct.Valid {
+			roundTrip(t, c, definition, construct.Name, map[string]any{key: decode(t, value)})
+		}
+		for _, value := range construct.Invalid {
+			refused(t, c, definition, construct.Name, map[string]any{key: decode(t, value)})
+		}
+	}
+}
+
+// testRandom holds the promise: whatever Helm takes, the API server takes and
+// keeps as it was written.
+func testRandom(t *testing.T, c client.Client) {
+	const schemas, values = 200, 40
+	fields := props{}
+	all := make([]construct, schemas)
+	made := make([]generator, schemas)
+	for i := range schemas {
+		made[i] = generator{rand.New(rand.NewPCG(1, uint64(i)))}
+		schema := made[i].schema(3)
+		all[i] = construct{Name: fmt.Sprint(i), Schema: marshal(t, schema)}
+		if made[i].IntN(2) == 0 {
+			if value, ok := made[i].value(3).(map[string]any); ok {
+				all[i].Defaults = marshal(t, value)
+			}
+		}
+		spec, _ := all[i].convert(t)
+		fields[fmt.Sprintf("v%d", i)] = spec.Properties["v"]
+	}
+	definition := single("Random", fields)
+	install(t, c, definition)
+	tried := 0
+	for i, construct := range all {
+		for range values {
+			value := made[i].value(3)
+			if construct.helm(t, marshal(t, value)) != nil {
+				continue
+			}
+			tried++
+			value = withoutEnumNulls(value, fields[fmt.Sprintf("v%d", i)])
+			if value == nil {
+				continue
+			}
+			roundTrip(t, c, definition, fmt.Sprintf("schema %s, defaults %s", construct.Schema, construct.Defaults),
+				map[string]any{fmt.Sprintf("v%d", i): value})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	t.Logf("%d values of %d schemas", tried, schemas)
+	if tried < schemas*values/10 {
+		t.Errorf("only %d values were tried", tried)
+	}
+}
+
+// withoutEnumNulls takes the nulls away that the API server drops, since an enum
+// cannot be nullable.
+func withoutEnumNulls(value any, schema apiextensionsv1.JSONSchemaProps) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, inner := range v {
+			field, ok := schema.Properties[key]
+			if !ok && schema.AdditionalProperties != nil {
+				field = *schema.AdditionalProperties.Schema
+			}
+			if inner != nil || len(field.Enum) == 0 {
+				kept[key] = withoutEnumNulls(inner, field)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i, inner := range v {
+			kept[i] = inner
+			if schema.Items != nil {
+				kept[i] = withoutEnumNulls(inner, *schema.Items.Schema)
+			}
+		}
+		return kept
+	}
+	return value
+}
+
+// single returns the definition of a kind whose spec has these fields.
+func single(name string, fields props) *apiextensionsv1.CustomResourceDefinition {
+	kind := catalog.Kind{Watch: watches.Watch{Group: "test.example.com", Version: "v1", Kind: name}}
+	spec := object("", fields)
+	root := object("", props{"spec": spec, "status": status()})
+	return definition(kind, &root)
+}
+
+func roundTrip(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
+	t.Helper()
+	cr := resource(definition, runtime.DeepCopyJSONValue(spec))
+	if err := c.Create(t.Context(), cr); err != nil {
+		t.Errorf("%s: %s is refused: %v", name, marshal(t, spec), err)
+		return
+	}
+	read := resource(definition, nil)
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err != nil {
+		t.Fatal(err)
+	}
+	if got := read.Object["spec"]; !reflect.DeepEqual(got, spec) {
+		t.Errorf("%s: read back\n%s\nwant\n%s", name, marshal(t, got), marshal(t, spec))
+	}
+}
+
+func refused(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
+	t.Helper()
+	var cr *unstructured.Unstructured = resource(definition, spec)
+	if err := c.Create(t.Context(), cr); !apierrors.IsInvalid(err) {
+		t.Errorf("%s: %s is not refused: %v", name, marshal(t, spec), err)
+	}
+}
+
+func marshal(t *testing.T, value any) json.RawMessage {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,158 @@
+package crd
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestConvert(t *testing.T) {
+	for _, c := range constructs(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			spec, warnings := c.convert(t)
+			got, err := json.Marshal(spec.Properties["v"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(decode(t, c.Want), decode(t, got)) {
+				t.Errorf("got  %s\nwant %s", got, c.Want)
+			}
+			var lost, gone []string
+			for _, w := range warnings {
+				text := w.Path + ": " + w.Lost
+				if w.Checked {
+					lost = append(lost, text)
+				} else {
+					gone = append(gone, text)
+				}
+			}
+			if !reflect.DeepEqual(lost, c.Lost) || !reflect.DeepEqual(gone, c.Gone) {
+				t.Errorf("lost %q, gone %q; want %q and %q", lost, gone, c.Lost, c.Gone)
+			}
+			root := object("", props{"spec": spec})
+			if err := validate(&root); err != nil {
+				t.Errorf("not structural: %v", err)
+			}
+			if c.NoHelm {
+				return
+			}
+			for _, value := range c.Valid {
+				if err := c.helm(t, value); err != nil {
+					t.Errorf("Helm refuses %s: %v", value, err)
+				}
+			}
+			for _, value := range c.Invalid {
+				if c.helm(t, value) == nil {
+					t.Errorf("Helm takes %s", value)
+				}
+			}
+		})
+	}
+}
+
+// Equal schemas give equal results, whatever the order of maps.
+func TestConvertIsDeterministic(t *testing.T) {
+	for _, c := range constructs(t) {
+		first, firstWarnings := c.convert(t)
+		for range 5 {
+			again, warnings := c.convert(t)
+			if !reflect.DeepEqual(first, again) || !reflect.DeepEqual(firstWarnings, warnings) {
+				t.Fatalf("%s: differs from one time to the next", c.Name)
+			}
+		}
+	}
+}
+
+func TestConvertRoot(t *testing.T) {
+	kept := map[string]string{"global": "Shared.", "redis": "Values of the subchart redis."}
+	for name, tc := range map[string]struct {
+		schema, defaults string
+		want             string
+	}{
+		"no schema": {
+			want: `{"description": "Values of the chart. What is absent is as the chart has it.", "type": "object", "nullable": true,
+				"x-kubernetes-preserve-unknown-fields": true}`,
+		},
+		"true": {
+			schema: `true`,
+			want: `{"description": "Values of the chart. What is absent is as the chart has it.", "type": "object", "nullable": true,
+				"x-kubernetes-preserve-unknown-fields": true}`,
+		},
+		"no type": {
+			schema: `{"description": "All.", "properties": {"a": {"type": "string"}}}`,
+			want: `{"description": "All.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true,
+				"properties": {"a": {"type": "string", "nullable": true}}}`,
+		},
+		"closed keeps what Helm knows": {
+			schema: `{"description": "All.", "type": "object", "additionalProperties": false, "properties": {"redis": {"type": "boolean"}}}`,
+			want: `{"description": "All.", "type": "object", "nullable": true, "properties": {
+				"global": {"description": "Shared.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true},
+				"redis": {"type": "boolean", "nullable": true}}}`,
+		},
+		"required without a default": {
+			schema:   `{"description": "All.", "type": "object", "required": ["a", "b"]}`,
+			defaults: `{"a": 1}`,
+			want:     `{"description": "All.", "type": "object", "required": ["b"], "x-kubernetes-preserve-unknown-fields": true}`,
+		},
+		"$ref at the root": {
+			schema: `{"$ref": "#/$defs/root", "$defs": {"root": {"description": "All.", "type": "object"}}}`,
+			want:   `{"description": "All.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var defaults map[string]any
+			if tc.defaults != "" {
+				defaults, _ = decode(t, json.RawMessage(tc.defaults)).(map[string]any)
+			}
+			spec, _, err := convertSpec([]byte(tc.schema), defaults, kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(decode(t, json.RawMessage(tc.want)), decode(t, got)) {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// References to references multiply: without a bound, thirty lines of schema
+// would fill the memory.
+func TestConvertIsBounded(t *testing.T) {
+	var defs []string
+	for i := range 30 {
+		ref := fmt.Sprintf(`{"$ref": "#/$defs/d%d"}`, i+1)
+		defs = append(defs, fmt.Sprintf(`"d%d": {"type": "object", "properties": {"a": %s, "b": %s}}`, i, ref, ref))
+	}
+	defs = append(defs, `"d30": {"type": "string"}`)
+	schema := fmt.Sprintf(`{"$ref": "#/$defs/d0", "$defs": {%s}}`, strings.Join(defs, ","))
+	spec, warnings, err := convertSpec([]byte(schema), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) > 1<<20 {
+		t.Errorf("%d bytes do not fit into etcd", len(data))
+	}
+	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "too large") {
+		t.Errorf("no warning tells that the schema is too large: %v", warnings[:min(len(warnings), 1)])
+	}
+	root := object("", props{"spec": spec})
+	if err := validate(&root); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConvertNoJSON(t *testing.T) {
+	if _, _, err := convertSpec([]byte("{"), nil, nil); err == nil {
+		t.Error("no error")
+	}
+}
