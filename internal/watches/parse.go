@@ -20,7 +20,9 @@ import (
 // The error, if any, is of type Problems and holds every problem of the file.
 func Parse(name string, data []byte) ([]Watch, error) {
 	p := &parser{file: name, seen: map[schema.GroupKind]int{}}
-	return p.parse(data), p.problems.Err()
+	watches := p.parse(data)
+	slices.SortStableFunc(p.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return watches, p.problems.Err()
 }
 
 type parser struct {
@@ -68,6 +70,10 @@ func (p *parser) yamlError(err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil {
 		_, message, _ = strings.Cut(message, ": ")
+		// The library counts from 0 where its parser, not its scanner, stops.
+		if strings.HasPrefix(message, "did not find expected") {
+			line++
+		}
 	}
 	p.problem(line, "not YAML: %s", message)
 }
