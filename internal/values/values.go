@@ -3,8 +3,6 @@ package values
 import (
 	"fmt"
 	"math"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // FromSpec returns the chart values that a custom resource's spec asks for. The
@@ -18,11 +16,7 @@ func FromSpec(object map[string]any) (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("spec: expected an object that holds the chart's values, found %T", spec)
 	}
-	values = runtime.DeepCopyJSON(values)
-	for key, value := range values {
-		values[key] = normalize(value)
-	}
-	return values, nil
+	return normalizeMap(values), nil
 }
 
 // Merge lays overrides over values, key by key in nested objects, and returns
@@ -35,7 +29,7 @@ func Merge(values, overrides map[string]any) map[string]any {
 		case isMap && overIsMap:
 			values[key] = Merge(base, overMap)
 		default:
-			values[key] = runtime.DeepCopyJSONValue(normalize(over))
+			values[key] = normalize(over)
 		}
 	}
 	return values
@@ -44,21 +38,18 @@ func Merge(values, overrides map[string]any) map[string]any {
 // exact is the largest magnitude up to which every whole float64 is exact.
 const exact = 1 << 53
 
-// normalize makes whole numbers int64, in place where it can. Templates print
-// a large float64 as 1e+06, and a digest must not depend on how JSON was
-// written.
+// normalize returns a copy in which whole numbers are int64. Templates print a
+// large float64 as 1e+06, and a digest must not depend on how JSON was written.
 func normalize(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		for key, inner := range v {
-			v[key] = normalize(inner)
-		}
-		return v
+		return normalizeMap(v)
 	case []any:
+		list := make([]any, len(v))
 		for i, inner := range v {
-			v[i] = normalize(inner)
+			list[i] = normalize(inner)
 		}
-		return v
+		return list
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) <= exact {
 			return int64(v)
@@ -69,4 +60,12 @@ func normalize(value any) any {
 	default:
 		return v
 	}
+}
+
+func normalizeMap(values map[string]any) map[string]any {
+	normal := make(map[string]any, len(values))
+	for key, value := range values {
+		normal[key] = normalize(value)
+	}
+	return normal
 }
