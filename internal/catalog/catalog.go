@@ -47,6 +47,11 @@ func FromFile(name string) ([]Kind, error) {
 		if !filepath.IsAbs(chart) {
 			chart = filepath.Join(filepath.Dir(name), chart)
 		}
+		// The base of a path that ends in ".." names no folder.
+		chart, err := filepath.Abs(chart)
+		if err != nil {
+			return nil, err
+		}
 		return open(os.DirFS(filepath.Dir(chart)), filepath.Base(chart))
 	})
 }
