@@ -6,12 +6,15 @@ import (
 	"time"
 )
 
+// pause is the time from one question to the next.
+const pause = 50 * time.Millisecond
+
 // await asks again and again until the check is content. The error is what the
 // check said last.
 func await(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	again := time.NewTicker(25 * time.Millisecond)
+	again := time.NewTicker(pause)
 	defer again.Stop()
 	var last error
 	for {
