@@ -31,9 +31,13 @@ type cluster struct {
 	dynamic dynamic.Interface
 }
 
-// openCluster uses the cluster that $CHARTWRIGHT_CLUSTER names, or boots one.
-func openCluster(ctx context.Context, scratch string) (*cluster, error) {
+// findCluster returns the cluster that $CHARTWRIGHT_CLUSTER names, or one that
+// is to be booted in the scratch folder.
+func findCluster(scratch string) (*cluster, error) {
 	c := &cluster{dir: os.Getenv("CHARTWRIGHT_CLUSTER")}
+	if c.dir == "" {
+		c.ours, c.dir = true, filepath.Join(scratch, "cluster")
+	}
 	for _, p := range []struct {
 		to   *string
 		path []string
@@ -43,17 +47,30 @@ func openCluster(ctx context.Context, scratch string) (*cluster, error) {
 			return nil, err
 		}
 	}
-	if c.dir == "" {
-		c.ours, c.dir = true, filepath.Join(scratch, "cluster")
+	return c, nil
+}
+
+// open boots the cluster if it is ours, connects to it and installs what tests
+// need.
+func (c *cluster) open(ctx context.Context) error {
+	if c.ours {
 		up := command{path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()}}
 		if _, err := up.run(ctx); err != nil {
-			return nil, errors.Join(err, c.close())
+			return err
 		}
 	}
 	if err := c.connect(); err != nil {
-		return nil, errors.Join(err, c.close())
+		return err
 	}
-	return c, nil
+	return c.install(ctx)
+}
+
+// stopCommand stops the cluster if it is ours, and else does nothing.
+func (c *cluster) stopCommand() []string {
+	if !c.ours {
+		return []string{"true"}
+	}
+	return []string{c.program, "down", "--dir", c.dir}
 }
 
 func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
@@ -70,15 +87,6 @@ func (c *cluster) connect() error {
 		return err
 	}
 	c.dynamic, err = dynamic.NewForConfig(c.config)
-	return err
-}
-
-// close stops the cluster if this run booted it.
-func (c *cluster) close() error {
-	if !c.ours {
-		return nil
-	}
-	_, err := command{path: c.program, args: []string{"down", "--dir", c.dir}}.run(context.Background())
 	return err
 }
 

@@ -4,7 +4,13 @@
 // A package of tests has one cluster. Main boots it and stops it again, or
 // uses the one whose folder $CHARTWRIGHT_CLUSTER names; installs the kinds and
 // the rules of config/; and builds the operator, unless $CHARTWRIGHT_BINARY
-// names one.
+// names one. A cluster of one's own must keep an audit log in its folder, and
+// run no operator that watches the kinds of config/ in all namespaces:
+//
+//	bin/cluster up --dir .cluster --audit-log .cluster/audit.log
+//	CHARTWRIGHT_CLUSTER=$PWD/.cluster go test ./test/e2e/...
+//
+// Whatever a run started is ended with it, also where a test panics.
 //
 //	func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 //

@@ -106,15 +106,21 @@ func (e *Env) KubectlWith(stdin string, args ...string) string {
 // printed.
 func (e *Env) Helm(args ...string) string {
 	e.t.Helper()
+	output, err := e.TryHelm(args...)
+	e.must(err)
+	return output
+}
+
+// TryHelm is Helm where it may fail.
+func (e *Env) TryHelm(args ...string) (string, error) {
+	e.t.Helper()
 	// Folders of its own keep it from those of the person who runs the tests.
 	home := e.t.TempDir()
-	output, err := command{
+	return command{
 		path: shared.helm,
 		args: append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...),
 		env:  []string{"HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home},
 	}.run(e.t.Context())
-	e.must(err)
-	return output
 }
 
 // For returns the same part of the cluster for a subtest, which alone fails

@@ -5,15 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"testing"
 )
 
 // shared is what the tests of a package have in common.
 var shared struct {
 	*cluster
+	guard *guard
 	// operator is the program under test.
 	operator string
 }
@@ -30,39 +29,29 @@ func Main(m *testing.M) (code int) {
 			panic(err)
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
+	ctx := context.Background()
 	scratch, err := os.MkdirTemp("", "chartwright-e2e-")
 	if err != nil {
 		return fail(err)
 	}
-	defer func() { _ = os.RemoveAll(scratch) }()
-
-	if shared.operator, err = operatorBinary(ctx, scratch); err != nil {
+	if shared.cluster, err = findCluster(scratch); err != nil {
 		return fail(err)
 	}
-	if shared.cluster, err = openCluster(ctx, scratch); err != nil {
+	if shared.guard, err = startGuard(scratch, shared.stopCommand()...); err != nil {
 		return fail(err)
 	}
 	defer func() {
-		if err := shared.close(); err != nil {
-			code = fail(err)
+		if err := shared.guard.close(); err != nil {
+			code = fail(fmt.Errorf("clean up: %w", err))
 		}
 	}()
-	if err := shared.install(ctx); err != nil {
+	if shared.operator, err = operatorBinary(ctx, scratch); err != nil {
 		return fail(err)
 	}
-
-	// An interrupt must not leave a cluster behind.
-	done := make(chan int, 1)
-	go func() { done <- m.Run() }()
-	select {
-	case code := <-done:
-		return code
-	case <-ctx.Done():
-		return fail(context.Cause(ctx))
+	if err := shared.open(ctx); err != nil {
+		return fail(err)
 	}
+	return m.Run()
 }
 
 func given(name string) bool {

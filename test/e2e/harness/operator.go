@@ -95,9 +95,12 @@ func (o *Operator) Start() *Operator {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+o.env.Namespace)
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
+	release, err := shared.guard.adopt(cmd.Process.Pid)
+	o.env.must(err)
 	o.cmd, o.done = cmd, make(chan struct{})
 	go func() {
 		o.exit = cmd.Wait()
+		release()
 		close(o.done)
 	}()
 	o.env.Wait("operator "+o.options.Name+" to be ready", func(ctx context.Context) error {
