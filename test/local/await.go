@@ -12,6 +12,11 @@ const pause = 50 * time.Millisecond
 // await asks again and again until the check is content. The error is what the
 // check said last.
 func await(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+	return awaitEvery(ctx, pause, limit, check)
+}
+
+// awaitEvery is await for what should not be asked that often.
+func awaitEvery(ctx context.Context, pause, limit time.Duration, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	again := time.NewTicker(pause)

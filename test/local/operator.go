@@ -68,7 +68,8 @@ func (r *rig) startOperator(ctx context.Context) (note string, err error) {
 		r.cancel(fmt.Errorf("the operator has ended: %w", err))
 		close(r.operator.ended)
 	}()
-	return "", await(ctx, startLimit, ready("http://"+health+"/readyz"))
+	// The operator logs every time that it has to say no.
+	return "", awaitEvery(ctx, 250*time.Millisecond, startLimit, ready("http://"+health+"/readyz"))
 }
 
 // stopOperator asks the operator to stop and waits for it.
