@@ -135,6 +135,32 @@ func TestNameThatHelmWouldRefuseIsMadeToFit(t *testing.T) {
 	}
 }
 
+func TestOneNameInTwoNamespaces(t *testing.T) {
+	t.Parallel()
+	here, there := harness.New(t), harness.New(t)
+	kind := here.NewKind("Plain")
+	here.InstallCRD(kind)
+	here.NewOperator(harness.Options{
+		Watches:    here.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Account:    here.NewAccount(),
+		Everywhere: true,
+	}).Start()
+	for _, env := range []*harness.Env{here, there} {
+		web := harness.MakeCR(kind, "web").Set("message", env.Namespace).Obj()
+		env.Create(web)
+		env.WaitReady(web)
+		env.ExpectRevisions("web", "1 deployed")
+		expectData(t, env, "web-0", "message", env.Namespace)
+	}
+	web := harness.MakeCR(kind, "web").Obj()
+	here.Delete(web)
+	here.WaitGone(web)
+	here.ExpectRevisions("web", "")
+	there.ExpectRevisions("web", "1 deployed")
+	there.Delete(web)
+	there.WaitGone(web)
+}
+
 // A release that somebody installed by hand is not the operator's to change.
 func TestReleaseOfSomebodyElseIsLeftAlone(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,9 @@ type Options struct {
 	Watches string
 	// Account is whom the operator logs in as; the zero Account is System.
 	Account Account
+	// Everywhere is to watch all namespaces, which takes kinds of the test's
+	// own.
+	Everywhere bool
 	// Args are more flags.
 	Args []string
 }
@@ -92,7 +95,11 @@ func (o *Operator) Start() *Operator {
 	}
 	// Not bound to the test's context: how it is ended is part of the test.
 	cmd := exec.CommandContext(context.WithoutCancel(o.env.t.Context()), shared.operator, append(args, o.options.Args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+o.env.Namespace)
+	namespaces := o.env.Namespace
+	if o.options.Everywhere {
+		namespaces = ""
+	}
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
 	release, err := shared.guard.adopt(cmd.Process.Pid)
