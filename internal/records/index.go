@@ -16,9 +16,9 @@ type Index struct {
 	// byRelease and byOwner hold the names of Secrets.
 	byRelease map[types.NamespacedName]set
 	byOwner   map[types.UID]set
-	// removed holds the UIDs of Secrets that this process deleted and the
-	// watch has not seen go yet, by the Secret's name.
-	removed map[types.NamespacedName]types.UID
+	// removed holds the records that this process deleted and the watch has
+	// not seen go yet, by the Secret's name.
+	removed map[types.NamespacedName]Record
 	// changed is told of records that somebody else changed.
 	changed func(Record)
 }
@@ -32,7 +32,7 @@ func NewIndex(changed func(Record)) *Index {
 		records:   map[types.NamespacedName]Record{},
 		byRelease: map[types.NamespacedName]set{},
 		byOwner:   map[types.UID]set{},
-		removed:   map[types.NamespacedName]types.UID{},
+		removed:   map[types.NamespacedName]Record{},
 		changed:   changed,
 	}
 }
@@ -73,7 +73,7 @@ func (x *Index) Remove(r Record) {
 	defer x.mu.Unlock()
 	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
 	if x.records[name].UID == r.UID {
-		x.removed[name] = r.UID
+		x.removed[name] = x.records[name]
 		x.drop(name)
 	}
 }
@@ -82,7 +82,9 @@ func (x *Index) Remove(r Record) {
 func (x *Index) observe(r Record) {
 	x.mu.Lock()
 	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	stale := x.removed[name] == r.UID || !x.put(r)
+	removed, wasRemoved := x.removed[name]
+	// What had the name before the removed one is older than it.
+	stale := wasRemoved && (removed.UID == r.UID || !newer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
 	x.mu.Unlock()
 	if !stale {
 		x.changed(r)
@@ -93,7 +95,7 @@ func (x *Index) observe(r Record) {
 func (x *Index) gone(r Record) {
 	x.mu.Lock()
 	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	if x.removed[name] == r.UID {
+	if x.removed[name].UID == r.UID {
 		delete(x.removed, name)
 	}
 	known := x.records[name].UID == r.UID
@@ -110,11 +112,13 @@ func (x *Index) gone(r Record) {
 func (x *Index) put(r Record) bool {
 	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
 	if old, ok := x.records[name]; ok {
-		if old.UID == r.UID && !newer(r.ResourceVersion, old.ResourceVersion) {
+		// The versions of one name's Secrets grow from one to its successor, too.
+		if !newer(r.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
 		x.drop(name)
 	}
+	delete(x.removed, name)
 	x.records[name] = r
 	add(x.byRelease, types.NamespacedName{Namespace: r.Namespace, Name: r.Release}, name)
 	if r.OwnerUID != "" {
