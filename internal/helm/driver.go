@@ -85,6 +85,8 @@ func (d *recordDriver) Query(labels map[string]string) (found []*release.Release
 		}
 		full, err := d.Get(r.Secret)
 		if errors.Is(err, driver.ErrReleaseNotFound) {
+			// The watch may never tell, if it missed that the record was there.
+			d.index.Remove(r)
 			return nil, fmt.Errorf("%w: record %s is gone", ErrStale, r.Secret)
 		}
 		if err != nil {
