@@ -79,13 +79,13 @@ func locked(o Observation) (Decision, bool) {
 		return Decision{}, false
 	}
 	if o.Newest.Genuine {
-		return Decision{State: StateLocked, Step: StepUnlock}, true
+		return retry(o, Decision{State: StateLocked, Step: StepUnlock}), true
 	}
 	// Somebody's helm upgrade may be running; it ends or its time does.
 	if left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now); left > 0 {
 		return Decision{State: StateLocked, Step: StepWait, After: left}, true
 	}
-	return Decision{State: StateLocked, Step: StepUnlock}, true
+	return retry(o, Decision{State: StateLocked, Step: StepUnlock}), true
 }
 
 func uninstalling(o Observation) (Decision, bool) {
@@ -119,7 +119,7 @@ func outOfSync(o Observation) (Decision, bool) {
 	if o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
 		return Decision{}, false
 	}
-	return Decision{State: StateOutOfSync, Step: StepUpgrade}, true
+	return retry(o, Decision{State: StateOutOfSync, Step: StepUpgrade}), true
 }
 
 func due(o Observation) (Decision, bool) {
