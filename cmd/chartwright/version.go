@@ -19,8 +19,8 @@ func newVersion() *cobra.Command {
 			info := version.Get()
 			switch output {
 			case "":
-				cmd.Printf("chartwright %s (commit %s, %s, Helm %s)\n", info.Version, orUnknown(info.Commit), info.Go, info.Helm)
-				return nil
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s, %s, Helm %s)\n", info.Version, orUnknown(info.Commit), info.Go, info.Helm)
+				return err
 			case "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
 			default:
@@ -28,7 +28,6 @@ func newVersion() *cobra.Command {
 			}
 		},
 	}
-	cmd.SetOut(nil)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machines")
 	return cmd
 }
