@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+// asMain makes the test binary behave as the program itself.
+const asMain = "CHARTWRIGHT_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program runs chartwright as a process, without a cluster.
+func program(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asMain+"=1", "KUBECONFIG="+filepath.Join(t.TempDir(), "none"), "HOME="+t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func find(t *testing.T, name string) *cobra.Command {
+	t.Helper()
+	cmd, _, err := newRoot().Find([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+func TestRunFlags(t *testing.T) {
+	flags := find(t, "run").Flags()
+	for _, test := range []struct{ name, kind, fallback string }{
+		{"watches-file", "string", ""},
+		{"operator-name", "string", "chartwright"},
+		{"reconcile-period", "duration", "0s"},
+		{"max-concurrent-reconciles", "int", strconv.Itoa(runtime.NumCPU())},
+		{"max-concurrent-actions", "int", "16"},
+		{"metrics-bind-address", "string", ":8080"},
+		{"health-probe-bind-address", "string", ":8081"},
+		{"leader-elect", "bool", "false"},
+		{"leader-election-id", "string", ""},
+		{"leader-election-namespace", "string", ""},
+		{"graceful-shutdown-timeout", "duration", "25s"},
+		{"zap-devel", "bool", "false"},
+		{"zap-encoder", "", ""},
+		{"zap-log-level", "", ""},
+		{"zap-stacktrace-level", "", ""},
+		{"zap-time-encoding", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			flag := flags.Lookup(test.name)
+			if flag == nil {
+				t.Fatal("there is no such flag")
+			}
+			if test.kind != "" && (flag.Value.Type() != test.kind || flag.DefValue != test.fallback) {
+				t.Errorf("it is a %s, %q by default; want a %s, %q", flag.Value.Type(), flag.DefValue, test.kind, test.fallback)
+			}
+			if flag.Usage == "" {
+				t.Error("it has no help")
+			}
+			if flag.Deprecated != "" {
+				t.Errorf("it is deprecated: %s", flag.Deprecated)
+			}
+		})
+	}
+}
+
+// TestRunOldFlags: names of the operator-sdk's first years set the same.
+func TestRunOldFlags(t *testing.T) {
+	for _, test := range []struct{ old, now, value string }{
+		{"metrics-addr", "metrics-bind-address", ":9999"},
+		{"enable-leader-election", "leader-elect", "true"},
+	} {
+		t.Run(test.old, func(t *testing.T) {
+			flags := find(t, "run").Flags()
+			flags.SetOutput(new(bytes.Buffer))
+			if flag := flags.Lookup(test.old); flag == nil || !strings.Contains(flag.Deprecated, "--"+test.now) {
+				t.Fatalf("--%s is not deprecated in favor of --%s", test.old, test.now)
+			}
+			if err := flags.Parse([]string{"--" + test.old + "=" + test.value}); err != nil {
+				t.Fatal(err)
+			}
+			if got := flags.Lookup(test.now).Value.String(); got != test.value {
+				t.Errorf("--%s sets --%s to %q", test.old, test.now, got)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	run := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs(append([]string{"version"}, args...))
+		err := root.Execute()
+		return out.String(), err
+	}
+	for _, output := range []string{"-ojson", "--output=json"} {
+		text, err := run(output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var info map[string]string
+		if err := json.Unmarshal([]byte(text), &info); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if info["version"] == "" || info["go"] != runtime.Version() {
+			t.Errorf("%s", text)
+		}
+	}
+	text, err := run()
+	if err != nil || !strings.HasPrefix(text, "chartwright ") || strings.Count(text, "\n") != 1 {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := run("-oxml"); err == nil || !strings.Contains(err.Error(), "expected json") {
+		t.Errorf("-o xml: %v", err)
+	}
+	if _, err := run("more"); err == nil {
+		t.Error("an argument is taken")
+	}
+}
+
+// TestVersionIsForPipes: what was asked for goes to standard output.
+func TestVersionIsForPipes(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"version", "-o", "json"}} {
+		if code, stdout, stderr := program(t, args...); code != 0 || stdout == "" || stderr != "" {
+			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "watches.yaml")
+	if err := os.WriteFile(file, []byte("- version: v1\n  kind: A\n  chart: nowhere\n  chrat: b\n- kind: B\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(folder, "empty.yaml")
+	if err := os.WriteFile(empty, []byte("[]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"a watches file with problems", []string{"--watches-file", file}, []string{
+			file + ":3: chart nowhere: not found",
+			file + `:4: unknown key "chrat"`,
+			file + ":5: the entry has no version",
+			file + ":5: the entry has no chart",
+		}},
+		{"a watches file that is not there", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
+		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
+		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s"}, []string{
+			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
+		}},
+		{"an unknown flag", []string{"--watch-file", file}, []string{"unknown flag: --watch-file"}},
+		{"an argument", []string{"now"}, []string{"unknown command"}},
+		{"no cluster", nil, []string{"find the cluster by $KUBECONFIG"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := program(t, append([]string{"run"}, test.args...)...)
+			if code != 1 || stdout != "" {
+				t.Errorf("exit code %d, stdout %q", code, stdout)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, stderr)
+				}
+			}
+			if strings.Contains(stderr, "goroutine") {
+				t.Errorf("it panicked:\n%s", stderr)
+			}
+		})
+	}
+}
+
+func TestSplitNamespaces(t *testing.T) {
+	for list, want := range map[string][]string{
+		"": nil, " , ,": nil, "a": {"a"}, "a,b": {"a", "b"}, " a , b ,": {"a", "b"},
+	} {
+		if diff := cmp.Diff(want, splitNamespaces(list)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", list, diff)
+		}
+	}
+}
