@@ -12,7 +12,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -165,7 +164,7 @@ func testRandom(t *testing.T, c client.Client) {
 	for i := range schemas {
 		made[i] = generator{rand.New(rand.NewPCG(1, uint64(i)))}
 		schema := made[i].schema(3)
-		all[i] = construct{Name: fmt.Sprint(i), Schema: marshal(t, schema)}
+		all[i] = construct{Schema: marshal(t, schema)}
 		if made[i].IntN(2) == 0 {
 			if value, ok := made[i].value(3).(map[string]any); ok {
 				all[i].Defaults = marshal(t, value)
@@ -256,8 +255,7 @@ func roundTrip(t *testing.T, c client.Client, definition *apiextensionsv1.Custom
 
 func refused(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
 	t.Helper()
-	var cr *unstructured.Unstructured = resource(definition, spec)
-	if err := c.Create(t.Context(), cr); !apierrors.IsInvalid(err) {
+	if err := c.Create(t.Context(), resource(definition, spec)); !apierrors.IsInvalid(err) {
 		t.Errorf("%s: %s is not refused: %v", name, marshal(t, spec), err)
 	}
 }

@@ -167,7 +167,7 @@ func TestNoSchema(t *testing.T) {
 func TestPlural(t *testing.T) {
 	for kind, want := range map[string]string{
 		"PodSet": "podsets", "OvhNginx": "ovhnginxes", "Policy": "policies", "Gateway": "gateways", "Status": "statuses",
-		"Mesh": "meshes", "Batch": "batches", "Quiz": "quizes", "Y": "ys",
+		"Mesh": "meshes", "Batch": "batches", "Blitz": "blitzes", "Y": "ys",
 	} {
 		if got := namesOf(kind).Plural; got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)

@@ -9,9 +9,9 @@ func (g generator) pick(words ...any) any { return words[g.IntN(len(words))] }
 
 func (g generator) key() string { return string(rune('a' + g.IntN(4))) }
 
-func (g generator) some(make func()) {
+func (g generator) some(add func()) {
 	for range g.IntN(3) {
-		make()
+		add()
 	}
 }
 
