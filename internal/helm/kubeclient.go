@@ -102,12 +102,13 @@ func (k *kubeClient) Delete(resources kube.ResourceList) (*kube.Result, []error)
 // line in the action's log.
 func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
 	result = &kube.Result{}
+	var err error
 	defer func() {
-		var err error
-		if recovered(&err); err != nil {
+		if err != nil {
 			errs = append(errs, err)
 		}
 	}()
+	defer recovered(&err)
 	for _, info := range resources {
 		if err := k.take(info, policy); err != nil {
 			errs = append(errs, err)
