@@ -1,0 +1,196 @@
+package helm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// historyOf returns records of these statuses, newest first.
+func historyOf(statuses ...string) []records.Record {
+	var history []records.Record
+	for i, status := range statuses {
+		history = append(history, records.Record{Revision: len(statuses) - i, Status: status})
+	}
+	return history
+}
+
+func revisions(of []records.Record) []int {
+	found := []int{}
+	for _, r := range of {
+		found = append(found, r.Revision)
+	}
+	return found
+}
+
+func TestExcess(t *testing.T) {
+	const (
+		d, s, f = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
+		p, u    = api.StatusPendingUpgrade, api.StatusUninstalled
+	)
+	for _, test := range []struct {
+		name    string
+		history []records.Record
+		limit   int
+		want    []int
+	}{
+		{"nothing", nil, 2, []int{}},
+		{"within the limit", historyOf(d, s), 2, []int{}},
+		{"beyond it", historyOf(d, s, s, s), 2, []int{2, 1}},
+		{"a limit of one", historyOf(d, s), 1, []int{1}},
+		{"the newest failed one is kept", historyOf(f, d, f, f, s), 2, []int{3, 2}},
+		{"failed ones do not count against the limit", historyOf(f, d, s, s), 2, []int{1}},
+		{"one that failed before is kept, too", historyOf(d, f, s, f), 2, []int{1}},
+		{"what runs is kept, however old", historyOf(f, s, s, d), 2, []int{}},
+		{"two that are deployed are both kept", historyOf(d, d, s), 1, []int{1}},
+		{"what is under way is kept", historyOf(p, d, s), 1, []int{1}},
+		{"an uninstalled one is kept", historyOf(u, s, s), 1, []int{1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, revisions(excess(test.history, test.limit))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("50 failures push out nothing good", func(t *testing.T) {
+		statuses := append(slices.Repeat([]string{f}, 50), d, s, s)
+		drop := excess(historyOf(statuses...), 3)
+		if len(drop) != 49 || slices.ContainsFunc(drop, func(r records.Record) bool { return r.Status != f }) {
+			t.Errorf("dropped %v", revisions(drop))
+		}
+	})
+}
+
+func TestExcessProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		history := historyOf(rapid.SliceOfN(rapid.SampledFrom([]string{
+			api.StatusDeployed, api.StatusSuperseded, api.StatusFailed, api.StatusPendingUpgrade, api.StatusUninstalling,
+		}), 0, 30).Draw(t, "history")...)
+		limit := rapid.IntRange(1, 12).Draw(t, "limit")
+		drop := revisions(excess(history, limit))
+		good, failed := 0, 0
+		for i, r := range history {
+			dropped := slices.Contains(drop, r.Revision)
+			if dropped && (i == 0 || r.Status != api.StatusSuperseded && r.Status != api.StatusFailed) {
+				t.Fatalf("revision %d is dropped, %s, of %v", r.Revision, r.Status, history)
+			}
+			if dropped {
+				continue
+			}
+			switch r.Status {
+			case api.StatusSuperseded:
+				good++
+			case api.StatusFailed:
+				failed++
+			}
+		}
+		if good > limit || failed > 1 {
+			t.Fatalf("%d superseded and %d failed ones are left of %v, limit %d", good, failed, history, limit)
+		}
+	})
+}
+
+func TestTailKeepsTheLastLines(t *testing.T) {
+	var log tail
+	if got := log.lines(); len(got) != 0 {
+		t.Errorf("an empty log: %v", got)
+	}
+	var want []string
+	for i := range tailLength + 3 {
+		log.printf("line %d", i)
+		want = append(want, fmt.Sprintf("line %d", i))
+	}
+	if diff := cmp.Diff(want[3:], log.lines()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	log.lines()[0] = "changed"
+	if log.lines()[0] == "changed" {
+		t.Error("the caller got the log itself")
+	}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for range 50 {
+				log.printf("more")
+				_ = log.lines()
+			}
+		})
+	}
+	wait.Wait()
+	if len(log.lines()) != tailLength {
+		t.Errorf("%d lines", len(log.lines()))
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.RuneFrom([]rune("aé€😀"))).Draw(t, "text")
+		limit := rapid.IntRange(3, 40).Draw(t, "limit")
+		got := truncate(text, limit)
+		switch {
+		case !utf8.ValidString(got):
+			t.Fatalf("%q is no UTF-8", got)
+		case len(got) > limit:
+			t.Fatalf("%q has %d bytes, more than %d", got, len(got), limit)
+		case len(text) <= limit && got != text:
+			t.Fatalf("%q became %q", text, got)
+		case len(text) > limit && (!strings.HasSuffix(got, "…") || !strings.HasPrefix(text, strings.TrimSuffix(got, "…"))):
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
+func TestStamp(t *testing.T) {
+	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}, Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "op"}
+	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"})
+	rls := aRelease()
+	rls.Labels["chartwright.dev/input-digest"] = "of an older revision"
+	rls.Labels["chartwright.dev/held"] = "of an older revision"
+	before := rls.Labels
+	s.mark(rls)
+	rls.Info.Description = strings.Repeat("é", 300)
+	secret := mustEncode(t, rls)
+	s.annotate(secret, rls)
+	r, ok := records.FromMeta(secret)
+	if !ok || !r.Genuine() {
+		t.Fatalf("no genuine record: %+v", r)
+	}
+	for _, check := range []struct{ what, got, want string }{
+		{"owner", r.Owner, "A.g/apps/web"},
+		{"owner uid", string(r.OwnerUID), "cr-uid"},
+		{"operator", r.Operator, "op"},
+		{"input digest", r.InputDigest, "i"},
+		{"chart digest", r.ChartDigest, "c"},
+		{"values digest", secret.Labels[api.LabelValuesDigest], "v"},
+		{"chart", r.Chart + "-" + r.ChartVersion + " " + r.AppVersion, "small-1.2.3 9"},
+		{"a label of the user's", secret.Labels["team"], "a"},
+		{"a label of ours that it did not set", secret.Labels["chartwright.dev/held"], ""},
+		{"the map that Helm may share", before["chartwright.dev/held"], "of an older revision"},
+	} {
+		if check.got != check.want {
+			t.Errorf("%s: %q, want %q", check.what, check.got, check.want)
+		}
+	}
+	if !utf8.ValidString(r.Description.Description) || len(r.Description.Description) > maxDescription {
+		t.Errorf("the description has %d bytes", len(r.Description.Description))
+	}
+	if other := newStamp("web", owner, Digests{}); other.action == s.action || s.action == "" {
+		t.Error("two actions have one id")
+	}
+	s.annotate(secret, &release.Release{Info: &release.Info{}})
+	if r, _ := records.FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
+		t.Errorf("a release without a chart and a time: %+v", r.Description)
+	}
+}
