@@ -13,6 +13,9 @@ const (
 	// ConditionDeployed is True while some revision of the release is
 	// deployed, even if it is not the one that the spec asks for.
 	ConditionDeployed = "Deployed"
+	// ConditionDrifted is True while an object of the release is not what the
+	// release says.
+	ConditionDrifted = "Drifted"
 )
 
 // Reasons of Ready, Reconciling and Stalled.
@@ -33,9 +36,16 @@ const (
 	ReasonInstallFailed = "InstallFailed"
 	// ReasonUpgradeFailed: the last try to upgrade ended in an error.
 	ReasonUpgradeFailed = "UpgradeFailed"
-	// ReasonReapplyFailed: applying every object again, as the period asks,
-	// ended in an error.
-	ReasonReapplyFailed = "ReapplyFailed"
+	// ReasonAdopting: a release that no operator made is being taken over.
+	ReasonAdopting = "Adopting"
+	// ReasonAdoptionFailed: the last try to take it over ended in an error.
+	ReasonAdoptionFailed = "AdoptionFailed"
+	// ReasonNotAllowed: the kind's allow block in the watches file forbids what
+	// the chart would do with these values.
+	ReasonNotAllowed = "NotAllowed"
+	// ReasonRefused: the API server refuses an object of the new revision;
+	// nothing was changed.
+	ReasonRefused = "ObjectRefused"
 	// ReasonUninstallFailed: the last try to uninstall ended in an error.
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was cut short and will be done again.
@@ -49,6 +59,18 @@ const (
 	ReasonTooLarge = "ReleaseTooLarge"
 	// ReasonLocked: somebody else's operation on the release is under way.
 	ReasonLocked = "Locked"
+)
+
+// Reasons of Drifted.
+const (
+	// ReasonDriftDetected: damaged objects are being repaired, or the kind's
+	// drift mode is to warn only.
+	ReasonDriftDetected = "DriftDetected"
+	// ReasonDriftFight: somebody damages an object again and again; it is
+	// repaired ever more slowly.
+	ReasonDriftFight = "DriftFight"
+	// ReasonRepairFailed: the last repair ended in an error.
+	ReasonRepairFailed = "RepairFailed"
 )
 
 // Reasons of Deployed, by the operator-sdk's names.
@@ -66,7 +88,13 @@ const (
 	EventUninstalled        = "Uninstalled"
 	EventInstallFailed      = ReasonInstallFailed
 	EventUpgradeFailed      = ReasonUpgradeFailed
-	EventReapplyFailed      = ReasonReapplyFailed
+	EventAdopted            = "Adopted"
+	EventAdoptionFailed     = ReasonAdoptionFailed
+	EventDriftCorrected     = "DriftCorrected"
+	EventDriftDetected      = ReasonDriftDetected
+	EventDriftFight         = ReasonDriftFight
+	EventRepairFailed       = ReasonRepairFailed
+	EventObjectChanged      = "ObjectMended"
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInvalidValues      = ReasonInvalidValues
 	EventRenderFailed       = ReasonRenderFailed

@@ -29,6 +29,11 @@ const (
 	AnnotationOwner = Domain + "/owner"
 	// AnnotationApplied holds a hash of the object as it was last sent.
 	AnnotationApplied = Domain + "/applied"
+	// AnnotationDrift on a dependent tells what to do about its drift; the one
+	// value is DriftIgnore.
+	AnnotationDrift = Domain + "/drift"
+	// DriftIgnore leaves a damaged dependent as it is.
+	DriftIgnore = "ignore"
 )
 
 // Labels on release records, beside Helm's own and the two owner labels.

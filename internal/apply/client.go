@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -34,22 +33,86 @@ type Client struct {
 	Dynamic  dynamic.Interface
 }
 
+// Options of one apply.
+type Options struct {
+	// DryRun asks the API server without changing anything.
+	DryRun bool
+	// LeaveReplicas leaves spec.replicas to an autoscaler.
+	LeaveReplicas bool
+	// Warn is told, one sentence each, what had to be changed about the object
+	// for the API server to take it; nil is told nothing.
+	Warn func(string)
+}
+
+// maxMends bounds how often an object is mended; the API server names
+// undeclared fields one at a time.
+const maxMends = 20
+
 // Apply creates the object or changes it to what is given, taking over fields
 // that others hold, and returns the metadata of the result.
-func (c Client) Apply(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
+//
+// An object that server-side apply refuses and Helm's own patches would not is
+// mended and sent again. So is one whose list keys somebody has changed, after
+// their fields were taken over.
+func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.PartialObjectMetadata, error) {
+	if options.LeaveReplicas {
+		o.Unstructured = o.DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
+	}
+	seized := false
+	for range maxMends {
+		applied, err := c.patch(ctx, o, options.DryRun)
+		if err == nil {
+			return applied, nil
+		}
+		if collides(err) && !seized {
+			if options.DryRun {
+				// The real one can do something about it.
+				return nil, nil
+			}
+			seized = true
+			if err := c.seize(ctx, o); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		o.Unstructured = o.DeepCopy()
+		mended := mend(o.Unstructured, err.Error())
+		if len(mended) == 0 {
+			return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
+		}
+		for _, what := range mended {
+			if options.Warn != nil {
+				options.Warn(Describe(o.Unstructured) + ": " + what)
+			}
+		}
+	}
+	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxMends)
+}
+
+// collides tells whether the API server found list items that collide: when
+// somebody changes the key of an item of ours, an apply keeps theirs beside
+// ours, and both have, say, the same name.
+func collides(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeFieldValueDuplicate
+	})
+}
+
+func (c Client) patch(ctx context.Context, o Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+		return nil, err
 	}
-	force := true
-	applied, err := c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		FieldManager: api.FieldManager,
-		Force:        &force,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
+	options := metav1.PatchOptions{FieldManager: api.FieldManager, Force: new(true)}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
 	}
-	return applied, nil
+	return c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
 }
 
 // Create creates the object and fails where it exists. It is for hooks, where
@@ -62,62 +125,33 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 	return created, nil
 }
 
-// Delete deletes the object unless it belongs to another owner, and returns
-// whether it is gone already. An object that is not there, or whose kind is
-// not, counts as gone. The error is ErrForeign where the object is another's.
-func (c Client) Delete(ctx context.Context, o Object, owner types.UID, policy metav1.DeletionPropagation) (bool, error) {
+// Get reads the metadata of the object as it is. It returns nil where there is
+// none.
+func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return nil, nil
 	case err != nil:
-		return false, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
 	}
-	if err := belongs(live, owner); err != nil {
-		return false, fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
-	}
-	uid := live.GetUID()
-	err = c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid},
-		PropagationPolicy: &policy,
-	})
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		// A conflict means another object took the name meanwhile.
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
-	}
-	return false, nil
+	return live, nil
 }
 
-// belongs tells whether a live object may be deleted for the owner. One that
-// carries no owner label, because somebody removed it, may.
-func belongs(live *metav1.PartialObjectMetadata, owner types.UID) error {
-	for _, key := range []string{api.LabelOwnerUID, api.LabelHookOwnerUID} {
-		if uid := live.Labels[key]; uid != "" && uid != string(owner) {
-			return fmt.Errorf("%w: %s", ErrForeign, live.Annotations[api.AnnotationOwner])
-		}
+// Belongs tells whether a live object may be changed or deleted for an owner.
+// It may unless it carries the label of another one. A label with another UID
+// but the same owner's name was restored from a backup. The error is
+// ErrForeign and names the other.
+func Belongs(live metav1.Object, owner Owner) error {
+	labels, annotations := live.GetLabels(), live.GetAnnotations()
+	uids := []string{labels[api.LabelOwnerUID], labels[api.LabelHookOwnerUID]}
+	if !slices.ContainsFunc(uids, func(uid string) bool { return uid != "" && uid != string(owner.UID) }) {
+		return nil
 	}
-	return nil
-}
-
-// pollInterval is how often a deletion that was asked for is looked at.
-const pollInterval = 200 * time.Millisecond
-
-// WaitGone waits until the object is gone or the context ends.
-func (c Client) WaitGone(ctx context.Context, o Object) error {
-	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		_, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return true, nil
-		}
-		return false, err
-	})
-	if err != nil {
-		return fmt.Errorf("wait until %s is gone: %w", Describe(o.Unstructured), err)
+	if annotations[api.AnnotationOwner] == owner.String() && labels[api.LabelOperator] == owner.Operator {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s", ErrForeign, annotations[api.AnnotationOwner])
 }
 
 func (c Client) metadata(o Object) metadata.ResourceInterface {

@@ -20,10 +20,12 @@ var chain = []check{
 	unguarded,    // the finalizer comes before anything that it has to clean up
 	locked,       // an action that nobody runs any more is recorded as failed
 	uninstalling, // an uninstall is finished once it has begun, then installed anew
+	unmanaged,    // take over what somebody's helm install has made
 	absent,       // install
+	drifted,      // repair what runs, whatever became of the try to change it
 	failed,       // try again, ever more slowly, but at once after an edit
 	outOfSync,    // upgrade
-	due,          // apply every object again, where a period is set
+	due,          // apply every object again, where a period is set or nothing is known
 	inSync,       // nothing to do
 }
 
@@ -42,7 +44,7 @@ func busy(o Observation) (Decision, bool) {
 }
 
 func deleted(o Observation) (Decision, bool) {
-	if !o.Deleting || o.Newest != nil && o.Newest.Ours {
+	if !o.Deleting || o.Newest != nil && o.Newest.Ours || o.Orphans {
 		return Decision{}, false
 	}
 	if !o.Finalizer {
@@ -89,10 +91,26 @@ func locked(o Observation) (Decision, bool) {
 }
 
 func uninstalling(o Observation) (Decision, bool) {
-	if o.Newest == nil || o.Newest.Status != api.StatusUninstalling {
+	if o.Newest == nil || !o.Newest.Ours || o.Newest.Status != api.StatusUninstalling {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
+}
+
+func unmanaged(o Observation) (Decision, bool) {
+	if !o.Adoptable || o.Newest == nil || o.Newest.Status == api.StatusUninstalled {
+		return Decision{}, false
+	}
+	return retry(o, Decision{State: StateUnmanaged, Step: StepAdopt}), true
+}
+
+// drifted leaves alone what an upgrade is about to apply anyway.
+func drifted(o Observation) (Decision, bool) {
+	waiting := o.Failure != nil && o.Failure.Aim == o.Desired
+	if !o.Drifted || o.Newest.Status != api.StatusDeployed || o.Newest.Digest != o.Desired && !waiting {
+		return Decision{}, false
+	}
+	return retry(o, Decision{State: StateDrifted, Step: StepRepair}), true
 }
 
 func absent(o Observation) (Decision, bool) {
@@ -123,10 +141,11 @@ func outOfSync(o Observation) (Decision, bool) {
 }
 
 func due(o Observation) (Decision, bool) {
-	if o.Period == 0 || o.Now.Before(o.Applied.Add(o.Period)) {
+	passed := o.Period > 0 && !o.Now.Before(o.Applied.Add(o.Period))
+	if !passed && !o.Unverified {
 		return Decision{}, false
 	}
-	return retry(o, Decision{State: StateDue, Step: StepReapply}), true
+	return retry(o, Decision{State: StateDue, Step: StepVerify}), true
 }
 
 func inSync(o Observation) (Decision, bool) {
@@ -146,10 +165,14 @@ const (
 // retry turns a step into a wait while the last failure with the same aim is
 // too fresh.
 func retry(o Observation, d Decision) Decision {
-	if o.Failure == nil || o.Failure.Aim != Aim(d.Step, o.Desired) {
+	failure := o.Failure
+	if Repairs(d.Step) {
+		failure = o.RepairFailure
+	}
+	if failure == nil || failure.Aim != Aim(d.Step, o.Desired) {
 		return d
 	}
-	if left := o.Failure.At.Add(backoff(o.Failure.Attempts)).Sub(o.Now); left > 0 {
+	if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
 		d.Step, d.After = StepWait, left
 	}
 	return d
@@ -157,11 +180,17 @@ func retry(o Observation, d Decision) Decision {
 
 // Aim is what a step is to bring about: a digest, or that the release is gone.
 func Aim(step Step, desired string) string {
-	if step == StepUninstall {
+	switch {
+	case step == StepUninstall:
 		return "uninstalled"
+	case Repairs(step):
+		return "repaired"
 	}
 	return desired
 }
+
+// Repairs tells the steps that bring back what runs from those that change it.
+func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }
 
 // backoff doubles from minBackoff to maxBackoff.
 func backoff(attempts int) time.Duration {

@@ -17,8 +17,13 @@ const (
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
-	// StepReapply is to apply every object again from the stored manifest.
-	StepReapply Step = "Reapply"
+	// StepAdopt is to take over a release that no operator made.
+	StepAdopt Step = "Adopt"
+	// StepRepair is to apply the damaged objects again from the stored
+	// manifest.
+	StepRepair Step = "Repair"
+	// StepVerify is to apply every object again from the stored manifest.
+	StepVerify Step = "Verify"
 )
 
 // State is where a custom resource stands.
@@ -43,13 +48,18 @@ const (
 	StateLocked State = "Locked"
 	// StateUninstalling: an uninstall has begun and was not finished.
 	StateUninstalling State = "Uninstalling"
+	// StateUnmanaged: a release is there that no operator made.
+	StateUnmanaged State = "Unmanaged"
 	// StateAbsent: there is no release.
 	StateAbsent State = "Absent"
+	// StateDrifted: an object of the release is damaged.
+	StateDrifted State = "Drifted"
 	// StateFailed: the newest revision, or the last try, failed.
 	StateFailed State = "Failed"
 	// StateOutOfSync: the release was rendered from something else.
 	StateOutOfSync State = "OutOfSync"
-	// StateDue: in sync, and the period to apply every object again has passed.
+	// StateDue: every object is to be applied again, because the period says so
+	// or because it is not known what they should be like.
 	StateDue State = "Due"
 	// StateInSync: the release is what the spec asks for.
 	StateInSync State = "InSync"

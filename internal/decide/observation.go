@@ -19,6 +19,17 @@ type Observation struct {
 	// to somebody else.
 	Conflict bool
 
+	// Adoptable: the release has the name that the custom resource's would
+	// have, and no operator made it.
+	Adoptable bool
+	// Orphans: there are objects of the release, whatever its records say.
+	Orphans bool
+	// Drifted: an object of the deployed revision is damaged, and is to be
+	// repaired.
+	Drifted bool
+	// Unverified: nothing is known of what the objects should be like.
+	Unverified bool
+
 	// Desired is the digest of what the release should be rendered from.
 	Desired string
 	// Invalid is why no such digest can be had, empty where it can.
@@ -30,9 +41,10 @@ type Observation struct {
 	// looked.
 	Applied time.Time
 
-	// Failure is the last action of this process on the release, if it
-	// failed.
-	Failure *Failure
+	// Failure is the last try of this process to bring the release to the
+	// spec, or to uninstall it, if it failed; RepairFailure that of a repair.
+	Failure       *Failure
+	RepairFailure *Failure
 }
 
 // Running is an action under way.

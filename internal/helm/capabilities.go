@@ -1,18 +1,13 @@
 package helm
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/chartwright/chartwright/internal/values"
 )
@@ -93,31 +88,3 @@ func (c *Capabilities) get() (*chartutil.Capabilities, error) {
 	}
 	return c.cached, nil
 }
-
-// lookupGetter gives templates' lookup a configuration whose requests end with
-// the action's context.
-type lookupGetter struct {
-	ctx    context.Context
-	config *rest.Config
-}
-
-var _ action.RESTClientGetter = lookupGetter{}
-
-// ToRESTConfig returns a copy, for callers change it.
-func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
-	config := rest.CopyConfig(g.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return boundTransport{ctx: g.ctx, next: next}
-	})
-	return config, nil
-}
-
-// ToDiscoveryClient is not called, since the capabilities are preset.
-func (g lookupGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
-	return nil, errNotUsed
-}
-
-// ToRESTMapper is not called, since objects are built by our own client.
-func (g lookupGetter) ToRESTMapper() (meta.RESTMapper, error) { return nil, errNotUsed }
-
-var errNotUsed = fmt.Errorf("internal error: not used by any action")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // ErrStale marks an action that found the cluster other than the index said.
@@ -33,29 +35,32 @@ var ErrConflict = errors.New("an object of the chart belongs to another release"
 
 // Client runs Helm's actions. It holds what they share; see NewClient.
 type Client struct {
-	config       *rest.Config
-	http         *http.Client
+	own          identity
+	identities   sync.Map // of identity by user name
 	mapper       meta.RESTMapper
 	kubernetes   kubernetes.Interface
-	objects      apply.Client
 	index        *records.Index
+	inventory    Inventory
 	capabilities *Capabilities
 }
 
 // NewClient returns a client over what a process has once: its configuration,
 // HTTP client and mapper.
-func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, objects apply.Client, index *records.Index) (*Client, error) {
+func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, index *records.Index, inventory Inventory) (*Client, error) {
 	clientset, err := kubernetes.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, err
 	}
+	own, err := newIdentity(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	return &Client{
-		config:       config,
-		http:         httpClient,
+		own:          own,
 		mapper:       mapper,
 		kubernetes:   clientset,
-		objects:      objects,
 		index:        index,
+		inventory:    inventory,
 		capabilities: newCapabilities(clientset.Discovery()),
 	}, nil
 }
@@ -74,6 +79,14 @@ type Request struct {
 	Digests Digests
 	// Timeout bounds each hook; it must be more than 0.
 	Timeout time.Duration
+	// Allow says where the chart may act.
+	Allow watches.Allow
+	// ServiceAccount is in whose name objects are read and written, an account
+	// of the release's namespace; empty means the operator's own.
+	ServiceAccount string
+	// Warn is told, one sentence each, what a person should know of an action
+	// that goes on all the same; nil is told nothing.
+	Warn func(string)
 }
 
 // run holds what belongs to one action.
@@ -90,20 +103,30 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	as, err := c.as(r.Namespace, r.ServiceAccount)
+	if err != nil {
+		return nil, err
+	}
 	log := &tail{}
 	objects := &kubeClient{
 		ctx:       ctx,
-		objects:   c.objects,
+		objects:   as.objects,
 		owner:     r.Owner,
 		release:   r.Release,
 		namespace: r.Namespace,
 		log:       log.printf,
+		warn:      r.Warn,
+		allow:     allow(r.Allow),
+		inventory: c.inventory,
 		builder: &builder{
 			mapper:    c.mapper,
-			clients:   newBoundClients(ctx, c.config, c.http),
+			clients:   newBoundClients(ctx, as.config, as.http),
 			namespace: r.Namespace,
 			built:     map[string]kube.ResourceList{},
 		},
+	}
+	if objects.warn == nil {
+		objects.warn = func(string) {}
 	}
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
@@ -116,9 +139,11 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		namespace: r.Namespace,
 		versions:  map[string]string{},
 		stubs:     map[*release.Release]bool{},
+		check:     objects.preflight,
+		inventory: objects.stored,
 	}
 	config := &action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: c.config},
+		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace},
 		Releases:         storage.Init(records),
 		KubeClient:       objects,
 		Capabilities:     capabilities,
@@ -135,7 +160,8 @@ func (r *run) outcome(ctx context.Context, err error) error {
 		err = r.driver.writeErr
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues):
+	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues),
+		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
 	case errors.Is(r.driver.writeErr, ErrStale):
 		err = r.driver.writeErr
 	case ctx.Err() != nil:

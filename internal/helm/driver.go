@@ -40,8 +40,13 @@ type recordDriver struct {
 	// changed meanwhile is refused.
 	versions map[string]string
 	stubs    map[*release.Release]bool
-	// created tells that the action has stored its new revision.
-	created bool
+	// check is asked before a new revision is stored; its error keeps it, and
+	// with it the action, from happening. Nil asks nobody.
+	check func(*release.Release) error
+	// inventory tells what the objects of a deployed revision are.
+	inventory func() records.Inventory
+	// created is the revision that the action has stored, 0 for none yet.
+	created int
 	// writeErr is the first write that failed. Helm only logs some of them, so
 	// whoever runs the action must ask.
 	writeErr error
@@ -114,15 +119,20 @@ func (d *recordDriver) stub(r records.Record) *release.Release {
 // Create stores a new revision. That the name is free is what keeps two
 // writers from acting on a release at once.
 func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
-	defer d.noteWrite(&err)
 	defer recovered(&err)
+	if d.check != nil {
+		if err := d.check(rls); err != nil {
+			return err
+		}
+	}
+	defer d.noteWrite(&err)
 	d.stamp.mark(rls)
 	secret, err := encode(key, rls)
 	if err != nil {
 		return err
 	}
 	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
-	d.stamp.annotate(secret, rls)
+	d.stamp.annotate(secret, rls, records.Inventory{})
 	created, err := d.secrets.Create(d.ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w: record %s exists already", ErrStale, key)
@@ -130,7 +140,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	if err != nil {
 		return fmt.Errorf("store release record %s: %w", key, err)
 	}
-	d.created = true
+	d.created = rls.Version
 	d.wrote(created)
 	return nil
 }
@@ -149,7 +159,7 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]
-	d.stamp.annotate(secret, rls)
+	d.stamp.annotate(secret, rls, d.inventoryOf(rls))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), grace)
 	defer cancel()
 	updated, err := d.secrets.Update(ctx, secret, metav1.UpdateOptions{})
@@ -177,6 +187,15 @@ func (d *recordDriver) Delete(key string) (rls *release.Release, err error) {
 		}
 	}
 	return &release.Release{Info: &release.Info{}}, nil
+}
+
+// inventoryOf returns what goes onto the record of the revision that this
+// action has deployed; other records have none, or none any more.
+func (d *recordDriver) inventoryOf(rls *release.Release) records.Inventory {
+	if rls.Info.Status != release.StatusDeployed || rls.Version != d.created {
+		return records.Inventory{}
+	}
+	return d.inventory()
 }
 
 func (d *recordDriver) saw(secret *corev1.Secret) {

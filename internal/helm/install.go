@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"github.com/chartwright/chartwright/internal/api"
 	"strings"
@@ -42,7 +43,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
 	_, err = install.Run(loaded, r.Values)
-	return run.outcome(ctx, run.classify(err))
+	return run.expect(run.outcome(ctx, run.classify(err)))
 }
 
 // prepare returns a clone of the chart to render and checks the values against
@@ -75,6 +76,15 @@ func (r *run) forgetFailed(index *records.Index, request Request) error {
 	return err
 }
 
+// expect says that the objects are from now on to be as the action has left
+// them, if it succeeded.
+func (r *run) expect(err error) error {
+	if err == nil {
+		r.kube.inventory.Expect(r.kube.owner.UID, r.kube.applied)
+	}
+	return err
+}
+
 // classify names the errors after which nothing was changed. An action that
 // built no object ended in the templates; one that wrote no record ended
 // before it touched anything.
@@ -82,7 +92,7 @@ func (r *run) classify(err error) error {
 	switch {
 	case err == nil || r.driver.writeErr != nil:
 		return err
-	case r.driver.created:
+	case r.driver.created > 0, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
 		return err
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
 		return fmt.Errorf("%w: %w", ErrConflict, err)

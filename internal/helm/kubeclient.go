@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -10,8 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -29,7 +27,18 @@ type kubeClient struct {
 	release, namespace string
 	// refer adds ownerReferences to objects, see apply.Prepare.
 	refer bool
-	log   func(format string, args ...any)
+	// verify applies what seems unchanged, too.
+	verify bool
+	log    func(format string, args ...any)
+	// warn is told what a person should know of an object that was applied.
+	warn func(string)
+
+	allow     allow
+	inventory Inventory
+	// applied holds the objects that the action has brought, or found as they
+	// should be, and kinds what kinds they are of.
+	applied []apply.State
+	kinds   []schema.GroupVersionKind
 }
 
 var (
@@ -52,6 +61,9 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, er
 func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, err error) {
 	result = &kube.Result{}
 	defer recovered(&err)
+	if err := k.watched(resources); err != nil {
+		return result, err
+	}
 	for _, info := range resources {
 		if err := k.bring(info); err != nil {
 			return result, err
@@ -66,25 +78,17 @@ func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result 
 	// Helm reads the result of a failed update, too.
 	result = &kube.Result{}
 	defer recovered(&err)
+	if err := k.watched(target); err != nil {
+		return result, err
+	}
 	for _, info := range target {
 		if err := k.bring(info); err != nil {
 			return result, err
 		}
 		result.Updated = append(result.Updated, info)
 	}
-	var errs []error
-	for _, info := range original.Difference(target) {
-		if apply.Kept(info.Object.(*unstructured.Unstructured)) {
-			k.log("%s is kept, as its resource policy says", apply.Describe(info.Object.(*unstructured.Unstructured)))
-			continue
-		}
-		if err := k.take(info, metav1.DeletePropagationBackground); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		result.Deleted = append(result.Deleted, info)
-	}
-	return result, errors.Join(errs...)
+	result.Deleted, err = k.prune(original, target)
+	return result, err
 }
 
 // UpdateThreeWayMerge is what Helm calls to take objects over; an apply by
@@ -109,12 +113,20 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 		}
 	}()
 	defer recovered(&err)
+	hooks := true
 	for _, info := range resources {
+		hooks = hooks && isHook(object(info).Unstructured)
 		if err := k.take(info, policy); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		result.Deleted = append(result.Deleted, info)
+	}
+	if !hooks {
+		// The release goes: what its manifest does not name goes, too.
+		if err := k.sweep(nil); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return result, errs
 }
@@ -155,59 +167,6 @@ func (k *kubeClient) WaitWithJobs(kube.ResourceList, time.Duration) error { retu
 // WaitAndGetCompletedPodPhase is no part of any action that is run here.
 func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {
 	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
-}
-
-// bring makes the cluster hold an object.
-func (k *kubeClient) bring(info *resource.Info) error {
-	o := object(info)
-	if isHook(o.Unstructured) {
-		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
-		created, err := k.objects.Create(k.ctx, o)
-		if err != nil {
-			return err
-		}
-		return info.Refresh(created, true)
-	}
-	markRelease(o.Unstructured, k.release, k.namespace)
-	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
-	if err != nil {
-		return err
-	}
-	o.Unstructured = prepared
-	_, err = k.objects.Apply(k.ctx, o)
-	return err
-}
-
-// take deletes an object, unless it is somebody else's by now.
-func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
-	_, err := k.objects.Delete(k.ctx, object(info), k.owner.UID, policy)
-	if errors.Is(err, apply.ErrForeign) {
-		k.log("left alone: %v", err)
-		return nil
-	}
-	return err
-}
-
-// markRelease puts on an object what Helm recognises its own by. Helm's actions
-// do so themselves; what is applied without one must carry the same.
-func markRelease(object *unstructured.Unstructured, release, namespace string) {
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels["app.kubernetes.io/managed-by"] = "Helm"
-	object.SetLabels(labels)
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations["meta.helm.sh/release-name"] = release
-	annotations["meta.helm.sh/release-namespace"] = namespace
-	object.SetAnnotations(annotations)
-}
-
-func object(info *resource.Info) apply.Object {
-	return apply.Object{Unstructured: info.Object.(*unstructured.Unstructured), Mapping: info.Mapping}
 }
 
 // recovered turns a panic into an error. Deferred functions only.

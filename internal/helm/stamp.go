@@ -60,7 +60,7 @@ func (s stamp) mark(rls *release.Release) {
 }
 
 // annotate puts on the Secret what the status reports and no label can hold.
-func (s stamp) annotate(secret *corev1.Secret, rls *release.Release) {
+func (s stamp) annotate(secret *corev1.Secret, rls *release.Release, inventory records.Inventory) {
 	description := records.Description{Description: truncate(rls.Info.Description, maxDescription)}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		description.Chart = rls.Chart.Metadata.Name
@@ -75,6 +75,10 @@ func (s stamp) annotate(secret *corev1.Secret, rls *release.Release) {
 	secret.Annotations = map[string]string{
 		api.AnnotationOwner:       s.owner.String(),
 		records.AnnotationRelease: string(text),
+	}
+	if inventory.Digest != "" {
+		text, _ := json.Marshal(inventory)
+		secret.Annotations[records.AnnotationInventory] = string(text)
 	}
 }
 

@@ -18,6 +18,13 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	uninstall := action.NewUninstall(run.config)
 	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
-	_, err = uninstall.Run(r.Release)
-	return run.outcome(ctx, err)
+	if _, err = uninstall.Run(r.Release); err == nil {
+		// Where the record was gone, Helm found nothing to do.
+		err = run.kube.sweep(nil)
+	}
+	if err = run.outcome(ctx, err); err != nil {
+		return err
+	}
+	c.inventory.Expect(r.Owner.UID, nil)
+	return c.inventory.Need(ctx, r.Owner.UID, nil)
 }

@@ -31,5 +31,5 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	// Without it Helm takes empty values for "as before".
 	upgrade.ResetValues = true
 	_, err = upgrade.Run(r.Release, loaded, r.Values)
-	return run.outcome(ctx, run.classify(err))
+	return run.expect(run.outcome(ctx, run.classify(err)))
 }

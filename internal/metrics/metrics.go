@@ -41,6 +41,11 @@ var (
 		Help: "Actions on releases that wait for a slot.",
 	})
 
+	repairs = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "chartwright_drift_repaired_total",
+		Help: "Damaged objects that were brought back, by kind and the object's kind.",
+	}, []string{"kind", "dependent"})
+
 	buildInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "chartwright_build_info",
 		Help: "Always 1; the labels tell the build.",
@@ -50,7 +55,7 @@ var (
 func init() {
 	info := version.Get()
 	buildInfo.WithLabelValues(info.Version, info.Commit, info.Go, info.Helm).Set(1)
-	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, buildInfo)
+	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, buildInfo)
 }
 
 // ActionWaiting counts an action that waits for a slot.
@@ -72,3 +77,6 @@ func ActionDone(kind, action, outcome string, took time.Duration) {
 	actions.WithLabelValues(kind, action, outcome).Inc()
 	durations.WithLabelValues(kind, action).Observe(took.Seconds())
 }
+
+// Repaired counts a damaged object of a kind that was brought back.
+func Repaired(kind, dependent string) { repairs.WithLabelValues(kind, dependent).Inc() }

@@ -52,6 +52,9 @@ func (k *kinds) Start(ctx context.Context) error {
 	if err := k.watchCRDs(ctx); err != nil {
 		return err
 	}
+	if err := k.watchDependents(ctx); err != nil {
+		return err
+	}
 	lastChange := time.Now()
 	for {
 		missing, err := k.startServed(ctx)

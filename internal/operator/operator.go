@@ -9,9 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
@@ -51,12 +48,20 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	}
 	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds}
 	index := records.NewIndex(kinds.recordChanged)
-	helmClient, err := newHelmClient(mgr, index)
+	objects, err := kinds.newInventory()
+	if err != nil {
+		return nil, err
+	}
+	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), index, objects)
 	if err != nil {
 		return nil, err
 	}
 	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
 	if err := mgr.Add(pool); err != nil {
+		return nil, err
+	}
+	recorder, err := newRecorder(mgr, options.Name)
+	if err != nil {
 		return nil, err
 	}
 	kinds.shared = reconcile.Shared{
@@ -66,8 +71,9 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Status:          mgr.GetClient(),
 		Helm:            helmClient,
 		Index:           index,
+		Inventory:       objects,
 		Pool:            pool,
-		Recorder:        mgr.GetEventRecorder(options.Name),
+		Recorder:        recorder,
 		Now:             time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {
@@ -109,22 +115,6 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 		return nil, fmt.Errorf("set up the manager: %w", err)
 	}
 	return mgr, nil
-}
-
-// newHelmClient builds the clients that every action shares over the
-// connections that the manager has.
-func newHelmClient(mgr manager.Manager, index *records.Index) (*helm.Client, error) {
-	config, httpClient := mgr.GetConfig(), mgr.GetHTTPClient()
-	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
-	if err != nil {
-		return nil, err
-	}
-	dynamicClient, err := dynamic.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	objects := apply.Client{Metadata: metadataClient, Dynamic: dynamicClient}
-	return helm.NewClient(config, httpClient, mgr.GetRESTMapper(), objects, index)
 }
 
 // check is the readiness probe: ready once every kind that has a CRD is

@@ -31,8 +31,12 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 		r.run(ctx, v, upgrading)
 	case decide.StepUninstall:
 		r.run(ctx, v, uninstalling)
-	case decide.StepReapply:
-		r.run(ctx, v, reapplying)
+	case decide.StepAdopt:
+		r.run(ctx, v, adopting)
+	case decide.StepRepair:
+		r.run(ctx, v, repairing)
+	case decide.StepVerify:
+		r.run(ctx, v, verifying)
 	case decide.StepUnlock:
 		r.run(ctx, v, unlocking)
 	case decide.StepWait:

@@ -18,9 +18,9 @@ import (
 type action struct {
 	step decide.Step
 	do   func(*Reconciler, context.Context, *view) error
-	// done and failed are the reasons of the events that tell how it ended, and
-	// verb is what the events call it. What is no news when done has no done.
-	done, failed, verb string
+	// done and failed are the reasons of the events that tell how it ended. What
+	// is no news when done has no done.
+	done, failed string
 }
 
 var (
@@ -29,28 +29,44 @@ var (
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Install(ctx, r.request(v))
 		},
-		done: api.EventInstalled, failed: api.EventInstallFailed, verb: "install",
+		done: api.EventInstalled, failed: api.EventInstallFailed,
 	}
 	upgrading = action{
 		step: decide.StepUpgrade,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Upgrade(ctx, r.request(v))
 		},
-		done: api.EventUpgraded, failed: api.EventUpgradeFailed, verb: "upgrade",
+		done: api.EventUpgraded, failed: api.EventUpgradeFailed,
 	}
 	uninstalling = action{
 		step: decide.StepUninstall,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Uninstall(ctx, r.request(v))
 		},
-		done: api.EventUninstalled, failed: api.EventUninstallFailed, verb: "uninstall",
+		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	}
-	reapplying = action{
-		step: decide.StepReapply,
+	adopting = action{
+		step: decide.StepAdopt,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Reapply(ctx, r.request(v))
+			return r.Helm.Adopt(ctx, r.request(v))
 		},
-		failed: api.EventReapplyFailed, verb: "reapply",
+		done: api.EventAdopted, failed: api.EventAdoptionFailed,
+	}
+	repairing = action{
+		step: decide.StepRepair,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			repaired, err := r.Helm.Repair(ctx, r.request(v), v.damage)
+			r.reportRepairs(v, repaired)
+			return err
+		},
+		failed: api.EventRepairFailed,
+	}
+	verifying = action{
+		step: decide.StepVerify,
+		do: func(r *Reconciler, ctx context.Context, v *view) error {
+			return r.Helm.Verify(ctx, r.request(v))
+		},
+		failed: api.EventRepairFailed,
 	}
 	unlocking = action{
 		step: decide.StepUnlock,
@@ -58,7 +74,7 @@ var (
 			return r.Helm.MarkFailed(ctx, r.request(v), v.history[0],
 				"Interrupted: the action ended with the process that ran it")
 		},
-		done: api.EventInterrupted, failed: api.EventInterrupted, verb: "unlock",
+		done: api.EventInterrupted, failed: api.EventInterrupted,
 	}
 )
 
@@ -69,18 +85,25 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 	uid := v.cr.GetUID()
 	switch {
 	case err == nil:
-		r.memory.succeeded(uid, r.Now())
+		r.memory.succeeded(uid, decide.Repairs(a.step))
+		switch a.step {
+		case decide.StepInstall, decide.StepUpgrade, decide.StepAdopt, decide.StepVerify:
+			r.memory.appliedAll(uid, r.Now())
+		}
 		if a.done == "" {
 			logger.V(1).Info("action done")
 			return
 		}
 		logger.Info("action done")
-		r.emit(v, a.done, a.verb, r.doneNote(v, a))
+		r.emit(v, a.done, r.doneNote(v, a))
 		if a.step == decide.StepUpgrade {
 			if err := r.Helm.Prune(ctx, r.request(v), r.Kind.HistoryLimit()); err != nil {
 				logger.Error(err, "history not pruned")
 			}
 		}
+	case errors.Is(err, helm.ErrNotAdoptable):
+		logger.Info("release left alone", "reason", err.Error())
+		r.foreign.add(v.history[0].UID)
 	case errors.Is(err, helm.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
 		logger.V(1).Info("action gave way", "reason", err.Error())
@@ -90,10 +113,10 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 		f := explain(a, err)
 		f.Aim = decide.Aim(a.step, v.digests.Input)
 		f.At = r.Now()
-		news := r.memory.put(uid, f)
+		news := r.memory.put(uid, decide.Repairs(a.step), f)
 		logger.Error(err, "action failed", "reason", f.reason)
 		if news {
-			r.Recorder.Eventf(v.cr, nil, corev1.EventTypeWarning, f.reason, a.verb, "%s", note(f.message, err))
+			r.Recorder.Event(v.cr, corev1.EventTypeWarning, f.reason, note(f.message, err))
 		}
 	}
 }
@@ -102,6 +125,8 @@ func (r *Reconciler) doneNote(v *view, a action) string {
 	switch a.step {
 	case decide.StepUninstall:
 		return fmt.Sprintf("Release %s is uninstalled", v.release.Name)
+	case decide.StepAdopt:
+		return fmt.Sprintf("Release %s, which nobody managed, is taken over", v.release.Name)
 	case decide.StepUnlock:
 		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, v.release.Name)
 	}
@@ -112,8 +137,8 @@ func (r *Reconciler) doneNote(v *view, a action) string {
 	return fmt.Sprintf("Release %s is at revision %d of chart %s-%s", v.release.Name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
 }
 
-func (r *Reconciler) emit(v *view, reason, verb, message string) {
-	r.Recorder.Eventf(v.cr, nil, corev1.EventTypeNormal, reason, verb, "%s", message)
+func (r *Reconciler) emit(v *view, reason, message string) {
+	r.Recorder.Event(v.cr, corev1.EventTypeNormal, reason, message)
 }
 
 // explain says what an error means to the person who reads the conditions.
@@ -127,6 +152,8 @@ func explain(a action, err error) failure {
 		{helm.ErrRender, api.ReasonRenderFailed},
 		{helm.ErrConflict, api.ReasonObjectConflict},
 		{helm.ErrTooLarge, api.ReasonTooLarge},
+		{helm.ErrNotAllowed, api.ReasonNotAllowed},
+		{helm.ErrRefused, api.ReasonRefused},
 	} {
 		if errors.Is(err, known.err) {
 			f.reason, f.stalled = known.reason, true
@@ -144,6 +171,10 @@ func note(message string, err error) string {
 	if errors.As(err, &failed) && len(failed.Log) > 0 {
 		message += "\nHelm's log ended with:\n" + strings.Join(failed.Log, "\n")
 	}
+	return cut(message)
+}
+
+func cut(message string) string {
 	if len(message) > maxNote {
 		message = strings.ToValidUTF8(message[:maxNote-len("…")], "") + "…"
 	}

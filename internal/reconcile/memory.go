@@ -25,39 +25,56 @@ type failure struct {
 // try, and a period that begins anew. The zero value is ready.
 type memory struct {
 	mu       sync.Mutex
-	failures map[types.UID]failure
+	failures map[about]failure
 	applied  map[types.UID]time.Time
 }
 
-func (m *memory) get(uid types.UID) (failure, bool) {
+// about is what a failure is of: what brings a release to its spec and what
+// repairs what runs fail apart from each other.
+type about struct {
+	uid    types.UID
+	repair bool
+}
+
+// get returns nil where the last try succeeded.
+func (m *memory) get(uid types.UID, repair bool) *failure {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.failures[uid]
-	return f, ok
+	if f, ok := m.failures[about{uid, repair}]; ok {
+		return &f
+	}
+	return nil
 }
 
 // put stores a failure, counts it, and tells whether it is news: another aim,
 // reason or message than that of the failure before.
-func (m *memory) put(uid types.UID, f failure) bool {
+func (m *memory) put(uid types.UID, repair bool, f failure) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := m.failures[uid]
+	key := about{uid, repair}
+	before := m.failures[key]
 	f.Attempts = 1
 	if before.Aim == f.Aim {
 		f.Attempts = before.Attempts + 1
 	}
 	if m.failures == nil {
-		m.failures = map[types.UID]failure{}
+		m.failures = map[about]failure{}
 	}
-	m.failures[uid] = f
+	m.failures[key] = f
 	return before.Aim != f.Aim || before.reason != f.reason || before.message != f.message
 }
 
-// succeeded forgets the failure and notes when all objects were applied.
-func (m *memory) succeeded(uid types.UID, at time.Time) {
+// succeeded forgets the failure.
+func (m *memory) succeeded(uid types.UID, repair bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.failures, uid)
+	delete(m.failures, about{uid, repair})
+}
+
+// appliedAll notes when every object was applied.
+func (m *memory) appliedAll(uid types.UID, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.applied == nil {
 		m.applied = map[types.UID]time.Time{}
 	}
@@ -80,7 +97,8 @@ func (m *memory) appliedAt(uid types.UID, now time.Time) time.Time {
 func (m *memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.failures, uid)
+	delete(m.failures, about{uid, false})
+	delete(m.failures, about{uid, true})
 	delete(m.applied, uid)
 }
 

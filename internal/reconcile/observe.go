@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,8 +14,10 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // view is a custom resource with its release as this pass sees them.
@@ -29,8 +32,17 @@ type view struct {
 	values  map[string]any
 	digests helm.Digests
 
-	failure     *failure
-	observation decide.Observation
+	// damage is what is to be repaired now; drift is all that is damaged.
+	damage map[apply.Key]bool
+	drift  []inventory.Drift
+	// fighting are the damaged objects that somebody damages again and again.
+	fighting []apply.Key
+	// repairIn is when the next of them may be repaired.
+	repairIn time.Duration
+
+	failure       *failure
+	repairFailure *failure
+	observation   decide.Observation
 }
 
 // observe returns nil where the custom resource is gone.
@@ -58,22 +70,61 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	v.observation.Conflict = !r.findRelease(v)
 	v.observation.Running = r.Pool.Running(v.release, cr.GetUID())
 	if len(v.history) > 0 {
-		v.observation.Newest = r.revision(v.history[0], cr.GetUID())
+		v.observation.Newest = r.revision(v)
 	}
 	if err := r.observeInputs(v); err != nil {
 		v.observation.Invalid = err.Error()
 	}
 	v.observation.Desired = v.digests.Input
-	if f, ok := r.memory.get(cr.GetUID()); ok {
-		v.failure = &f
-		v.observation.Failure = &f.Failure
+	if v.failure = r.memory.get(cr.GetUID(), false); v.failure != nil {
+		v.observation.Failure = &v.failure.Failure
 	}
+	if v.repairFailure = r.memory.get(cr.GetUID(), true); v.repairFailure != nil {
+		v.observation.RepairFailure = &v.repairFailure.Failure
+	}
+	r.observeObjects(v)
 	return v, nil
+}
+
+// observeObjects finds out what is damaged.
+func (r *Reconciler) observeObjects(v *view) {
+	uid := v.cr.GetUID()
+	o := &v.observation
+	if o.Deleting {
+		for _, state := range r.Inventory.OwnedBy(uid) {
+			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
+		}
+		return
+	}
+	if o.Newest == nil || o.Newest.Status != api.StatusDeployed || r.Kind.DriftMode() == watches.DriftDisabled {
+		return
+	}
+	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest)
+	v.drift = r.Inventory.Drift(uid)
+	if r.Kind.DriftMode() == watches.DriftWarn {
+		return
+	}
+	v.damage = map[apply.Key]bool{}
+	for _, drift := range v.drift {
+		wait, fighting := r.fights.wait(uid, drift.Key, o.Now)
+		if fighting {
+			v.fighting = append(v.fighting, drift.Key)
+		}
+		if wait > 0 {
+			if v.repairIn == 0 || wait < v.repairIn {
+				v.repairIn = wait
+			}
+			continue
+		}
+		v.damage[drift.Key] = true
+	}
+	o.Drifted = len(v.damage) > 0
 }
 
 // findRelease finds the release of a custom resource by the owner in its
 // records, so that a name that was chosen once never changes, or chooses one
-// that is free. It returns false where none is.
+// that is free, or whose release can be taken over. It returns false where
+// there is none.
 func (r *Reconciler) findRelease(v *view) bool {
 	namespace := v.cr.GetNamespace()
 	if owned := r.Index.OwnedBy(v.cr.GetUID()); len(owned) > 0 {
@@ -83,18 +134,34 @@ func (r *Reconciler) findRelease(v *view) bool {
 	}
 	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
-		if len(r.Index.History(namespace, name)) == 0 && !r.Pool.Taken(v.release, v.cr.GetUID()) {
+		if r.Pool.Taken(v.release, v.cr.GetUID()) {
+			continue
+		}
+		history := r.Index.History(namespace, name)
+		if len(history) == 0 {
+			return true
+		}
+		switch newest := history[0]; {
+		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
+			// The custom resource and its release were restored from a
+			// backup, and it got another UID.
+			v.history = history
+			return true
+		case newest.OwnerUID == "" && !r.foreign.has(newest.UID):
+			v.history = history
+			v.observation.Adoptable = true
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Reconciler) revision(record records.Record, uid types.UID) *decide.Revision {
+func (r *Reconciler) revision(v *view) *decide.Revision {
+	record := v.history[0]
 	revision := &decide.Revision{
 		Number:  record.Revision,
 		Status:  record.Status,
-		Ours:    record.OwnerUID == uid,
+		Ours:    !v.observation.Adoptable,
 		Genuine: record.Genuine() && record.Operator == r.Operator,
 		Began:   record.Created,
 		Timeout: r.Kind.ActionTimeout(),
@@ -159,5 +226,9 @@ func (r *Reconciler) request(v *view) helm.Request {
 		Values:    v.values,
 		Digests:   v.digests,
 		Timeout:   r.Kind.ActionTimeout(),
+		Allow:     r.Kind.Allow,
+		Warn: func(what string) {
+			r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventObjectChanged, cut(what))
+		},
 	}
 }

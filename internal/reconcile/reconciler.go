@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -15,7 +15,9 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Shared is what the reconcilers of all kinds share.
@@ -26,12 +28,13 @@ type Shared struct {
 	// watches file does not say; 0 is never.
 	ReconcilePeriod time.Duration
 	// Writer and Status patch custom resources.
-	Writer   client.Writer
-	Status   client.StatusClient
-	Helm     *helm.Client
-	Index    *records.Index
-	Pool     *Pool
-	Recorder events.EventRecorder
+	Writer    client.Writer
+	Status    client.StatusClient
+	Helm      *helm.Client
+	Index     *records.Index
+	Inventory inventory.Inventory
+	Pool      *Pool
+	Recorder  record.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -49,6 +52,9 @@ type Reconciler struct {
 	memory memory
 	latest latest
 	keys   keys
+	fights fights
+	// foreign holds the records that were found not to be adoptable.
+	foreign foreign
 }
 
 // slow is how long an action runs before the status says so. Most end sooner,
@@ -101,13 +107,18 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	if err := r.report(ctx, v, decision); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: decision.After}, nil
+	after := decision.After
+	if v.repairIn > 0 && (after == 0 || v.repairIn < after) {
+		after = v.repairIn
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
 }
 
 // forget drops what is remembered of a custom resource that is gone.
 func (r *Reconciler) forget(v *view) {
 	r.memory.forget(v.cr.GetUID())
 	r.keys.forget(v.cr.GetUID())
+	r.fights.forget(v.cr.GetUID())
 	r.latest.forget(v.key)
 }
 
@@ -115,6 +126,14 @@ func (r *Reconciler) forget(v *view) {
 // to, if it is of this kind.
 func (r *Reconciler) RecordChanged(record records.Record) {
 	if key, ok := r.keys.get(record.OwnerUID); ok {
+		r.Wake(key, 0)
+	}
+}
+
+// Drifted calls for a pass over the custom resource whose objects are damaged,
+// if it is of this kind.
+func (r *Reconciler) Drifted(owner types.UID) {
+	if key, ok := r.keys.get(owner); ok && r.Kind.DriftMode() != watches.DriftDisabled {
 		r.Wake(key, 0)
 	}
 }

@@ -35,6 +35,11 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 			meta.RemoveStatusCondition(&s.Conditions, kind)
 		}
 	}
+	if reason, message, holds := drifted(v); holds {
+		set(api.ConditionDrifted, metav1.ConditionTrue, reason, message)
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, api.ConditionDrifted)
+	}
 	if r, ok := deployed(v.history); ok {
 		reason := api.ReasonUpgradeSuccessful
 		if r.Revision == 1 {
@@ -79,11 +84,11 @@ func readiness(v *view, d decide.Decision) summary {
 			reconciling: !f.stalled, stalled: f.stalled,
 		}
 	}
-	if o.Running != nil && o.Running.Step != decide.StepReapply {
+	if o.Running != nil && !decide.Repairs(o.Running.Step) {
 		return working(o.Running.Step, v)
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDue, decide.StateBusy:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy:
 		return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.release.Name)}
 	case decide.StateConflict:
 		return summary{
@@ -105,6 +110,8 @@ func working(step decide.Step, v *view) summary {
 	case decide.StepUninstall, decide.StepRemoveFinalizer:
 		s.status = metav1.ConditionFalse
 		s.reason, s.message = api.ReasonUninstalling, fmt.Sprintf("Release %s is being uninstalled", v.release.Name)
+	case decide.StepAdopt:
+		s.reason, s.message = api.ReasonAdopting, fmt.Sprintf("Release %s, which nobody managed, is being taken over", v.release.Name)
 	case decide.StepUpgrade:
 		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being upgraded", v.release.Name)
 	case decide.StepUnlock:
@@ -165,7 +172,7 @@ func deployedAt(r records.Record) *metav1.Time {
 // order puts the conditions that matter most first; those of others come last,
 // in the order in which they stand.
 func order(kind string) int {
-	known := []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed}
+	known := []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionDrifted}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i
 	}

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Index holds the newest known state of every release record. The zero Index
@@ -49,6 +51,19 @@ func (x *Index) OwnedBy(uid types.UID) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.collect(x.byOwner[uid])
+}
+
+// Deployed returns the deployed revisions that an operator has made.
+func (x *Index) Deployed(operator string) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var found []Record
+	for _, r := range x.records {
+		if r.Operator == operator && r.Status == api.StatusDeployed {
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 func (x *Index) collect(names set) []Record {

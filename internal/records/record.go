@@ -3,9 +3,11 @@ package records
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -37,6 +39,45 @@ type Description struct {
 	Description  string      `json:"description,omitempty"`
 }
 
+// AnnotationInventory holds Inventory as JSON.
+const AnnotationInventory = api.Domain + "/inventory"
+
+// Inventory is what a deployed revision's objects were when its action ended,
+// so that another process knows what to watch and what to expect.
+type Inventory struct {
+	// Digest is that of package apply.
+	Digest string `json:"digest,omitempty"`
+	// Kinds are "<group>/<version>/<kind>", without "<group>/" in the core
+	// group.
+	Kinds []string `json:"kinds,omitempty"`
+}
+
+// GVKs returns the kinds. Those that somebody broke are left out.
+func (i Inventory) GVKs() []schema.GroupVersionKind {
+	var gvks []schema.GroupVersionKind
+	for _, text := range i.Kinds {
+		at := strings.LastIndexByte(text, '/')
+		if at < 0 {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(text[:at])
+		if err != nil {
+			continue
+		}
+		gvks = append(gvks, gv.WithKind(text[at+1:]))
+	}
+	return gvks
+}
+
+// KindNames returns kinds as Inventory.Kinds holds them.
+func KindNames(gvks []schema.GroupVersionKind) []string {
+	names := make([]string, len(gvks))
+	for i, gvk := range gvks {
+		names[i] = gvk.GroupVersion().String() + "/" + gvk.Kind
+	}
+	return names
+}
+
 // Record is what is known of one stored revision.
 type Record struct {
 	Namespace string
@@ -62,6 +103,7 @@ type Record struct {
 	ChartDigest string
 
 	Description
+	Inventory Inventory
 
 	// writtenFor is the revision in our own label.
 	writtenFor int
@@ -102,6 +144,10 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	if text := m.GetAnnotations()[AnnotationRelease]; text != "" {
 		// An annotation that somebody broke costs the description alone.
 		_ = json.Unmarshal([]byte(text), &r.Description)
+	}
+	if text := m.GetAnnotations()[AnnotationInventory]; text != "" {
+		// And one more pass over the objects.
+		_ = json.Unmarshal([]byte(text), &r.Inventory)
 	}
 	return r, true
 }

@@ -16,7 +16,7 @@ func FromSpec(object map[string]any) (map[string]any, error) {
 	if !ok {
 		return nil, fmt.Errorf("spec: expected an object that holds the chart's values, found %T", spec)
 	}
-	return normalizeMap(values), nil
+	return Normalize(values), nil
 }
 
 // Merge lays overrides over values, key by key in nested objects, and returns
@@ -43,7 +43,7 @@ const exact = 1 << 53
 func normalize(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		return normalizeMap(v)
+		return Normalize(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, inner := range v {
@@ -62,7 +62,9 @@ func normalize(value any) any {
 	}
 }
 
-func normalizeMap(values map[string]any) map[string]any {
+// Normalize returns a copy of values that came from elsewhere, such as a release
+// record, with whole numbers as they are in values that came from a spec.
+func Normalize(values map[string]any) map[string]any {
 	normal := make(map[string]any, len(values))
 	for key, value := range values {
 		normal[key] = normalize(value)

@@ -154,6 +154,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 			p.problem(lines["selector"], "selector: %v", err)
 		}
 	}
+	p.checkPolicies(w, lines)
 	if w.Kind == "" {
 		return
 	}

@@ -48,6 +48,18 @@ type Watch struct {
 	// Timeout bounds each hook of an action; nil means DefaultTimeout.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
+	// Allow says where the chart may act. The zero value allows nothing outside
+	// the release's namespace.
+	Allow Allow `json:"allow,omitzero"`
+	// Drift says what to do about damaged dependents.
+	Drift Drift `json:"drift,omitzero"`
+	// CRDs says what to do with the chart's crds/; empty means Create.
+	CRDs CRDPolicy `json:"crds,omitempty"`
+	// ServiceAccountName is an account of the release's namespace in whose
+	// name the objects are written; empty means the operator's own. It may be
+	// a template over the custom resource's metadata.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
 	// File and Line tell where the entry and its chart stand, for messages.
 	File      string `json:"-"`
 	Line      int    `json:"-"`

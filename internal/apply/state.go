@@ -1,0 +1,179 @@
+package apply
+
+import (
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Key tells one object from every other. It has no version, since an object
+// is the same in all of them.
+type Key struct {
+	Group     string
+	Kind      string
+	Namespace string
+	Name      string
+}
+
+// GroupKind returns the object's kind.
+func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
+
+// String names the object for people: "Deployment default/web".
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.Namespace + "/" + k.Name
+}
+
+// KeyOf returns the key of an object.
+func KeyOf(o Object) Key {
+	gk := o.GroupVersionKind().GroupKind()
+	return Key{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// State is what is known of a live object from its metadata alone.
+type State struct {
+	Key
+	UID             types.UID
+	ResourceVersion string
+	// Owner is the UID in the owner label. Labels are copied by other
+	// controllers, see Ours.
+	Owner types.UID
+	// Ours tells that the object carries an entry of our field manager: it was
+	// applied by us, and is no object that only copied our labels.
+	Ours bool
+	// Fingerprint changes when somebody changes, removes or takes over a field
+	// that we set, and on nothing else. It holds no values.
+	Fingerprint uint64
+	// Applied is the hash of what was last sent.
+	Applied string
+	// Scaled tells that an autoscaler has taken spec.replicas, which is then
+	// left to it; unscaled is the fingerprint as it would be had it not.
+	Scaled   bool
+	unscaled uint64
+	// Kept tells that the object is to outlive its release.
+	Kept bool
+	// Ignored tells that a person has asked for its drift to be ignored.
+	Ignored bool
+	// Deleting tells that the object is on its way out.
+	Deleting bool
+}
+
+// StateOf reads the state of an object of that kind.
+func StateOf(gk schema.GroupKind, m metav1.Object) State {
+	s := State{
+		Key:             Key{Group: gk.Group, Kind: gk.Kind, Namespace: m.GetNamespace(), Name: m.GetName()},
+		UID:             m.GetUID(),
+		ResourceVersion: m.GetResourceVersion(),
+		Owner:           types.UID(m.GetLabels()[api.LabelOwnerUID]),
+		Applied:         m.GetAnnotations()[api.AnnotationApplied],
+		Kept:            Kept(m),
+		Ignored:         m.GetAnnotations()[api.AnnotationDrift] == api.DriftIgnore,
+		Deleting:        !m.GetDeletionTimestamp().IsZero(),
+	}
+	ours := ownEntry(m.GetManagedFields())
+	if ours == nil {
+		return s
+	}
+	s.Ours = true
+	fields := ours.FieldsV1.GetRawBytes()
+	s.Fingerprint = fingerprint(fields, s.Applied)
+	if scaleEntry(m.GetManagedFields()) {
+		if with, ok := withReplicas(fields); ok {
+			s.Scaled, s.unscaled = true, fingerprint(with, s.Applied)
+		}
+	}
+	return s
+}
+
+func fingerprint(fields []byte, applied string) uint64 {
+	h := xxhash.New()
+	// Writes to a hash never fail.
+	_, _ = h.Write(fields)
+	_, _ = h.WriteString(applied)
+	return h.Sum64()
+}
+
+// Intact tells whether the object is as it was when it was last applied, but
+// for what others own and an autoscaler does.
+func (s State) Intact(expected State) bool {
+	return s.Owner == expected.Owner && s.Ours &&
+		(s.Fingerprint == expected.Fingerprint || s.Scaled && s.unscaled == expected.Fingerprint)
+}
+
+// ownEntry returns what our field manager has applied, nil where it has not.
+func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
+	for i := range entries {
+		e := &entries[i]
+		if e.Manager == api.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.FieldsV1 != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// controllers is the manager under which Kubernetes' own controllers write, the
+// horizontal pod autoscaler among them; kubectl scale writes under kubectl's.
+const controllers = "kube-controller-manager"
+
+// scaleEntry tells whether an autoscaler holds replicas.
+func scaleEntry(entries []metav1.ManagedFieldsEntry) bool {
+	for _, e := range entries {
+		if e.Manager == controllers && e.Subresource == "scale" && e.FieldsV1 != nil &&
+			strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:replicas"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// replicas is the field that autoscalers set.
+var replicas = fieldpath.MakePathOrDie("spec", "replicas")
+
+// withReplicas returns the field set as it would be had no autoscaler taken
+// spec.replicas, and false where it was not taken.
+func withReplicas(fields []byte) ([]byte, bool) {
+	set, err := parseFields(fields)
+	if err != nil || set.Has(replicas) {
+		return nil, false
+	}
+	set.Insert(replicas)
+	data, err := set.ToJSON()
+	return data, err == nil
+}
+
+func parseFields(fields []byte) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	return set, set.FromJSON(strings.NewReader(string(fields)))
+}
+
+// Lost returns the fields that we held after an apply and not before it: what
+// somebody had changed, removed or taken over. There are at most limit.
+func Lost(before, after metav1.Object, limit int) []string {
+	was, now := &fieldpath.Set{}, &fieldpath.Set{}
+	if e := ownEntry(before.GetManagedFields()); e != nil {
+		if set, err := parseFields(e.FieldsV1.GetRawBytes()); err == nil {
+			was = set
+		}
+	}
+	if e := ownEntry(after.GetManagedFields()); e != nil {
+		if set, err := parseFields(e.FieldsV1.GetRawBytes()); err == nil {
+			now = set
+		}
+	}
+	var lost []string
+	for path := range now.Difference(was).Leaves().All() {
+		if len(lost) == limit {
+			return append(lost, "…")
+		}
+		lost = append(lost, strings.TrimPrefix(path.String(), "."))
+	}
+	return lost
+}

@@ -1,0 +1,60 @@
+package helm
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// identity is in whose name objects are read and written. Records, caches and
+// custom resources are always the operator's own business.
+type identity struct {
+	config  *rest.Config
+	http    *http.Client
+	objects apply.Client
+}
+
+// as returns the identity of a service account, or the operator's own where
+// none is named. Identities are kept: there are as many as accounts in use.
+func (c *Client) as(namespace, serviceAccount string) (identity, error) {
+	if serviceAccount == "" {
+		return c.own, nil
+	}
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
+	if known, ok := c.identities.Load(user); ok {
+		return known.(identity), nil
+	}
+	config := rest.CopyConfig(c.own.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: user,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
+	}
+	made, err := newIdentity(config, httpClient)
+	if err != nil {
+		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
+	}
+	known, _ := c.identities.LoadOrStore(user, made)
+	return known.(identity), nil
+}
+
+func newIdentity(config *rest.Config, httpClient *http.Client) (identity, error) {
+	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
+	if err != nil {
+		return identity{}, err
+	}
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return identity{}, err
+	}
+	objects := apply.Client{Metadata: metadataClient, Dynamic: dynamicClient}
+	return identity{config: config, http: httpClient, objects: objects}, nil
+}

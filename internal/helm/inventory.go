@@ -1,0 +1,29 @@
+package helm
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// Inventory is what the actions ask and tell about the objects of releases.
+type Inventory interface {
+	// Get returns what is known of one object.
+	Get(key apply.Key) (apply.State, bool)
+	// OwnedBy returns the objects that were applied for an owner.
+	OwnedBy(owner types.UID) []apply.State
+	// Intact tells whether an object is as it was last applied for an owner.
+	Intact(owner types.UID, key apply.Key) bool
+	// Put and Remove tell what an action has just written.
+	Put(state apply.State)
+	Remove(state apply.State)
+	// Expect says what the objects of an owner are to be from now on, and
+	// Repaired says it of one of them.
+	Expect(owner types.UID, objects []apply.State)
+	Repaired(owner types.UID, state apply.State)
+	// Need makes sure that the kinds are watched before objects are applied.
+	Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error
+}

@@ -1,0 +1,138 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// lookupGetter gives the template function lookup its access to the cluster:
+// as the identity of the action, within its context, as far as the kind's
+// allow block lets it, and reading nothing twice in one render.
+type lookupGetter struct {
+	ctx       context.Context
+	config    *rest.Config
+	scope     watches.LookupScope
+	namespace string
+}
+
+var _ action.RESTClientGetter = lookupGetter{}
+
+// ToRESTConfig returns a copy, for callers change it.
+func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
+	config := rest.CopyConfig(g.config)
+	answers := &answers{seen: map[string]answer{}}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		answers.next = boundTransport{ctx: g.ctx, next: next}
+		return lookupTransport{getter: g, next: answers}
+	})
+	return config, nil
+}
+
+// ToDiscoveryClient is not called, since the capabilities are preset.
+func (g lookupGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return nil, errNotUsed
+}
+
+// ToRESTMapper is not called, since objects are built by our own client.
+func (g lookupGetter) ToRESTMapper() (meta.RESTMapper, error) { return nil, errNotUsed }
+
+var errNotUsed = fmt.Errorf("internal error: not used by any action")
+
+// lookupTransport refuses what a template may not read.
+type lookupTransport struct {
+	getter lookupGetter
+	next   http.RoundTripper
+}
+
+// RoundTrip asks the API server, or fails with the rule that forbids it.
+func (t lookupTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := t.getter.permits(request.URL.Path); err != nil {
+		return nil, err
+	}
+	return t.next.RoundTrip(request)
+}
+
+// permits tells whether a path of the API may be read. Discovery may.
+func (g lookupGetter) permits(path string) error {
+	namespace, object := where(path)
+	switch {
+	case !object || g.scope == watches.LookupAll:
+		return nil
+	case g.scope == watches.LookupNone:
+		return fmt.Errorf("%w: lookup of %s (allow.lookup is none)", ErrNotAllowed, path)
+	case namespace == g.namespace:
+		return nil
+	default:
+		return fmt.Errorf("%w: lookup of %s is outside the release's namespace %s (allow.lookup is own)", ErrNotAllowed, path, g.namespace)
+	}
+}
+
+// where reads the namespace from a path of the API, empty for what has none,
+// and whether the path is of objects and not of discovery:
+// /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, …
+func where(path string) (namespace string, object bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	prefix := 3
+	if parts[0] == "api" {
+		prefix = 2
+	}
+	if len(parts) <= prefix {
+		return "", false
+	}
+	rest := parts[prefix:]
+	if rest[0] == "namespaces" && len(rest) > 1 {
+		return rest[1], true
+	}
+	return "", true
+}
+
+// answers remembers what was read in one render. Helm asks discovery again for
+// every lookup.
+type answers struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	seen map[string]answer
+}
+
+type answer struct {
+	response http.Response
+	body     []byte
+}
+
+// RoundTrip answers from memory where it can.
+func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := request.Method + " " + request.URL.String() + " " + request.Header.Get("Accept")
+	known, ok := a.seen[key]
+	if !ok {
+		response, err := a.next.RoundTrip(request)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		known = answer{response: *response, body: body}
+		a.seen[key] = known
+	}
+	response := known.response
+	response.Request = request
+	response.Header = known.response.Header.Clone()
+	response.Body = io.NopCloser(bytes.NewReader(known.body))
+	return &response, nil
+}

@@ -1,0 +1,197 @@
+package helm
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// watched makes sure that the kinds of the objects are watched before any is
+// applied, so that no damage goes unseen. Kinds that cannot be watched are
+// reported and hold nothing up.
+func (k *kubeClient) watched(resources kube.ResourceList) error {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, info := range resources {
+		if !isHook(object(info).Unstructured) {
+			kinds[info.Mapping.GroupVersionKind] = true
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	k.kinds = slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int {
+		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})
+	})
+	if err := k.inventory.Need(k.ctx, k.owner.UID, k.kinds); err != nil {
+		if k.ctx.Err() != nil {
+			return err
+		}
+		k.warn(err.Error())
+	}
+	return nil
+}
+
+// bring makes the cluster hold an object.
+func (k *kubeClient) bring(info *resource.Info) error {
+	o := object(info)
+	if isHook(o.Unstructured) {
+		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
+		created, err := k.objects.Create(k.ctx, o)
+		if err != nil {
+			return err
+		}
+		return info.Refresh(created, true)
+	}
+	o, err := k.prepare(o)
+	if err != nil {
+		return err
+	}
+	if state, ok := k.unchanged(o); ok {
+		k.applied = append(k.applied, state)
+		return nil
+	}
+	_, err = k.apply(o)
+	return err
+}
+
+// prepare returns the object as it is sent.
+func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
+	o.Unstructured = o.DeepCopy()
+	markRelease(o.Unstructured, k.release, k.namespace)
+	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
+	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
+}
+
+// unchanged tells whether a prepared object was applied as it is and has not
+// been damaged since.
+func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
+	key := apply.KeyOf(o)
+	state, known := k.inventory.Get(key)
+	return state, known && !k.verify &&
+		state.Applied == o.GetAnnotations()[api.AnnotationApplied] &&
+		k.inventory.Intact(k.owner.UID, key)
+}
+
+// apply sends a prepared object and remembers what came of it.
+func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
+	live, _ := k.inventory.Get(apply.KeyOf(o))
+	applied, err := k.objects.Apply(k.ctx, o, apply.Options{LeaveReplicas: live.Scaled, Warn: k.warn})
+	if err != nil {
+		return nil, err
+	}
+	state := apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), applied)
+	k.inventory.Put(state)
+	k.applied = append(k.applied, state)
+	return applied, nil
+}
+
+// stored is what the record of a deployed revision says of its objects.
+func (k *kubeClient) stored() records.Inventory {
+	return records.Inventory{Digest: apply.Digest(k.applied), Kinds: records.KindNames(k.kinds)}
+}
+
+// prune deletes what the original holds, or the inventory has under our name,
+// and the target does not. Objects that only copied our labels are not in the
+// inventory's answer, and kept ones stay.
+func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceList, error) {
+	var deleted kube.ResourceList
+	var errs []error
+	wanted := map[apply.Key]bool{}
+	for _, info := range target {
+		wanted[apply.KeyOf(object(info))] = true
+	}
+	for _, info := range original {
+		key := apply.KeyOf(object(info))
+		if wanted[key] {
+			continue
+		}
+		// What was looked at here, the sweep need not look at again.
+		wanted[key] = true
+		if apply.Kept(object(info)) {
+			k.log("%s is kept, as its resource policy says", apply.Describe(object(info).Unstructured))
+			continue
+		}
+		if err := k.take(info, metav1.DeletePropagationBackground); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		deleted = append(deleted, info)
+	}
+	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
+}
+
+// sweep deletes what the inventory has under our name and is not wanted: what
+// was left by a revision that failed half-way.
+func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
+	var errs []error
+	for _, state := range k.inventory.OwnedBy(k.owner.UID) {
+		if wanted[state.Key] || state.Kept || state.Deleting {
+			continue
+		}
+		mapping, err := k.builder.mapper.RESTMapping(state.GroupKind())
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(mapping.GroupVersionKind)
+		o.SetNamespace(state.Namespace)
+		o.SetName(state.Name)
+		errs = append(errs, k.remove(apply.Object{Unstructured: o, Mapping: mapping}, state, metav1.DeletePropagationBackground))
+	}
+	return errors.Join(errs...)
+}
+
+// take deletes an object, unless it is somebody else's by now.
+func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
+	o := object(info)
+	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
+		return k.remove(o, state, policy)
+	}
+	err := k.objects.Delete(k.ctx, o, k.owner, policy)
+	if errors.Is(err, apply.ErrForeign) {
+		k.log("left alone: %v", err)
+		return nil
+	}
+	return err
+}
+
+func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.DeletionPropagation) error {
+	if err := k.objects.DeleteUID(k.ctx, o, state.UID, policy); err != nil {
+		return err
+	}
+	k.inventory.Remove(state)
+	return nil
+}
+
+// markRelease puts on an object what Helm recognises its own by. Helm's actions
+// do so themselves; what is applied without one must carry the same.
+func markRelease(o *unstructured.Unstructured, release, namespace string) {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["app.kubernetes.io/managed-by"] = "Helm"
+	o.SetLabels(labels)
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["meta.helm.sh/release-name"] = release
+	annotations["meta.helm.sh/release-namespace"] = namespace
+	o.SetAnnotations(annotations)
+}
+
+func object(info *resource.Info) apply.Object {
+	return apply.Object{Unstructured: info.Object.(*unstructured.Unstructured), Mapping: info.Mapping}
+}

@@ -1,0 +1,87 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// ErrRefused marks an upgrade that ended before anything was written, because
+// the API server would refuse one of the objects.
+var ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
+
+// preflight looks at a new revision before its record is stored, when nothing
+// was written yet. It refuses what the kind's rules forbid, and of an upgrade
+// or a rollback what the API server would refuse half-way.
+func (k *kubeClient) preflight(rls *release.Release) error {
+	objects, err := k.builder.build(strings.NewReader(rls.Manifest))
+	if err != nil {
+		return err
+	}
+	everything := objects
+	for _, hook := range rls.Hooks {
+		list, err := k.builder.build(strings.NewReader(hook.Manifest))
+		if err != nil {
+			return err
+		}
+		everything = append(everything, list...)
+	}
+	if err := k.allow.check(k.namespace, everything); err != nil {
+		return err
+	}
+	if rls.Version == 1 {
+		return nil
+	}
+	return k.rehearse(objects)
+}
+
+// rehearse applies what changes without changing anything.
+func (k *kubeClient) rehearse(objects kube.ResourceList) error {
+	namespaces := map[string]bool{}
+	for _, info := range objects {
+		if info.Mapping.GroupVersionKind.Kind == "Namespace" {
+			namespaces[info.Name] = true
+		}
+	}
+	var refused []string
+	for _, info := range objects {
+		o, err := k.prepare(object(info))
+		if err != nil {
+			return err
+		}
+		if _, ok := k.unchanged(o); ok {
+			continue
+		}
+		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
+		switch {
+		case err == nil:
+		case k.ctx.Err() != nil:
+			return err
+		case apierrors.IsNotFound(err) && namespaces[info.Namespace]:
+			// Its namespace comes with the same revision.
+		case refusal(err):
+			refused = append(refused, err.Error())
+		default:
+			// The API server is away, or busy; the attempt will tell.
+			return err
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
+	}
+	return nil
+}
+
+// refusal tells an object that will never be taken from a server that cannot
+// answer now. A patch that fits no schema is an internal error to the server.
+func refusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
+		strings.Contains(err.Error(), "failed to create typed patch object")
+}

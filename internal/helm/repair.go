@@ -1,0 +1,187 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// Repaired is one object that was brought back to what the release says.
+type Repaired struct {
+	apply.Key
+	// Recreated: the object was gone.
+	Recreated bool
+	// Fields are those that somebody had changed, removed or taken over.
+	Fields []string
+}
+
+// String tells a person what was repaired.
+func (r Repaired) String() string {
+	switch {
+	case r.Recreated:
+		return r.Key.String() + " (it was gone)"
+	case len(r.Fields) == 0:
+		return r.Key.String()
+	default:
+		return r.Key.String() + ": " + strings.Join(r.Fields, ", ")
+	}
+}
+
+// Repair applies the named objects of the deployed revision again, from the
+// stored manifest: nothing is rendered and no revision is made. What could be
+// repaired is returned beside the errors of what could not; among these is
+// ErrForeign where somebody else has taken an object's name.
+func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bool) ([]Repaired, error) {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	objects, _, err := run.deployed(c, r)
+	if err != nil {
+		return nil, run.outcome(ctx, err)
+	}
+	var done []Repaired
+	var errs []error
+	for _, info := range objects {
+		if !damaged[apply.KeyOf(object(info))] {
+			continue
+		}
+		repaired, err := run.kube.repair(info)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, repaired)
+	}
+	for _, state := range run.kube.applied {
+		c.inventory.Repaired(r.Owner.UID, state)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return done, run.outcome(ctx, err)
+	}
+	return done, nil
+}
+
+// repair applies one damaged object and finds out what was damaged.
+func (k *kubeClient) repair(info *resource.Info) (Repaired, error) {
+	o, err := k.prepare(object(info))
+	if err != nil {
+		return Repaired{}, err
+	}
+	repaired := Repaired{Key: apply.KeyOf(o)}
+	before, err := k.objects.Get(k.ctx, o)
+	if err != nil {
+		return repaired, err
+	}
+	if before != nil {
+		if err := k.ours(before); err != nil {
+			return repaired, fmt.Errorf("repair %s: %w", repaired.Key, err)
+		}
+	}
+	after, err := k.apply(o)
+	if err != nil {
+		return repaired, err
+	}
+	if before == nil {
+		repaired.Recreated = true
+	} else {
+		repaired.Fields = apply.Lost(before, after, maxFields)
+	}
+	return repaired, nil
+}
+
+// maxFields bounds the fields that an event names.
+const maxFields = 5
+
+// ours refuses an object that somebody else has put in the place of ours.
+func (k *kubeClient) ours(live *metav1.PartialObjectMetadata) error {
+	if err := apply.Belongs(live, k.owner); err != nil {
+		return err
+	}
+	release, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
+	if release != "" && (release != k.release || namespace != k.namespace) {
+		return fmt.Errorf("%w: release %s/%s", apply.ErrForeign, namespace, release)
+	}
+	return nil
+}
+
+// Verify applies every object of the deployed revision again, whatever is
+// known of it. It is the answer where nothing is known: after a restart that
+// found something else than the record says, and where a period asks for it.
+func (c *Client) Verify(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	objects, record, err := run.deployed(c, r)
+	if err != nil {
+		return run.outcome(ctx, err)
+	}
+	run.kube.verify = true
+	if _, err := run.kube.Create(objects); err != nil {
+		return run.outcome(ctx, err)
+	}
+	if err := run.kube.sweep(keys(objects)); err != nil {
+		return run.outcome(ctx, err)
+	}
+	c.inventory.Expect(r.Owner.UID, run.kube.applied)
+	return c.store(ctx, record, run.kube.stored())
+}
+
+// store writes onto a record what its objects are, if it says anything else.
+func (c *Client) store(ctx context.Context, record records.Record, inventory records.Inventory) error {
+	if record.Inventory.Digest == inventory.Digest {
+		return nil
+	}
+	text, err := json.Marshal(inventory)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{records.AnnotationInventory: string(text)}}})
+	if err != nil {
+		return err
+	}
+	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("update release record %s: %w", record.Secret, err)
+	}
+	if stored, ok := records.FromMeta(secret); ok {
+		c.index.Put(stored)
+	}
+	return nil
+}
+
+// deployed reads the objects of the newest deployed revision.
+func (r *run) deployed(c *Client, request Request) (kube.ResourceList, records.Record, error) {
+	for _, record := range c.index.History(request.Namespace, request.Release) {
+		if record.Status != api.StatusDeployed {
+			continue
+		}
+		stored, err := r.driver.Get(record.Secret)
+		if err != nil {
+			return nil, record, err
+		}
+		objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
+		return objects, record, err
+	}
+	return nil, records.Record{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
+}
+
+func keys(objects kube.ResourceList) map[apply.Key]bool {
+	set := map[apply.Key]bool{}
+	for _, info := range objects {
+		set[apply.KeyOf(object(info))] = true
+	}
+	return set
+}

@@ -1,0 +1,165 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// ErrUnwatched marks kinds whose objects cannot be watched, most often for
+// lack of rights. Their damage is not seen.
+var ErrUnwatched = errors.New("objects cannot be watched")
+
+// linger is how long a watch stays when no release needs it, so that a release
+// that is made again does not start it anew.
+const linger = 10 * time.Minute
+
+// patience is how long an action waits for a watch to begin. It begins within
+// milliseconds, or not at all.
+const patience = 3 * time.Second
+
+// Watches holds one watch a kind of dependents, as long as a release needs it.
+type Watches struct {
+	cache cache.Cache
+	index *Index
+	// after is time.AfterFunc, but for tests.
+	after func(time.Duration, func()) *time.Timer
+
+	mu      sync.Mutex
+	kinds   map[schema.GroupKind]*watch
+	byOwner map[types.UID][]schema.GroupVersionKind
+}
+
+type watch struct {
+	gvk    schema.GroupVersionKind
+	users  map[types.UID]struct{}
+	synced toolscache.InformerSynced
+	drop   *time.Timer
+}
+
+// NewWatches returns no watches yet. The cache must be one of its own, made
+// with Options.
+func NewWatches(c cache.Cache, index *Index) *Watches {
+	return &Watches{
+		cache:   c,
+		index:   index,
+		after:   time.AfterFunc,
+		kinds:   map[schema.GroupKind]*watch{},
+		byOwner: map[types.UID][]schema.GroupVersionKind{},
+	}
+}
+
+// Need says which kinds an owner's release has objects of, in place of what
+// was said before, and waits until all are watched. The error is ErrUnwatched
+// and names those that are not; the others are.
+func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+	watches, err := w.need(ctx, owner, kinds)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var errs []error
+	for _, watch := range watches {
+		if !toolscache.WaitForCacheSync(ctx.Done(), watch.synced) {
+			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Kinds returns what Need was last told of an owner.
+func (w *Watches) Kinds(owner types.UID) []schema.GroupVersionKind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byOwner[owner]
+}
+
+func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) ([]*watch, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	needed := make([]*watch, 0, len(kinds))
+	keep := map[schema.GroupKind]bool{}
+	for _, gvk := range kinds {
+		known, ok := w.kinds[gvk.GroupKind()]
+		if !ok {
+			var err error
+			if known, err = w.begin(ctx, gvk); err != nil {
+				return nil, err
+			}
+			w.kinds[gvk.GroupKind()] = known
+		}
+		if known.drop != nil {
+			known.drop.Stop()
+			known.drop = nil
+		}
+		known.users[owner] = struct{}{}
+		keep[gvk.GroupKind()] = true
+		needed = append(needed, known)
+	}
+	for _, gvk := range w.byOwner[owner] {
+		if !keep[gvk.GroupKind()] {
+			w.release(gvk.GroupKind(), owner)
+		}
+	}
+	w.byOwner[owner] = kinds
+	if len(kinds) == 0 {
+		delete(w.byOwner, owner)
+	}
+	return needed, nil
+}
+
+func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
+	informer, err := w.cache.GetInformer(ctx, metadataOf(gvk), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", gvk.GroupKind(), err)
+	}
+	registration, err := informer.AddEventHandler(w.index.handler())
+	if err != nil {
+		return nil, fmt.Errorf("watch %s: %w", gvk.GroupKind(), err)
+	}
+	return &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: registration.HasSynced}, nil
+}
+
+// release ends an owner's use of a watch, and the watch after a while where
+// nobody else uses it.
+func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
+	unused := w.kinds[gk]
+	if unused == nil {
+		return
+	}
+	delete(unused.users, owner)
+	if len(unused.users) > 0 || unused.drop != nil {
+		return
+	}
+	unused.drop = w.after(linger, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(unused.users) > 0 || w.kinds[gk] != unused {
+			return
+		}
+		delete(w.kinds, gk)
+		// What cannot be stopped goes on watching nothing.
+		_ = w.cache.RemoveInformer(context.Background(), metadataOf(unused.gvk))
+	})
+}
+
+func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	return object
+}
+
+// Options completes the options of the dependents' cache.
+func Options(options cache.Options) cache.Options {
+	options.DefaultTransform = compact
+	return options
+}

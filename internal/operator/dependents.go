@@ -1,0 +1,55 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/inventory"
+)
+
+// newInventory returns the inventory over a cache of its own, which holds the
+// objects that carry this operator's label and begins empty.
+func (k *kinds) newInventory() (inventory.Inventory, error) {
+	options := k.cacheOptions()
+	options.DefaultNamespaces = k.options.cacheNamespaces()
+	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
+	dependents, err := cache.New(k.manager.GetConfig(), inventory.Options(options))
+	if err != nil {
+		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
+	}
+	if err := k.manager.Add(dependents); err != nil {
+		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
+	}
+	index := inventory.NewIndex(k.drifted)
+	return inventory.Inventory{Index: index, Watches: inventory.NewWatches(dependents, index)}, nil
+}
+
+// watchDependents watches what the stored releases have objects of, before any
+// pass asks how these objects are.
+func (k *kinds) watchDependents(ctx context.Context) error {
+	for _, record := range k.shared.Index.Deployed(k.options.Name) {
+		err := k.shared.Inventory.Need(ctx, record.OwnerUID, record.Inventory.GVKs())
+		switch {
+		case errors.Is(err, inventory.ErrUnwatched):
+			k.manager.GetLogger().Error(err, "damage to some objects will not be seen", "release", record.Release, "namespace", record.Namespace)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// drifted calls for a pass over the custom resource whose objects are damaged.
+func (k *kinds) drifted(owner types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.serving {
+		r.Drifted(owner)
+	}
+}

@@ -1,0 +1,117 @@
+package watches
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Allow says where a chart may act beyond the release's own namespace. Charts
+// are trusted and specs are not, and values may steer a chart.
+type Allow struct {
+	// OtherNamespaces allows objects in other namespaces.
+	OtherNamespaces bool `json:"otherNamespaces,omitempty"`
+	// ClusterScoped are the cluster-scoped kinds, "<kind>.<group>", that are
+	// allowed.
+	ClusterScoped []string `json:"clusterScoped,omitempty"`
+	// Lookup says what templates may read by lookup; empty means LookupOwn.
+	Lookup LookupScope `json:"lookup,omitempty"`
+}
+
+// LookupScope is how far templates may read.
+type LookupScope string
+
+// Lookup scopes.
+const (
+	// LookupNone: a template that calls lookup fails.
+	LookupNone LookupScope = "none"
+	// LookupOwn: the release's namespace.
+	LookupOwn LookupScope = "own"
+	// LookupAll: whatever the operator, or the service account, may read.
+	LookupAll LookupScope = "all"
+)
+
+// Drift says what to do about dependents that somebody has damaged.
+type Drift struct {
+	// Mode is what to do; empty means DriftRepair.
+	Mode DriftMode `json:"mode,omitempty"`
+	// Ignore are fields that others may change.
+	Ignore []DriftIgnore `json:"ignore,omitempty"`
+}
+
+// DriftMode is what to do about drift.
+type DriftMode string
+
+// Drift modes.
+const (
+	// DriftRepair: apply the damaged object again, at once.
+	DriftRepair DriftMode = "Repair"
+	// DriftWarn: say so in the condition Drifted and in an event.
+	DriftWarn DriftMode = "Warn"
+	// DriftDisabled: do not look.
+	DriftDisabled DriftMode = "Disabled"
+)
+
+// DriftIgnore names fields of objects that are set when the object is made and
+// are others' afterwards. Empty selectors match every object.
+type DriftIgnore struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Name       string `json:"name,omitempty"`
+	// Paths are JSON pointers, such as /spec/replicas.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// CRDPolicy says what to do with a chart's crds/.
+type CRDPolicy string
+
+// CRD policies.
+const (
+	// CRDsCreate: create those that are missing, as Helm does.
+	CRDsCreate CRDPolicy = "Create"
+	// CRDsReplace: also update those that were created here.
+	CRDsReplace CRDPolicy = "Replace"
+	// CRDsSkip: leave them to others.
+	CRDsSkip CRDPolicy = "Skip"
+)
+
+// DriftMode returns the mode that holds, which the operator-sdk's switch turns
+// off, too.
+func (w Watch) DriftMode() DriftMode {
+	switch {
+	case w.WatchDependentResources != nil && !*w.WatchDependentResources:
+		return DriftDisabled
+	case w.Drift.Mode == "":
+		return DriftRepair
+	default:
+		return w.Drift.Mode
+	}
+}
+
+// checkPolicies reports words that are not known.
+func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
+	if modes := []DriftMode{"", DriftRepair, DriftWarn, DriftDisabled}; !slices.Contains(modes, w.Drift.Mode) {
+		p.problem(lines["drift"], "drift.mode is %q: expected one of %v", w.Drift.Mode, modes[1:])
+	}
+	if scopes := []LookupScope{"", LookupNone, LookupOwn, LookupAll}; !slices.Contains(scopes, w.Allow.Lookup) {
+		p.problem(lines["allow"], "allow.lookup is %q: expected one of %v", w.Allow.Lookup, scopes[1:])
+	}
+	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
+		p.problem(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
+	}
+	for i, ignore := range w.Drift.Ignore {
+		at := fmt.Sprintf("drift.ignore[%d]", i)
+		if _, err := schema.ParseGroupVersion(ignore.APIVersion); err != nil {
+			p.problem(lines["drift"], "%s.apiVersion: %v", at, err)
+		}
+		if len(ignore.Paths) == 0 {
+			p.problem(lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
+		}
+		for _, path := range ignore.Paths {
+			if len(path) < 2 || path[0] != '/' {
+				p.problem(lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
+			}
+		}
+	}
+}
