@@ -10,6 +10,10 @@ const Finalizer = Domain + "/uninstall"
 // FieldManager is the manager name under which dependents are applied.
 const FieldManager = "chartwright"
 
+// FieldManagerInitial is the manager name of fields that are set when a
+// dependent is made and left to others afterwards.
+const FieldManagerInitial = FieldManager + "-initial"
+
 // Labels and annotations on dependents. They are injected when an object is
 // sent to the API server and are never part of the stored manifest.
 const (

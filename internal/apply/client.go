@@ -138,6 +138,18 @@ func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadat
 	return live, nil
 }
 
+// Read reads the object as it is, whole. It returns nil where there is none.
+func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	live, err := c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
+	}
+	return live, nil
+}
+
 // Belongs tells whether a live object may be changed or deleted for an owner.
 // It may unless it carries the label of another one. A label with another UID
 // but the same owner's name was restored from a backup. The error is

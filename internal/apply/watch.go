@@ -51,3 +51,15 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 	}
 	return nil
 }
+
+// Until reads the object and calls done with every state of it, as Watch does.
+func (c Client) Until(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
+	live, err := c.Read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return fmt.Errorf("wait for %s: it is gone", Describe(o.Unstructured))
+	}
+	return c.Watch(ctx, Object{Unstructured: live, Mapping: o.Mapping}, done)
+}

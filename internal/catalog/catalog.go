@@ -23,6 +23,12 @@ type Kind struct {
 	// Overrides win over the spec of every custom resource. Nobody may change
 	// it; values.Merge copies from it.
 	Overrides map[string]any
+	// Namespace is where the release goes; nil means the custom resource's own
+	// namespace.
+	Namespace *Name
+	// ServiceAccount is in whose name objects are written; nil means the
+	// operator's own.
+	ServiceAccount *Name
 }
 
 // FromFS reads a watches file and its charts from a file system, such as the
@@ -73,6 +79,12 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 			}
 		}
 		if kind.Overrides, err = overrides(entry.OverrideValues); err != nil {
+			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+		if kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace); err != nil {
+			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+		if kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName); err != nil {
 			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		kinds = append(kinds, kind)

@@ -20,7 +20,8 @@ type Capabilities struct {
 
 	mu     sync.Mutex
 	cached *chartutil.Capabilities
-	digest map[Features]string
+	// all is the digest of all API versions.
+	all string
 }
 
 func newCapabilities(d discovery.DiscoveryInterface) *Capabilities {
@@ -31,53 +32,47 @@ func newCapabilities(d discovery.DiscoveryInterface) *Capabilities {
 func (c *Capabilities) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cached, c.digest = nil, nil
+	c.cached = nil
 }
 
 // Digest covers what a chart with these features sees; it is empty for one
 // that looks at none of it.
 func (c *Capabilities) Digest(f Features) (string, error) {
-	key := Features{KubeVersion: f.KubeVersion, APIVersions: f.APIVersions}
-	if key == (Features{}) {
+	if !f.Capabilities() {
 		return "", nil
 	}
-	capabilities, err := c.get()
+	capabilities, all, err := c.read()
 	if err != nil {
 		return "", err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if digest, ok := c.digest[key]; ok {
-		return digest, nil
 	}
 	var parts []string
 	if f.KubeVersion {
 		parts = append(parts, capabilities.KubeVersion.Version)
 	}
 	if f.APIVersions {
-		parts = append(parts, capabilities.APIVersions...)
+		parts = append(parts, all)
 	}
-	if c.digest == nil {
-		c.digest = map[Features]string{}
+	for _, api := range f.APIs {
+		parts = append(parts, fmt.Sprint(capabilities.APIVersions.Has(api)))
 	}
-	c.digest[key] = values.DigestOf(parts...)
-	return c.digest[key], nil
+	return values.DigestOf(parts...), nil
 }
 
-// get returns the capabilities. Nobody changes them.
-func (c *Capabilities) get() (*chartutil.Capabilities, error) {
+// read returns the capabilities, which nobody changes, and the digest of all
+// API versions.
+func (c *Capabilities) read() (*chartutil.Capabilities, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cached != nil {
-		return c.cached, nil
+		return c.cached, c.all, nil
 	}
 	version, err := c.discovery.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("read the server's version: %w", err)
+		return nil, "", fmt.Errorf("read the server's version: %w", err)
 	}
 	versions, err := action.GetVersionSet(c.discovery)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("read the server's API versions: %w", err)
+		return nil, "", fmt.Errorf("read the server's API versions: %w", err)
 	}
 	// Helm collects them from a map, in any order.
 	slices.Sort(versions)
@@ -86,5 +81,6 @@ func (c *Capabilities) get() (*chartutil.Capabilities, error) {
 		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
 		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}
-	return c.cached, nil
+	c.all = values.DigestOf(versions...)
+	return c.cached, c.all, nil
 }

@@ -81,6 +81,10 @@ type Request struct {
 	Timeout time.Duration
 	// Allow says where the chart may act.
 	Allow watches.Allow
+	// Ignore names fields that are others' once an object is made.
+	Ignore []watches.DriftIgnore
+	// CRDs says what to do with the chart's crds/.
+	CRDs watches.CRDPolicy
 	// ServiceAccount is in whose name objects are read and written, an account
 	// of the release's namespace; empty means the operator's own.
 	ServiceAccount string
@@ -99,7 +103,7 @@ type run struct {
 
 // begin prepares an action that ends when the context does.
 func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
-	capabilities, err := c.capabilities.get()
+	capabilities, _, err := c.capabilities.read()
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +121,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		log:       log.printf,
 		warn:      r.Warn,
 		allow:     allow(r.Allow),
+		ignore:    r.Ignore,
 		inventory: c.inventory,
 		builder: &builder{
 			mapper:    c.mapper,

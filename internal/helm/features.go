@@ -2,6 +2,7 @@ package helm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/template/parse"
 
@@ -14,13 +15,21 @@ import (
 type Features struct {
 	// KubeVersion: .Capabilities.KubeVersion is read.
 	KubeVersion bool
-	// APIVersions: .Capabilities.APIVersions is read, or .Capabilities whole.
+	// APIVersions: .Capabilities.APIVersions is read, or .Capabilities whole,
+	// other than by Has of a literal.
 	APIVersions bool
+	// APIs are the literals of .Capabilities.APIVersions.Has, sorted.
+	APIs []string
 	// Lookup: the cluster is read by lookup.
 	Lookup bool
 	// DeleteHooks: some template is a pre-delete or post-delete hook, or may
 	// be one.
 	DeleteHooks bool
+}
+
+// Capabilities tells whether .Capabilities is read at all.
+func (f Features) Capabilities() bool {
+	return f.KubeVersion || f.APIVersions || len(f.APIs) > 0
 }
 
 // scan parses the templates of a chart and its subcharts.
@@ -53,9 +62,12 @@ func scan(c *chart.Chart) (Features, error) {
 		}
 		f.KubeVersion = f.KubeVersion || inner.KubeVersion
 		f.APIVersions = f.APIVersions || inner.APIVersions
+		f.APIs = append(f.APIs, inner.APIs...)
 		f.Lookup = f.Lookup || inner.Lookup
 		f.DeleteHooks = f.DeleteHooks || inner.DeleteHooks
 	}
+	slices.Sort(f.APIs)
+	f.APIs = slices.Compact(f.APIs)
 	return f, nil
 }
 
@@ -75,6 +87,10 @@ func (f *Features) walk(node parse.Node) {
 			return
 		}
 		for _, command := range n.Cmds {
+			if api, ok := asksForAPI(command); ok {
+				f.APIs = append(f.APIs, api)
+				continue
+			}
 			for _, arg := range command.Args {
 				f.walk(arg)
 			}
@@ -117,4 +133,24 @@ func (f *Features) field(ident []string) {
 			f.KubeVersion = f.KubeVersion || i+1 == len(ident)
 		}
 	}
+}
+
+// asksForAPI recognises .Capabilities.APIVersions.Has "monitoring.coreos.com/v1",
+// so that a chart which asks for one API does not depend on every other.
+func asksForAPI(command *parse.CommandNode) (string, bool) {
+	if len(command.Args) != 2 {
+		return "", false
+	}
+	var path []string
+	switch n := command.Args[0].(type) {
+	case *parse.FieldNode:
+		path = n.Ident
+	case *parse.VariableNode:
+		path = n.Ident[1:]
+	}
+	literal, ok := command.Args[1].(*parse.StringNode)
+	if !ok || !slices.Equal(path, []string{"Capabilities", "APIVersions", "Has"}) {
+		return "", false
+	}
+	return literal.Text, true
 }

@@ -25,7 +25,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := run.prepare(r)
+	loaded, err := run.prepare(ctx, r)
 	if err != nil {
 		return run.outcome(ctx, err)
 	}
@@ -46,9 +46,10 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }
 
-// prepare returns a clone of the chart to render and checks the values against
-// its schemas, which were compiled when it was loaded.
-func (r *run) prepare(request Request) (*chart.Chart, error) {
+// prepare returns a clone of the chart to render. Before, it checks the values
+// against its schemas, which were compiled when it was loaded, and brings the
+// CRDs that the chart's objects may need.
+func (r *run) prepare(ctx context.Context, request Request) (*chart.Chart, error) {
 	probe := clone(request.Chart.chart)
 	vals := chartutil.Values(request.Values)
 	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
@@ -59,6 +60,9 @@ func (r *run) prepare(request Request) (*chart.Chart, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	if err := request.Chart.schemas.validate(probe, merged); err != nil {
+		return nil, err
+	}
+	if err := r.ensureCRDs(ctx, probe, request.CRDs); err != nil {
 		return nil, err
 	}
 	return clone(request.Chart.chart), nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // kubeClient is the kube.Interface of one action. Every request it makes ends
@@ -34,6 +35,7 @@ type kubeClient struct {
 	warn func(string)
 
 	allow     allow
+	ignore    []watches.DriftIgnore
 	inventory Inventory
 	// applied holds the objects that the action has brought, or found as they
 	// should be, and kinds what kinds they are of.

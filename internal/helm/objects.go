@@ -85,6 +85,10 @@ func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 // apply sends a prepared object and remembers what came of it.
 func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
 	live, _ := k.inventory.Get(apply.KeyOf(o))
+	o, err := k.leaveToOthers(o)
+	if err != nil {
+		return nil, err
+	}
 	applied, err := k.objects.Apply(k.ctx, o, apply.Options{LeaveReplicas: live.Scaled, Warn: k.warn})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := run.prepare(r)
+	loaded, err := run.prepare(ctx, r)
 	if err != nil {
 		return run.outcome(ctx, err)
 	}

@@ -71,7 +71,7 @@ func (k *kinds) Start(ctx context.Context) error {
 			return nil
 		case <-k.changed:
 			lastChange = time.Now()
-			k.shared.Helm.Capabilities().Refresh()
+			k.capabilitiesChanged()
 		case <-again:
 		}
 	}
@@ -116,5 +116,18 @@ func (k *kinds) recordChanged(record records.Record) {
 	defer k.mu.Unlock()
 	for _, r := range k.serving {
 		r.RecordChanged(record)
+	}
+}
+
+// capabilitiesChanged calls for a pass over every custom resource whose chart
+// looks at what the server can do, since it may render otherwise now.
+func (k *kinds) capabilitiesChanged() {
+	k.shared.Helm.Capabilities().Refresh()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.serving {
+		if r.Kind.Chart.Features.Capabilities() {
+			r.WakeAll()
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -123,6 +125,12 @@ func (k *keys) get(uid types.UID) (types.NamespacedName, bool) {
 	defer k.mu.Unlock()
 	name, ok := k.names[uid]
 	return name, ok
+}
+
+func (k *keys) all() []types.NamespacedName {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.names))
 }
 
 func (k *keys) forget(uid types.UID) {

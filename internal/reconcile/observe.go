@@ -29,8 +29,9 @@ type view struct {
 	// history is of that release, newest first.
 	history []records.Record
 
-	values  map[string]any
-	digests helm.Digests
+	values         map[string]any
+	digests        helm.Digests
+	serviceAccount string
 
 	// damage is what is to be repaired now; drift is all that is damaged.
 	damage map[apply.Key]bool
@@ -72,7 +73,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	if len(v.history) > 0 {
 		v.observation.Newest = r.revision(v)
 	}
-	if err := r.observeInputs(v); err != nil {
+	if err := r.observeInputs(v); err != nil && v.observation.Invalid == "" {
 		v.observation.Invalid = err.Error()
 	}
 	v.observation.Desired = v.digests.Input
@@ -126,11 +127,19 @@ func (r *Reconciler) observeObjects(v *view) {
 // that is free, or whose release can be taken over. It returns false where
 // there is none.
 func (r *Reconciler) findRelease(v *view) bool {
-	namespace := v.cr.GetNamespace()
 	if owned := r.Index.OwnedBy(v.cr.GetUID()); len(owned) > 0 {
 		v.release = types.NamespacedName{Namespace: owned[0].Namespace, Name: owned[0].Release}
 		v.history = r.Index.History(v.release.Namespace, v.release.Name)
 		return true
+	}
+	namespace := v.cr.GetNamespace()
+	if r.Kind.Namespace != nil {
+		var err error
+		if namespace, err = r.Kind.Namespace.Of(v.cr.Object); err != nil {
+			v.release = types.NamespacedName{Name: fit(v.cr.GetName())}
+			v.observation.Invalid = err.Error()
+			return true
+		}
 	}
 	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
@@ -190,6 +199,11 @@ func (r *Reconciler) observeInputs(v *view) error {
 	if err != nil {
 		return err
 	}
+	if r.Kind.ServiceAccount != nil {
+		if v.serviceAccount, err = r.Kind.ServiceAccount.Of(v.cr.Object); err != nil {
+			return err
+		}
+	}
 	v.values = values.Merge(spec, r.Kind.Overrides)
 	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
 	if err != nil {
@@ -227,6 +241,10 @@ func (r *Reconciler) request(v *view) helm.Request {
 		Digests:   v.digests,
 		Timeout:   r.Kind.ActionTimeout(),
 		Allow:     r.Kind.Allow,
+		Ignore:    r.Kind.Drift.Ignore,
+		CRDs:      r.Kind.CRDs,
+
+		ServiceAccount: v.serviceAccount,
 		Warn: func(what string) {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventObjectChanged, cut(what))
 		},

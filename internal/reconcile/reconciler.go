@@ -130,6 +130,13 @@ func (r *Reconciler) RecordChanged(record records.Record) {
 	}
 }
 
+// WakeAll calls for a pass over every custom resource of the kind.
+func (r *Reconciler) WakeAll() {
+	for _, key := range r.keys.all() {
+		r.Wake(key, 0)
+	}
+}
+
 // Drifted calls for a pass over the custom resource whose objects are damaged,
 // if it is of this kind.
 func (r *Reconciler) Drifted(owner types.UID) {

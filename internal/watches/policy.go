@@ -3,6 +3,7 @@ package watches
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -76,6 +77,15 @@ const (
 	CRDsSkip CRDPolicy = "Skip"
 )
 
+// Scope is whether custom resources of a kind live in namespaces.
+type Scope string
+
+// Scopes.
+const (
+	ScopeNamespaced Scope = "Namespaced"
+	ScopeCluster    Scope = "Cluster"
+)
+
 // DriftMode returns the mode that holds, which the operator-sdk's switch turns
 // off, too.
 func (w Watch) DriftMode() DriftMode {
@@ -100,6 +110,12 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
 		p.problem(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
 	}
+	if scopes := []Scope{"", ScopeNamespaced, ScopeCluster}; !slices.Contains(scopes, w.Scope) {
+		p.problem(lines["scope"], "scope is %q: expected one of %v", w.Scope, scopes[1:])
+	}
+	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
+		p.problem(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
+	}
 	for i, ignore := range w.Drift.Ignore {
 		at := fmt.Sprintf("drift.ignore[%d]", i)
 		if _, err := schema.ParseGroupVersion(ignore.APIVersion); err != nil {
@@ -109,8 +125,11 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 			p.problem(lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
 		}
 		for _, path := range ignore.Paths {
-			if len(path) < 2 || path[0] != '/' {
+			switch segments := strings.Split(path, "/"); {
+			case len(path) < 2 || path[0] != '/':
 				p.problem(lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
+			case slices.ContainsFunc(segments[1:], func(s string) bool { return strings.Trim(s, "0123456789") == "" }):
+				p.problem(lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
 			}
 		}
 	}

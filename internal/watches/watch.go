@@ -55,6 +55,12 @@ type Watch struct {
 	Drift Drift `json:"drift,omitzero"`
 	// CRDs says what to do with the chart's crds/; empty means Create.
 	CRDs CRDPolicy `json:"crds,omitempty"`
+	// Scope is the kind's scope; empty means ScopeNamespaced.
+	Scope Scope `json:"scope,omitempty"`
+	// ReleaseNamespace is where the release goes; empty means the custom
+	// resource's namespace. It may be a template over the custom resource, and
+	// a kind of scope Cluster needs it.
+	ReleaseNamespace string `json:"releaseNamespace,omitempty"`
 	// ServiceAccountName is an account of the release's namespace in whose
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.

@@ -1,0 +1,93 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// HandOver makes the manager api.FieldManagerInitial hold the fields at the
+// paths that we held until now, with the values that they have. An object that
+// is not there is made first.
+func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error {
+	live, err := c.Read(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case live == nil:
+		if _, err := c.Apply(ctx, o, Options{}); err != nil {
+			return err
+		}
+		return c.holdInitial(ctx, o, o.Unstructured, paths)
+	}
+	entry := ownEntry(live.GetManagedFields())
+	if entry == nil {
+		return nil
+	}
+	held, err := parseFields(entry.FieldsV1.GetRawBytes())
+	if err != nil {
+		return fmt.Errorf("read the managed fields of %s: %w", Describe(o.Unstructured), err)
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !holds(held, path) })
+	return c.holdInitial(ctx, o, live, paths)
+}
+
+// holdInitial applies just the fields at the paths, with the values that they
+// have in another object.
+func (c Client) holdInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+	handed := &unstructured.Unstructured{Object: map[string]any{}}
+	handed.SetGroupVersionKind(o.GroupVersionKind())
+	handed.SetNamespace(o.GetNamespace())
+	handed.SetName(o.GetName())
+	some := false
+	for _, path := range paths {
+		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
+		if err != nil || !found {
+			continue
+		}
+		if err := unstructured.SetNestedField(handed.Object, value, path...); err != nil {
+			return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+		}
+		some = true
+	}
+	if !some {
+		return nil
+	}
+	data, err := json.Marshal(handed.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+	}
+	_, err = c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: api.FieldManagerInitial,
+		Force:        new(true),
+	})
+	if err != nil {
+		return fmt.Errorf("hand over fields of %s: %w", Describe(o.Unstructured), err)
+	}
+	return nil
+}
+
+// holds tells whether a set has a path or anything below it.
+func holds(set *fieldpath.Set, path []string) bool {
+	parts := make([]any, len(path))
+	for i, segment := range path {
+		parts[i] = segment
+	}
+	at, err := fieldpath.MakePath(parts...)
+	return err == nil && (set.Has(at) || hasBelow(set, at))
+}
+
+func hasBelow(set *fieldpath.Set, at fieldpath.Path) bool {
+	for _, element := range at {
+		set = set.WithPrefix(element)
+	}
+	return !set.Empty()
+}

@@ -1,0 +1,166 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// ErrBreakingCRD marks a CRD of a chart that would take away what stored
+// objects need.
+var ErrBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
+
+// ensureCRDs brings the crds/ of a chart whose dependencies are processed, so
+// that a subchart that is off brings none. CRDs belong to no release: they are
+// never deleted, and no other field of theirs is touched.
+func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRDPolicy) error {
+	if policy == watches.CRDsSkip {
+		return nil
+	}
+	for _, file := range c.CRDObjects() {
+		decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(file.File.Data)), 4096)
+		for {
+			crd := &unstructured.Unstructured{}
+			if err := decoder.Decode(&crd.Object); err != nil {
+				break
+			}
+			if crd.GetKind() != "CustomResourceDefinition" {
+				continue
+			}
+			if err := r.ensureCRD(ctx, crd, policy); err != nil {
+				if apierrors.IsForbidden(err) {
+					r.kube.warn(fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+					continue
+				}
+				return fmt.Errorf("crds/%s: %w", file.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, policy watches.CRDPolicy) error {
+	mapping, err := r.kube.builder.mapper.RESTMapping(crd.GroupVersionKind().GroupKind(), crd.GroupVersionKind().Version)
+	if err != nil {
+		return err
+	}
+	o := apply.Object{Unstructured: crd, Mapping: mapping}
+	crd.SetLabels(merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.owner.Operator}))
+	live, err := r.kube.objects.Read(ctx, o)
+	if err != nil {
+		return err
+	}
+	if live != nil {
+		if policy != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.owner.Operator {
+			return nil
+		}
+		if err := compatible(live, crd); err != nil {
+			return err
+		}
+	}
+	if _, err := r.kube.objects.Apply(ctx, o, apply.Options{}); err != nil {
+		return err
+	}
+	return r.kube.objects.Until(ctx, o, established)
+}
+
+// established tells whether the API server serves a CRD.
+func established(object *unstructured.Unstructured) (bool, error) {
+	crd, err := decodeCRD(object)
+	if err != nil {
+		return false, err
+	}
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// compatible refuses a CRD that no longer has a version which is served or
+// stored, or has another scope, or a schema that lacks a property.
+func compatible(live, wanted *unstructured.Unstructured) error {
+	from, err := decodeCRD(live)
+	if err != nil {
+		return err
+	}
+	to, err := decodeCRD(wanted)
+	if err != nil {
+		return err
+	}
+	if from.Spec.Scope != to.Spec.Scope {
+		return fmt.Errorf("%w: scope %s becomes %s", ErrBreakingCRD, from.Spec.Scope, to.Spec.Scope)
+	}
+	versions := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
+	for _, v := range to.Spec.Versions {
+		versions[v.Name] = v
+	}
+	for _, v := range from.Spec.Versions {
+		next, ok := versions[v.Name]
+		if !ok || v.Served && !next.Served {
+			return fmt.Errorf("%w: version %s is no longer served", ErrBreakingCRD, v.Name)
+		}
+		if v.Schema == nil || next.Schema == nil {
+			continue
+		}
+		if lost := lostProperty(v.Schema.OpenAPIV3Schema, next.Schema.OpenAPIV3Schema, ""); lost != "" {
+			return fmt.Errorf("%w: version %s loses %s", ErrBreakingCRD, v.Name, lost)
+		}
+	}
+	return nil
+}
+
+// lostProperty returns the path of a property that the second schema lacks or
+// has with another type, empty where there is none.
+func lostProperty(from, to *apiextensionsv1.JSONSchemaProps, at string) string {
+	if from == nil || to == nil || to.XPreserveUnknownFields != nil && *to.XPreserveUnknownFields {
+		return ""
+	}
+	for name, property := range from.Properties {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		next, ok := to.Properties[name]
+		if !ok || property.Type != "" && next.Type != "" && property.Type != next.Type {
+			return path
+		}
+		if lost := lostProperty(&property, &next, path); lost != "" {
+			return lost
+		}
+	}
+	if from.Items != nil && to.Items != nil {
+		return lostProperty(from.Items.Schema, to.Items.Schema, at+"[]")
+	}
+	return ""
+}
+
+func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd); err != nil {
+		return nil, fmt.Errorf("CRD %s: %w", object.GetName(), err)
+	}
+	return crd, nil
+}
+
+func merge(labels, more map[string]string) map[string]string {
+	merged := map[string]string{}
+	for key, value := range labels {
+		merged[key] = value
+	}
+	for key, value := range more {
+		merged[key] = value
+	}
+	return merged
+}
+
