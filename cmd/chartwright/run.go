@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -78,6 +79,9 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 		// Only a flag that is not there is an error.
 		_ = flags.MarkDeprecated(old, "use --"+now)
 	}
+	// What goes wrong here goes wrong in charts and clusters; where in this
+	// program it was noticed helps nobody.
+	logging.StacktraceLevel = zapcore.PanicLevel
 	zapFlags := flag.NewFlagSet("zap", flag.ContinueOnError)
 	logging.BindFlags(zapFlags)
 	flags.AddGoFlagSet(zapFlags)

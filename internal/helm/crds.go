@@ -163,4 +163,3 @@ func merge(labels, more map[string]string) map[string]string {
 	}
 	return merged
 }
-

@@ -30,10 +30,12 @@ type kinds struct {
 }
 
 // A new CRD is served some time after it is stored: how often, and how long,
-// to look again after the last change.
+// to look again after the last change, and when what the server can do is read
+// a second time.
 const (
 	lookAgain = 500 * time.Millisecond
 	lookUntil = 30 * time.Second
+	settle    = 3 * time.Second
 )
 
 func (k *kinds) addTo(mgr manager.Manager) error {
@@ -56,6 +58,7 @@ func (k *kinds) Start(ctx context.Context) error {
 		return err
 	}
 	lastChange := time.Now()
+	var settled <-chan time.Time
 	for {
 		missing, err := k.startServed(ctx)
 		if err != nil {
@@ -71,6 +74,9 @@ func (k *kinds) Start(ctx context.Context) error {
 			return nil
 		case <-k.changed:
 			lastChange = time.Now()
+			settled = time.After(settle)
+			k.capabilitiesChanged()
+		case <-settled:
 			k.capabilitiesChanged()
 		case <-again:
 		}
