@@ -24,6 +24,8 @@ type Inventory interface {
 	// Repaired says it of one of them.
 	Expect(owner types.UID, objects []apply.State)
 	Repaired(owner types.UID, state apply.State)
+	// Forget drops what is known of an owner whose release is gone.
+	Forget(owner types.UID)
 	// Need makes sure that the kinds are watched before objects are applied.
 	Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error
 }

@@ -25,6 +25,6 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	if err = run.outcome(ctx, err); err != nil {
 		return err
 	}
-	c.inventory.Expect(r.Owner.UID, nil)
-	return c.inventory.Need(ctx, r.Owner.UID, nil)
+	c.inventory.Forget(r.Owner.UID)
+	return nil
 }

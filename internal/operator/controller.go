@@ -56,7 +56,9 @@ func (k *kinds) start(ctx context.Context, kind catalog.Kind) error {
 		logger := k.manager.GetLogger().WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version)
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind.GVK())
-		if _, err := customResources.GetInformer(ctx, object); err != nil {
+		if _, err := customResources.GetInformer(ctx, object); ctx.Err() != nil {
+			return
+		} else if err != nil {
 			logger.Error(err, "kind not watched")
 			return
 		}
@@ -94,7 +96,7 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind[client.Object](customResources, object, &handler.EnqueueRequestForObject{}, matters)); err != nil {
+	if err := c.Watch(source.Kind[client.Object](customResources, object, &handler.EnqueueRequestForObject{}, heeding(reconciler))); err != nil {
 		return err
 	}
 	if err := c.Watch(source.Func(wake.listen)); err != nil {
@@ -106,15 +108,27 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	return nil
 }
 
-// matters lets through the changes of a custom resource that a pass could act
+// heeding lets through the changes of a custom resource that a pass could act
 // on. Its status is none of them, or every report would call for another pass.
-var matters = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
-			!sameWords(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers())
-	},
+// The reconciler sees them all, so that it can forget.
+func heeding(r *reconcile.Reconciler) predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			r.Seen(e.ObjectNew)
+			return matters(e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.Gone(e.Object)
+			return false
+		},
+	}
+}
+
+func matters(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!sameWords(before.GetAnnotations(), after.GetAnnotations()) ||
+		len(before.GetFinalizers()) != len(after.GetFinalizers())
 }
 
 // sameWords tells whether the annotations that are meant for us are equal.

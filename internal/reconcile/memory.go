@@ -148,6 +148,7 @@ type latest struct {
 
 // wrote remembers what a write returned.
 func (l *latest) wrote(key types.NamespacedName, cr *unstructured.Unstructured) {
+	cr.SetManagedFields(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.objects == nil {
@@ -170,6 +171,19 @@ func (l *latest) newest(key types.NamespacedName, cached *unstructured.Unstructu
 		return cached
 	}
 	return written
+}
+
+// seen drops what was written where the cache holds it, or something newer.
+func (l *latest) seen(key types.NamespacedName, resourceVersion string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	written, ok := l.objects[key]
+	if !ok {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(written.GetResourceVersion(), resourceVersion); err != nil || order <= 0 {
+		delete(l.objects, key)
+	}
 }
 
 func (l *latest) forget(key types.NamespacedName) {

@@ -52,7 +52,6 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	cr.SetGroupVersionKind(r.Kind.GVK())
 	if err := r.Reader.Get(ctx, key, cr); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.latest.forget(key)
 			return nil, nil
 		}
 		return nil, fmt.Errorf("read %s %s from the cache: %w", r.Kind.Kind, key, err)

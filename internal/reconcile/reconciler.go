@@ -101,7 +101,6 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 		decision = decide.Next(v.observation)
 	}
 	if decision.State == decide.StateDeleted {
-		r.forget(v)
 		return ctrl.Result{}, nil
 	}
 	if err := r.report(ctx, v, decision); err != nil {
@@ -114,12 +113,20 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// forget drops what is remembered of a custom resource that is gone.
-func (r *Reconciler) forget(v *view) {
-	r.memory.forget(v.cr.GetUID())
-	r.keys.forget(v.cr.GetUID())
-	r.fights.forget(v.cr.GetUID())
-	r.latest.forget(v.key)
+// Seen tells that the cache now holds this state of a custom resource.
+func (r *Reconciler) Seen(cr client.Object) {
+	r.latest.seen(client.ObjectKeyFromObject(cr), cr.GetResourceVersion())
+}
+
+// Gone tells that a custom resource is gone, and drops what is remembered of
+// it.
+func (r *Reconciler) Gone(cr client.Object) {
+	uid := cr.GetUID()
+	r.memory.forget(uid)
+	r.keys.forget(uid)
+	r.fights.forget(uid)
+	r.latest.forget(client.ObjectKeyFromObject(cr))
+	r.Inventory.Forget(uid)
 }
 
 // RecordChanged calls for a pass over the custom resource that a record belongs
