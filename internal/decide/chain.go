@@ -53,6 +53,15 @@ func deleted(o Observation) (Decision, bool) {
 	return Decision{State: StateDeleted, Step: StepRemoveFinalizer}, true
 }
 
+// foreign waits for what somebody else has begun: it ends, or its time does.
+func foreign(o Observation, state State) (Decision, bool) {
+	if o.Newest.Genuine {
+		return Decision{}, false
+	}
+	left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now)
+	return Decision{State: state, Step: StepWait, After: left}, left > 0
+}
+
 func deleting(o Observation) (Decision, bool) {
 	if !o.Deleting {
 		return Decision{}, false
@@ -60,6 +69,11 @@ func deleting(o Observation) (Decision, bool) {
 	if !o.Finalizer {
 		// Somebody took the finalizer away: the release is theirs now.
 		return Decision{State: StateDeleted, Step: StepWait}, true
+	}
+	if o.Newest != nil && o.Newest.Status == api.StatusUninstalling {
+		if wait, ok := foreign(o, StateDeleting); ok {
+			return wait, true
+		}
 	}
 	return retry(o, Decision{State: StateDeleting, Step: StepUninstall}), true
 }
@@ -80,12 +94,9 @@ func locked(o Observation) (Decision, bool) {
 	if o.Newest == nil || !api.Pending(o.Newest.Status) {
 		return Decision{}, false
 	}
-	if o.Newest.Genuine {
-		return retry(o, Decision{State: StateLocked, Step: StepUnlock}), true
-	}
-	// Somebody's helm upgrade may be running; it ends or its time does.
-	if left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now); left > 0 {
-		return Decision{State: StateLocked, Step: StepWait, After: left}, true
+	// It may be somebody's helm upgrade.
+	if wait, ok := foreign(o, StateLocked); ok {
+		return wait, true
 	}
 	return retry(o, Decision{State: StateLocked, Step: StepUnlock}), true
 }
@@ -93,6 +104,10 @@ func locked(o Observation) (Decision, bool) {
 func uninstalling(o Observation) (Decision, bool) {
 	if o.Newest == nil || !o.Newest.Ours || o.Newest.Status != api.StatusUninstalling {
 		return Decision{}, false
+	}
+	// It may be somebody's helm uninstall.
+	if wait, ok := foreign(o, StateUninstalling); ok {
+		return wait, true
 	}
 	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
 }

@@ -199,9 +199,40 @@ func TestDue(t *testing.T) {
 	runCheck(t, due, []expect{
 		{"no period", guarded(deployed, every(0, time.Hour)), nil},
 		{"not yet", guarded(deployed, every(time.Minute, time.Minute-1)), nil},
-		{"on the point", guarded(deployed, every(time.Minute, time.Minute)), &Decision{State: StateDue, Step: StepReapply}},
-		{"long ago", guarded(deployed, every(time.Minute, time.Hour)), &Decision{State: StateDue, Step: StepReapply}},
-		{"failed just now", guarded(deployed, every(time.Minute, time.Hour), failedTo(desired, 1, 0)), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
+		{"on the point", guarded(deployed, every(time.Minute, time.Minute)), &Decision{State: StateDue, Step: StepVerify}},
+		{"long ago", guarded(deployed, every(time.Minute, time.Hour)), &Decision{State: StateDue, Step: StepVerify}},
+		{"failed just now", guarded(deployed, every(time.Minute, time.Hour), repairFailed), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
+		{"nothing is known", guarded(deployed, unverified), &Decision{State: StateDue, Step: StepVerify}},
+	})
+}
+
+func unverified(o *Observation) { o.Unverified = true }
+
+func damaged(o *Observation) { o.Drifted = true }
+
+func repairFailed(o *Observation) {
+	o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: 1, At: now}
+}
+
+func TestDrifted(t *testing.T) {
+	deployed := newest(2, api.StatusDeployed, desired)
+	repair := &Decision{State: StateDrifted, Step: StepRepair}
+	runCheck(t, drifted, []expect{
+		{"undamaged", guarded(deployed), nil},
+		{"damaged", guarded(deployed, damaged), repair},
+		{"damaged, and an upgrade is due", guarded(newest(2, api.StatusDeployed, "another"), damaged), nil},
+		{"damaged, and the upgrade that is due failed", guarded(newest(2, api.StatusDeployed, "another"), damaged, failedTo(desired, 3, 0)), repair},
+		{"damaged by a revision that failed", guarded(newest(2, api.StatusFailed, desired), damaged), nil},
+		{"the repair failed just now", guarded(deployed, damaged, repairFailed), &Decision{State: StateDrifted, Step: StepWait, After: time.Second}},
+	})
+}
+
+func TestUnmanaged(t *testing.T) {
+	adoptable := func(o *Observation) { o.Adoptable, o.Newest.Ours, o.Newest.Genuine = true, false, false }
+	runCheck(t, unmanaged, []expect{
+		{"ours", guarded(newest(1, api.StatusDeployed, desired)), nil},
+		{"somebody's", guarded(newest(1, api.StatusDeployed, ""), adoptable), &Decision{State: StateUnmanaged, Step: StepAdopt}},
+		{"somebody's, uninstalled", guarded(newest(1, api.StatusUninstalled, ""), adoptable), nil},
 	})
 }
 

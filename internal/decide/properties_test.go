@@ -35,7 +35,7 @@ func observation(t *rapid.T) Observation {
 		o.Invalid = "spec: expected an object"
 	}
 	if rapid.IntRange(0, 4).Draw(t, "running") == 0 {
-		o.Running = &Running{Step: rapid.SampledFrom([]Step{StepInstall, StepUpgrade, StepUninstall, StepUnlock, StepReapply}).Draw(t, "step"), Since: past(t, "since")}
+		o.Running = &Running{Step: rapid.SampledFrom([]Step{StepInstall, StepUpgrade, StepUninstall, StepUnlock, StepVerify}).Draw(t, "step"), Since: past(t, "since")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
 		o.Newest = &Revision{
@@ -64,7 +64,7 @@ func TestNextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		d := Next(o)
-		action := d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepUninstall || d.Step == StepUnlock || d.Step == StepReapply
+		action := d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepUninstall || d.Step == StepUnlock || d.Step == StepVerify
 
 		if o.Running != nil && d.Step != StepWait {
 			t.Errorf("%s while an action runs", d.Step)
@@ -84,7 +84,7 @@ func TestNextProperties(t *testing.T) {
 		if (d.Step == StepInstall || d.Step == StepUpgrade) && !o.Finalizer {
 			t.Errorf("%s before the finalizer", d.Step)
 		}
-		if (d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepReapply) && (o.Invalid != "" || o.Conflict) {
+		if (d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepVerify) && (o.Invalid != "" || o.Conflict) {
 			t.Errorf("%s though invalid %q, conflict %v", d.Step, o.Invalid, o.Conflict)
 		}
 		if n := o.Newest; n != nil && n.Status == api.StatusDeployed && n.Digest == desired && (d.Step == StepInstall || d.Step == StepUpgrade) {
@@ -93,7 +93,7 @@ func TestNextProperties(t *testing.T) {
 		if n := o.Newest; n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall {
 			t.Error("an install over what is deployed")
 		}
-		if d.Step == StepReapply && (o.Newest.Status != api.StatusDeployed || o.Period == 0) {
+		if d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0) {
 			t.Error("a reapply that nobody asked for")
 		}
 		if d.State == StateInSync && d.Step != StepWait {
@@ -179,7 +179,7 @@ func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
 		w.Newest, w.Failure = nil, nil
 	case StepUnlock:
 		w.Newest.Status, w.Failure = api.StatusFailed, nil
-	case StepReapply:
+	case StepVerify:
 		w.Failure, w.Applied = nil, w.Now
 	case StepWait:
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -73,8 +74,11 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 		err := a.do(r, ctx, v)
 		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(a.step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, a, err)
-		if errors.Is(err, helm.ErrStale) {
+		switch {
+		case errors.Is(err, helm.ErrStale):
 			after = catchUp
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			after = 10 * catchUp
 		}
 	}, func() { r.Wake(v.key, after) })
 	if !started {

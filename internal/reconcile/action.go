@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -104,6 +105,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 	case errors.Is(err, helm.ErrNotAdoptable):
 		logger.Info("release left alone", "reason", err.Error())
 		r.foreign.add(v.history[0].UID)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// The custom resource goes next, or the namespace comes back.
+		logger.V(1).Info("action waits for its namespace to go", "reason", err.Error())
 	case errors.Is(err, helm.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
 		logger.V(1).Info("action gave way", "reason", err.Error())

@@ -171,7 +171,7 @@ func (r *Reconciler) revision(v *view) *decide.Revision {
 		Status:  record.Status,
 		Ours:    !v.observation.Adoptable,
 		Genuine: record.Genuine() && record.Operator == r.Operator,
-		Began:   record.Created,
+		Began:   record.Changed,
 		Timeout: r.Kind.ActionTimeout(),
 	}
 	if revision.Genuine {

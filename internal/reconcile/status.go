@@ -163,7 +163,7 @@ func entry(r records.Record) api.HistoryEntry {
 func deployedAt(r records.Record) *metav1.Time {
 	at := r.Deployed
 	if at.IsZero() {
-		at = metav1.NewTime(r.Created)
+		at = metav1.NewTime(r.Changed)
 	}
 	at = at.Rfc3339Copy()
 	return &at

@@ -85,7 +85,8 @@ type Record struct {
 	Secret          string
 	UID             types.UID
 	ResourceVersion string
-	Created         time.Time
+	// Changed is when the record was last written, in whole seconds.
+	Changed time.Time
 
 	Release  string
 	Revision int
@@ -109,11 +110,30 @@ type Record struct {
 	writtenFor int
 }
 
-// Genuine tells whether a Chartwright operator wrote the revision. The helm CLI
-// copies our labels to the revisions that it makes; their digests are void.
+// Genuine tells whether a Chartwright operator wrote the revision, and was the
+// last to write it. The helm CLI copies our labels to the revisions that it
+// makes, whose digests are void; and of those that it changes, as when it
+// uninstalls, it drops the annotations.
 func (r Record) Genuine() bool {
-	return r.OwnerUID != "" && r.writtenFor == r.Revision
+	return r.OwnerUID != "" && r.writtenFor == r.Revision && r.Owner != ""
 }
+
+// changed reads when Helm, or we, last wrote a record.
+func changed(m metav1.Object) time.Time {
+	at := m.GetCreationTimestamp().Time
+	for _, label := range []string{labelCreated, labelModified} {
+		if seconds, err := strconv.ParseInt(m.GetLabels()[label], 10, 64); err == nil && time.Unix(seconds, 0).After(at) {
+			at = time.Unix(seconds, 0)
+		}
+	}
+	return at
+}
+
+// Labels in which Helm notes, in Unix seconds, when it wrote a record.
+const (
+	labelCreated  = "createdAt"
+	labelModified = "modifiedAt"
+)
 
 // FromMeta reads a record from the metadata of its Secret. It returns false
 // where the Secret is no release record.
@@ -128,7 +148,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		Secret:          m.GetName(),
 		UID:             m.GetUID(),
 		ResourceVersion: m.GetResourceVersion(),
-		Created:         m.GetCreationTimestamp().Time,
+		Changed:         changed(m),
 		Release:         labels[LabelName],
 		Revision:        revision,
 		Status:          labels[LabelStatus],

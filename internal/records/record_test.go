@@ -52,7 +52,7 @@ func TestFromMeta(t *testing.T) {
 		Namespace, Secret, UID, ResourceVersion, Release, Status     string
 		Revision                                                     int
 		OwnerUID, Owner, Operator, Action, InputDigest, ChartDigest  string
-		Chart, ChartVersion, AppVersion, Description, Created, Dated string
+		Chart, ChartVersion, AppVersion, Description, Changed, Dated string
 		Genuine                                                      bool
 	}
 	got := facts{
@@ -60,7 +60,7 @@ func TestFromMeta(t *testing.T) {
 		r.Revision,
 		string(r.OwnerUID), r.Owner, r.Operator, r.Action, r.InputDigest, r.ChartDigest,
 		r.Chart, r.ChartVersion, r.AppVersion, r.Description.Description,
-		r.Created.UTC().Format(time.RFC3339), r.Deployed.UTC().Format(time.RFC3339),
+		r.Changed.UTC().Format(time.RFC3339), r.Deployed.UTC().Format(time.RFC3339),
 		r.Genuine(),
 	}
 	want := facts{
@@ -85,6 +85,7 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 	}{
 		{"ours", nil, true, true},
 		{"the helm CLI's, with our labels copied", label("version", "4"), true, false},
+		{"ours, changed by the helm CLI", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true, false},
 		{"the helm CLI's own", func(m *metav1.PartialObjectMetadata) {
 			m.Labels = map[string]string{"name": "web", "owner": "helm", "status": "deployed", "version": "1"}
 			m.Annotations = nil
@@ -108,6 +109,15 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 				t.Errorf("genuine: %v, want %v", r.Genuine(), test.genuine)
 			}
 		})
+	}
+}
+
+func TestChangedIsTheLastWrite(t *testing.T) {
+	r, _ := records.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
+		m.Labels["createdAt"], m.Labels["modifiedAt"] = "1767323100", "1767323200"
+	}))
+	if got, want := r.Changed.Unix(), int64(1767323200); got != want {
+		t.Errorf("changed at %d, want %d", got, want)
 	}
 }
 

@@ -161,13 +161,14 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 	there.WaitGone(web)
 }
 
-// A release that somebody installed by hand is not the operator's to change.
-func TestReleaseOfSomebodyElseIsLeftAlone(t *testing.T) {
+// A release of another chart that somebody installed by hand is not the
+// operator's to change.
+func TestReleaseOfAnotherChartIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
-	env.Helm("install", "web", harness.Chart("plain"), "--set", "message=by-hand")
-	before := env.Get(harness.ConfigMap("web-0")).GetResourceVersion()
+	env.Helm("install", "web", harness.Chart("strict"))
+	before := env.Get(harness.ConfigMap("web")).GetResourceVersion()
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	if status := env.WaitReady(web); status.Release.Name != "web-plain" {
@@ -176,7 +177,33 @@ func TestReleaseOfSomebodyElseIsLeftAlone(t *testing.T) {
 	env.Delete(web)
 	env.WaitGone(web)
 	env.ExpectRevisions("web", "1 deployed")
-	if after := env.Get(harness.ConfigMap("web-0")).GetResourceVersion(); after != before {
+	if after := env.Get(harness.ConfigMap("web")).GetResourceVersion(); after != before {
 		t.Error("its object was changed")
+	}
+}
+
+// A release of the same chart is taken over: as it is where the values agree,
+// and by one upgrade where they do not.
+func TestReleaseOfTheSameChartIsTakenOver(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	for _, test := range []struct{ name, message, revisions string }{
+		{"agrees", "by-hand", "1 deployed"},
+		{"differs", "by-resource", "1 superseded, 2 deployed"},
+	} {
+		env.Helm("install", test.name, harness.Chart("plain"), "--set", "message=by-hand")
+		first := env.Get(harness.ConfigMap(test.name + "-0")).GetUID()
+		cr := harness.MakeCR(kind, test.name).Set("message", test.message).Obj()
+		env.Create(cr)
+		env.WaitReady(cr)
+		env.ExpectRevisions(test.name, test.revisions)
+		expectData(t, env, test.name+"-0", "message", test.message)
+		if env.Get(harness.ConfigMap(test.name+"-0")).GetUID() != first {
+			t.Errorf("%s: the object was made anew", test.name)
+		}
+		env.Delete(cr)
+		env.WaitGone(cr)
+		env.ExpectRevisions(test.name, "")
 	}
 }
