@@ -36,7 +36,7 @@ binary, unless --watches-file names others.
 
 $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			logger := zapr.NewLogger(ctrlzap.NewRaw(ctrlzap.UseFlagOptions(&logging)))
 			ctrl.SetLogger(logger)
 			klog.SetLogger(logger.WithName("client-go"))

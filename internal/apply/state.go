@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -151,7 +152,8 @@ func withReplicas(fields []byte) ([]byte, bool) {
 
 func parseFields(fields []byte) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
-	return set, set.FromJSON(strings.NewReader(string(fields)))
+	err := set.FromJSON(bytes.NewReader(fields))
+	return set, err
 }
 
 // Lost returns the fields that we held after an apply and not before it: what

@@ -63,10 +63,10 @@ func FromFile(name string) ([]Kind, error) {
 }
 
 // load parses the file and adds what is wrong with charts and overrides to
-// what is wrong with the file itself. The error is of type watches.Problems.
+// what is wrong with the file itself. The error is of type watches.LineErrors.
 func load(name string, data []byte, chart func(path string) (*helm.Chart, error)) ([]Kind, error) {
 	entries, err := watches.Parse(name, data)
-	var problems watches.Problems
+	var problems watches.LineErrors
 	if err != nil && !errors.As(err, &problems) {
 		return nil, err
 	}
@@ -75,21 +75,21 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 		kind := Kind{Watch: entry}
 		if entry.Chart != "" {
 			if kind.Chart, err = chart(entry.Chart); err != nil {
-				problems = append(problems, entry.ChartProblem(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
+				problems = append(problems, entry.ChartError(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
 			}
 		}
 		if kind.Overrides, err = overrides(entry.OverrideValues); err != nil {
-			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		if kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace); err != nil {
-			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		if kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName); err != nil {
-			problems = append(problems, watches.Problem{File: entry.File, Line: entry.Line, Message: err.Error()})
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		kinds = append(kinds, kind)
 	}
-	slices.SortStableFunc(problems, func(a, b watches.Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(problems, func(a, b watches.LineError) int { return a.Line - b.Line })
 	return kinds, problems.Err()
 }
 

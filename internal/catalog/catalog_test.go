@@ -212,9 +212,9 @@ func TestProblems(t *testing.T) {
 
 	file := filepath.Join(root, "watches.yaml")
 	_, err := catalog.FromFile(file)
-	var problems watches.Problems
+	var problems watches.LineErrors
 	if !errors.As(err, &problems) {
-		t.Fatalf("FromFile returned %v, want Problems", err)
+		t.Fatalf("FromFile returned %v, want LineErrors", err)
 	}
 	want := []struct {
 		line int
@@ -289,7 +289,7 @@ func TestOverrides(t *testing.T) {
 
 	for _, bad := range []string{"a: '{{ nope }}'", `a: '{{ fail "x" }}'`, "'a[': b"} {
 		_, err := load(bad)
-		var problems watches.Problems
+		var problems watches.LineErrors
 		if !errors.As(err, &problems) || problems[0].Line == 0 || !strings.HasPrefix(problems[0].Message, "overrideValues: ") {
 			t.Errorf("%s: %v, want a problem on a line", bad, err)
 		}

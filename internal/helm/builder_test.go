@@ -170,16 +170,21 @@ func TestBuildHandsOutCopies(t *testing.T) {
 func TestPanicsBecomeErrors(t *testing.T) {
 	k := &kubeClient{ctx: t.Context(), log: func(string, ...any) {}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	hook := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	for name, call := range map[string]func() (*kube.Result, error){
-		"Build":  func() (*kube.Result, error) { _, err := k.Build(strings.NewReader(""), false); return &kube.Result{}, err },
+		"Build": func() (*kube.Result, error) {
+			_, err := k.Build(strings.NewReader(""), false)
+			return &kube.Result{}, err
+		},
 		"Create": func() (*kube.Result, error) { return k.Create(list) },
 		"Update": func() (*kube.Result, error) { return k.Update(nil, list, false) },
 		"UpdateThreeWayMerge": func() (*kube.Result, error) {
 			return k.UpdateThreeWayMerge(nil, list, false)
 		},
 		"prune":         func() (*kube.Result, error) { return k.Update(list, nil, false) },
-		"WaitForDelete": func() (*kube.Result, error) { return &kube.Result{}, k.WaitForDelete(list, time.Minute) },
+		"WaitForDelete": func() (*kube.Result, error) {
+			broken := kube.ResourceList{{Mapping: list[0].Mapping}}
+			return &kube.Result{}, k.WaitForDelete(broken, time.Minute)
+		},
 		"Delete": func() (*kube.Result, error) {
 			result, errs := k.Delete(list)
 			if len(errs) != 1 {
@@ -188,9 +193,8 @@ func TestPanicsBecomeErrors(t *testing.T) {
 			return result, errs[0]
 		},
 		"WatchUntilReady": func() (*kube.Result, error) {
-			hook[0].Mapping = &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}}
-			hook[0].Object = nil
-			return &kube.Result{}, k.WatchUntilReady(hook, time.Minute)
+			job := &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}}
+			return &kube.Result{}, k.WatchUntilReady(kube.ResourceList{{Mapping: job}}, time.Minute)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package helm
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -53,7 +54,7 @@ func (c *Capabilities) Digest(f Features) (string, error) {
 		parts = append(parts, all)
 	}
 	for _, api := range f.APIs {
-		parts = append(parts, fmt.Sprint(capabilities.APIVersions.Has(api)))
+		parts = append(parts, strconv.FormatBool(capabilities.APIVersions.Has(api)))
 	}
 	return values.DigestOf(parts...), nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -55,10 +56,15 @@ func small() files {
 	}
 }
 
+// prepared checks values and returns what an action renders them with.
+func prepared(t testing.TB, c *Chart, values map[string]any) (*chart.Chart, error) {
+	return (&run{}).prepare(t.Context(), Request{Chart: c, Values: values})
+}
+
 // render renders a chart as an action does.
 func render(t testing.TB, c *Chart, values map[string]any) map[string]string {
 	t.Helper()
-	loaded, err := (&run{}).prepare(Request{Chart: c, Values: values})
+	loaded, err := prepared(t, c, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +332,7 @@ func TestRendersDoNotDisturbEachOther(t *testing.T) {
 func TestPrepareLeavesTheValuesAlone(t *testing.T) {
 	for _, spec := range specs() {
 		given := map[string]any{"spec": spec}
-		if _, err := (&run{}).prepare(Request{Chart: family().load(t), Values: spec}); err != nil {
+		if _, err := prepared(t, family().load(t), spec); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]any{"spec": spec}, given); diff != "" {

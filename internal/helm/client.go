@@ -36,7 +36,8 @@ var ErrConflict = errors.New("an object of the chart belongs to another release"
 // Client runs Helm's actions. It holds what they share; see NewClient.
 type Client struct {
 	own          identity
-	identities   sync.Map // of identity by user name
+	identitiesMu sync.Mutex
+	identities   map[string]identity // by user name
 	mapper       meta.RESTMapper
 	kubernetes   kubernetes.Interface
 	index        *records.Index
@@ -57,6 +58,7 @@ func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 	}
 	return &Client{
 		own:          own,
+		identities:   map[string]identity{},
 		mapper:       mapper,
 		kubernetes:   clientset,
 		index:        index,
@@ -136,7 +138,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
 	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
-	records := &recordDriver{
+	storedBy := &recordDriver{
 		ctx:       ctx,
 		secrets:   c.kubernetes.CoreV1().Secrets(r.Namespace),
 		index:     c.index,
@@ -149,12 +151,12 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	}
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace},
-		Releases:         storage.Init(records),
+		Releases:         storage.Init(storedBy),
 		KubeClient:       objects,
 		Capabilities:     capabilities,
 		Log:              log.printf,
 	}
-	return &run{config: config, kube: objects, driver: records, log: log}, nil
+	return &run{config: config, kube: objects, driver: storedBy, log: log}, nil
 }
 
 // outcome turns what Helm returned into what happened. That Helm returned no

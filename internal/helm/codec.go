@@ -31,7 +31,25 @@ var ErrTooLarge = errors.New("the release is too large to be stored")
 var ErrDamaged = errors.New("the release record is damaged")
 
 // writers are reused, for each holds most of a megabyte.
-var writers = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
+var writers = newWriters()
+
+// writerPool is a sync.Pool that knows what it holds.
+type writerPool struct{ pool sync.Pool }
+
+func newWriters() *writerPool {
+	return &writerPool{sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}}
+}
+
+func (p *writerPool) get(to io.Writer) *gzip.Writer {
+	writer, ok := p.pool.Get().(*gzip.Writer)
+	if !ok {
+		return gzip.NewWriter(to)
+	}
+	writer.Reset(to)
+	return writer
+}
+
+func (p *writerPool) put(writer *gzip.Writer) { p.pool.Put(writer) }
 
 // encode returns the Secret that holds a release, in Helm's format: base64 of
 // gzip of JSON. The chart's templates and files stay out of it: no command of
@@ -46,9 +64,8 @@ func encode(key string, rls *release.Release) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}
 	var packed bytes.Buffer
-	writer := writers.Get().(*gzip.Writer)
-	defer writers.Put(writer)
-	writer.Reset(&packed)
+	writer := writers.get(&packed)
+	defer writers.put(writer)
 	if _, err := writer.Write(text); err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -155,11 +156,7 @@ func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResour
 
 func merge(labels, more map[string]string) map[string]string {
 	merged := map[string]string{}
-	for key, value := range labels {
-		merged[key] = value
-	}
-	for key, value := range more {
-		merged[key] = value
-	}
+	maps.Copy(merged, labels)
+	maps.Copy(merged, more)
 	return merged
 }

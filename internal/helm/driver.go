@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/chartwright/chartwright/internal/api"
 	"strconv"
 	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
@@ -47,6 +48,9 @@ type recordDriver struct {
 	inventory func() records.Inventory
 	// created is the revision that the action has stored, 0 for none yet.
 	created int
+	// readErr is why the history could not be read, or the new revision not be
+	// tried out. Helm takes a history that cannot be read for none.
+	readErr error
 	// writeErr is the first write that failed. Helm only logs some of them, so
 	// whoever runs the action must ask.
 	writeErr error
@@ -79,6 +83,11 @@ func (d *recordDriver) List(func(*release.Release) bool) ([]*release.Release, er
 // Query answers the three questions that Helm's storage asks: all revisions of
 // a release, and those of them that are deployed.
 func (d *recordDriver) Query(labels map[string]string) (found []*release.Release, err error) {
+	defer func() {
+		if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) && d.readErr == nil {
+			d.readErr = err
+		}
+	}()
 	defer recovered(&err)
 	for i, r := range d.index.History(d.namespace, labels[records.LabelName]) {
 		if status, asked := labels[records.LabelStatus]; asked && r.Status != status {
@@ -122,6 +131,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	defer recovered(&err)
 	if d.check != nil {
 		if err := d.check(rls); err != nil {
+			d.readErr = err
 			return err
 		}
 	}
@@ -209,7 +219,7 @@ func (d *recordDriver) wrote(secret *corev1.Secret) {
 	}
 }
 
-func (d *recordDriver) noteWrite(err *error) {
+func (d *recordDriver) noteWrite(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
 	if *err != nil && d.writeErr == nil {
 		d.writeErr = *err
 	}

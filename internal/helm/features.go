@@ -135,7 +135,7 @@ func (f *Features) field(ident []string) {
 	}
 }
 
-// asksForAPI recognises .Capabilities.APIVersions.Has "monitoring.coreos.com/v1",
+// asksForAPI recognizes .Capabilities.APIVersions.Has "monitoring.coreos.com/v1",
 // so that a chart which asks for one API does not depend on every other.
 func asksForAPI(command *parse.CommandNode) (string, bool) {
 	if len(command.Args) != 2 {

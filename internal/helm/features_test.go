@@ -1,9 +1,14 @@
 package helm
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestFeatures(t *testing.T) {
 	versions, apis := Features{KubeVersion: true}, Features{APIVersions: true}
+	has := func(apis ...string) Features { return Features{APIs: apis} }
 	for _, test := range []struct {
 		name, template string
 		want           Features
@@ -12,13 +17,17 @@ func TestFeatures(t *testing.T) {
 		{"text alone", "Capabilities lookup", Features{}},
 		{"KubeVersion", `{{ .Capabilities.KubeVersion.Version }}`, versions},
 		{"KubeVersion as an argument", `{{ if semverCompare ">=1.30" .Capabilities.KubeVersion.GitVersion }}a{{ end }}`, versions},
-		{"APIVersions", `{{ if .Capabilities.APIVersions.Has "policy/v1" }}a{{ end }}`, apis},
+		{"APIVersions", `{{ .Capabilities.APIVersions | toJson }}`, apis},
+		{"one API", `{{ if .Capabilities.APIVersions.Has "policy/v1" }}a{{ end }}`, has("policy/v1")},
+		{"one API, asked for twice", `{{ if or ($.Capabilities.APIVersions.Has "policy/v1") (.Capabilities.APIVersions.Has "policy/v1") }}a{{ end }}`, has("policy/v1")},
+		{"several APIs", `{{ if .Capabilities.APIVersions.Has "b/v1" }}{{ else if .Capabilities.APIVersions.Has "a/v1/Thing" }}{{ end }}`, has("a/v1/Thing", "b/v1")},
+		{"an API that a value names", `{{ if .Capabilities.APIVersions.Has .Values.api }}a{{ end }}`, apis},
 		{"in an else", `{{ if .Values.a }}{{ else if .Values.b }}{{ else }}{{ .Capabilities.APIVersions }}{{ end }}`, apis},
 		{"in a range", `{{ range .Capabilities.APIVersions }}{{ . }}{{ end }}`, apis},
 		{"in a range's else", `{{ range .Values.a }}{{ else }}{{ .Capabilities.APIVersions }}{{ end }}`, apis},
 		{"in a with", `{{ with .Capabilities.KubeVersion }}{{ .Major }}{{ end }}`, versions},
 		{"by $", `{{ range .Values.a }}{{ $.Capabilities.KubeVersion }}{{ end }}`, versions},
-		{"by a variable", `{{ $root := . }}{{ $root.Capabilities.APIVersions.Has "v1" }}`, apis},
+		{"by a variable", `{{ $root := . }}{{ $root.Capabilities.APIVersions.Has "v1" }}`, has("v1")},
 		{"in parentheses", `{{ (.Capabilities).KubeVersion }}`, Features{KubeVersion: true, APIVersions: true}},
 		{"in an assignment", `{{ $v := .Capabilities.KubeVersion.Minor }}`, versions},
 		{"in a pipeline", `{{ .Capabilities.KubeVersion.Minor | int | add 1 }}`, versions},
@@ -41,8 +50,8 @@ func TestFeatures(t *testing.T) {
 	} {
 		for _, name := range []string{"templates/x.yaml", "templates/_x.tpl"} {
 			t.Run(test.name+" in "+name, func(t *testing.T) {
-				if got := small().with(name, test.template).load(t).Features; got != test.want {
-					t.Errorf("got %+v, want %+v", got, test.want)
+				if diff := cmp.Diff(test.want, small().with(name, test.template).load(t).Features); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
 		}
@@ -50,15 +59,15 @@ func TestFeatures(t *testing.T) {
 			c := small().
 				with("charts/child/Chart.yaml", "apiVersion: v2\nname: child\nversion: 1.0.0\n").
 				with("charts/child/templates/x.yaml", test.template)
-			if got := c.load(t).Features; got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
+			if diff := cmp.Diff(test.want, c.load(t).Features); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
 func TestFeaturesOfNotesDoNotCount(t *testing.T) {
-	if got := small().with("templates/NOTES.txt", `{{ .Capabilities.KubeVersion }}`).load(t).Features; got != (Features{}) {
-		t.Errorf("got %+v", got)
+	if diff := cmp.Diff(Features{}, small().with("templates/NOTES.txt", `{{ .Capabilities.KubeVersion }}`).load(t).Features); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"github.com/chartwright/chartwright/internal/api"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -54,11 +55,13 @@ func excess(history []records.Record, limit int) []records.Record {
 	for i, record := range history {
 		switch record.Status {
 		case api.StatusDeployed, api.StatusSuperseded:
-			if deployed++; deployed > limit && record.Status != api.StatusDeployed {
+			deployed++
+			if deployed > limit && record.Status != api.StatusDeployed {
 				drop = append(drop, record)
 			}
 		case api.StatusFailed:
-			if failed++; failed > 1 && i > 0 {
+			failed++
+			if failed > 1 && i > 0 {
 				drop = append(drop, record)
 			}
 		}

@@ -162,7 +162,7 @@ func TestStamp(t *testing.T) {
 	s.mark(rls)
 	rls.Info.Description = strings.Repeat("é", 300)
 	secret := mustEncode(t, rls)
-	s.annotate(secret, rls)
+	s.annotate(secret, rls, records.Inventory{})
 	r, ok := records.FromMeta(secret)
 	if !ok || !r.Genuine() {
 		t.Fatalf("no genuine record: %+v", r)
@@ -189,7 +189,7 @@ func TestStamp(t *testing.T) {
 	if other := newStamp("web", owner, Digests{}); other.action == s.action || s.action == "" {
 		t.Error("two actions have one id")
 	}
-	s.annotate(secret, &release.Release{Info: &release.Info{}})
+	s.annotate(secret, &release.Release{Info: &release.Info{}}, records.Inventory{})
 	if r, _ := records.FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
 		t.Errorf("a release without a chart and a time: %+v", r.Description)
 	}

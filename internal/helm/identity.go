@@ -25,9 +25,11 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	if serviceAccount == "" {
 		return c.own, nil
 	}
+	c.identitiesMu.Lock()
+	defer c.identitiesMu.Unlock()
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
-	if known, ok := c.identities.Load(user); ok {
-		return known.(identity), nil
+	if known, ok := c.identities[user]; ok {
+		return known, nil
 	}
 	config := rest.CopyConfig(c.own.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -42,8 +44,8 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
 	}
-	known, _ := c.identities.LoadOrStore(user, made)
-	return known.(identity), nil
+	c.identities[user] = made
+	return made, nil
 }
 
 func newIdentity(config *rest.Config, httpClient *http.Client) (identity, error) {

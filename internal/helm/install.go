@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/chartwright/chartwright/internal/api"
 	"strings"
+
+	"github.com/chartwright/chartwright/internal/api"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
@@ -90,13 +91,16 @@ func (r *run) expect(err error) error {
 }
 
 // classify names the errors after which nothing was changed. An action that
-// built no object ended in the templates; one that wrote no record ended
-// before it touched anything.
+// wrote no record ended before it touched anything, in the templates if not for
+// what it read.
 func (r *run) classify(err error) error {
 	switch {
 	case err == nil || r.driver.writeErr != nil:
 		return err
-	case r.driver.created > 0, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
+	case r.driver.created > 0, r.driver.readErr != nil, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
+		return err
+	case strings.Contains(err.Error(), "could not get information about the resource"):
+		// The API server is away.
 		return err
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
 		return fmt.Errorf("%w: %w", ErrConflict, err)

@@ -172,8 +172,8 @@ func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (
 }
 
 // recovered turns a panic into an error. Deferred functions only.
-func recovered(err *error) {
-	if r := recover(); r != nil {
+func recovered(err *error) { //nolint:gocritic // a deferred call sets the result
+	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
 		*err = fmt.Errorf("internal error: %v", r)
 	}
 }

@@ -91,9 +91,9 @@ func where(path string) (namespace string, object bool) {
 	if len(parts) <= prefix {
 		return "", false
 	}
-	rest := parts[prefix:]
-	if rest[0] == "namespaces" && len(rest) > 1 {
-		return rest[1], true
+	within := parts[prefix:]
+	if within[0] == "namespaces" && len(within) > 1 {
+		return within[1], true
 	}
 	return "", true
 }

@@ -178,7 +178,7 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 	return nil
 }
 
-// markRelease puts on an object what Helm recognises its own by. Helm's actions
+// markRelease puts on an object what Helm recognizes its own by. Helm's actions
 // do so themselves; what is applied without one must carry the same.
 func markRelease(o *unstructured.Unstructured, release, namespace string) {
 	labels := o.GetLabels()
@@ -197,5 +197,8 @@ func markRelease(o *unstructured.Unstructured, release, namespace string) {
 }
 
 func object(info *resource.Info) apply.Object {
-	return apply.Object{Unstructured: info.Object.(*unstructured.Unstructured), Mapping: info.Mapping}
+	// The builder makes no other objects, and where Helm refreshes one it is
+	// with what our own client returned.
+	content, _ := info.Object.(*unstructured.Unstructured)
+	return apply.Object{Unstructured: content, Mapping: info.Mapping}
 }

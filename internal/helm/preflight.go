@@ -28,7 +28,7 @@ func (k *kubeClient) preflight(rls *release.Release) error {
 	for _, hook := range rls.Hooks {
 		list, err := k.builder.build(strings.NewReader(hook.Manifest))
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrRender, err)
 		}
 		everything = append(everything, list...)
 	}

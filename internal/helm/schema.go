@@ -63,6 +63,7 @@ func compileSchema(data []byte) (*jsonschema.Schema, error) {
 // Helm's own check would allow.
 type noLoader struct{}
 
+// Load refuses.
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("$ref to %s: a schema may refer to itself only", url)
 }

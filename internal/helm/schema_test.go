@@ -54,7 +54,7 @@ func TestSchema(t *testing.T) {
 		{"a subchart that is off", map[string]any{"port": int64(80), "child": map[string]any{"size": "big", "enabled": false}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := (&run{}).prepare(Request{Chart: c, Values: test.values})
+			_, err := prepared(t, c, test.values)
 			if test.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -79,7 +79,7 @@ func TestSchemaAgreesWithHelm(t *testing.T) {
 		{"port": int64(1), "either": "x"}, {"port": int64(1), "either": int64(2)}, {"port": int64(1), "greeting": nil},
 		{"port": int64(1), "containers": []any{}}, {"port": int64(1), "containers": nil}, {"port": int64(1), "containers": map[string]any{}},
 	} {
-		_, ours := (&run{}).prepare(Request{Chart: c, Values: values})
+		_, ours := prepared(t, c, values)
 		merged, err := chartutil.CoalesceValues(clone(c.chart), values)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestSchemaReadsNothingElse(t *testing.T) {
 }
 
 func TestNoSchemaTakesAnything(t *testing.T) {
-	if _, err := (&run{}).prepare(Request{Chart: small().load(t), Values: map[string]any{"what": []any{"ever"}}}); err != nil {
+	if _, err := prepared(t, small().load(t), map[string]any{"what": []any{"ever"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,10 +19,13 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
 	if _, err = uninstall.Run(r.Release); err == nil {
+		err = run.driver.readErr
+	}
+	if err == nil {
 		// Where the record was gone, Helm found nothing to do.
 		err = run.kube.sweep(nil)
 	}
-	if err = run.outcome(ctx, err); err != nil {
+	if err := run.outcome(ctx, err); err != nil {
 		return err
 	}
 	c.inventory.Forget(r.Owner.UID)

@@ -19,7 +19,7 @@ type dependent struct {
 // DeepCopyObject returns a copy.
 func (d *dependent) DeepCopyObject() runtime.Object {
 	copied := *d
-	d.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	d.DeepCopyInto(&copied.ObjectMeta)
 	return &copied
 }
 

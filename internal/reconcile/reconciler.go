@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -131,8 +132,8 @@ func (r *Reconciler) Gone(cr client.Object) {
 
 // RecordChanged calls for a pass over the custom resource that a record belongs
 // to, if it is of this kind.
-func (r *Reconciler) RecordChanged(record records.Record) {
-	if key, ok := r.keys.get(record.OwnerUID); ok {
+func (r *Reconciler) RecordChanged(changed records.Record) {
+	if key, ok := r.keys.get(changed.OwnerUID); ok {
 		r.Wake(key, 0)
 	}
 }
@@ -154,10 +155,5 @@ func (r *Reconciler) Drifted(owner types.UID) {
 
 // hasFinalizer tells whether a custom resource carries our finalizer.
 func hasFinalizer(cr client.Object) bool {
-	for _, f := range cr.GetFinalizers() {
-		if f == api.Finalizer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(cr.GetFinalizers(), api.Finalizer)
 }

@@ -19,10 +19,7 @@ import (
 // report patches the status to what is observed, if it says anything else.
 // Fields that are not ours stay as they are.
 func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) error {
-	now, err := decodeStatus(v.cr.Object["status"])
-	if err != nil {
-		return err
-	}
+	now := decodeStatus(v.cr.Object["status"])
 	wanted := status(v, d, now.Conditions)
 	patch, err := difference(now, wanted)
 	if err != nil || patch == nil {
@@ -46,16 +43,13 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) err
 
 // decodeStatus reads our part of a status. What somebody broke in it counts as
 // absent, and is written anew.
-func decodeStatus(value any) (api.Status, error) {
+func decodeStatus(value any) api.Status {
 	var decoded api.Status
 	content, ok := value.(map[string]any)
-	if !ok {
-		return decoded, nil
+	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &decoded) != nil {
+		return api.Status{}
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &decoded); err != nil {
-		return api.Status{}, nil //nolint:nilerr // a broken status is no status
-	}
-	return decoded, nil
+	return decoded
 }
 
 // difference returns the merge patch from one status to another, nil where

@@ -27,8 +27,8 @@ func Digest(values map[string]any) string {
 func DigestOf(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
-		fmt.Fprintf(h, "%d:", len(part))
-		h.Write([]byte(part))
+		// Writes to a hash never fail.
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:digestLength]
 }

@@ -17,23 +17,23 @@ import (
 
 // Parse reads a watches file. The name is used in messages alone.
 //
-// The error, if any, is of type Problems and holds every problem of the file.
+// The error, if any, is of type LineErrors and holds every problem of the file.
 func Parse(name string, data []byte) ([]Watch, error) {
 	p := &parser{file: name, seen: map[schema.GroupKind]int{}}
 	watches := p.parse(data)
-	slices.SortStableFunc(p.problems, func(a, b Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(p.problems, func(a, b LineError) int { return a.Line - b.Line })
 	return watches, p.problems.Err()
 }
 
 type parser struct {
 	file     string
-	problems Problems
+	problems LineErrors
 	// seen holds the line at which a kind was first bound.
 	seen map[schema.GroupKind]int
 }
 
-func (p *parser) problem(line int, format string, args ...any) {
-	p.problems = append(p.problems, Problem{File: p.file, Line: line, Message: fmt.Sprintf(format, args...)})
+func (p *parser) problemf(line int, format string, args ...any) {
+	p.problems = append(p.problems, LineError{File: p.file, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) parse(data []byte) []Watch {
@@ -41,19 +41,19 @@ func (p *parser) parse(data []byte) []Watch {
 	var doc yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		p.problem(0, "the file is empty: expected a list of entries with group, version, kind and chart")
+		p.problemf(0, "the file is empty: expected a list of entries with group, version, kind and chart")
 		return nil
 	case err != nil:
 		p.yamlError(err)
 		return nil
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		p.problem(0, "expected one YAML document, found several: put all entries into one list")
+		p.problemf(0, "expected one YAML document, found several: put all entries into one list")
 		return nil
 	}
 	list := doc.Content[0]
 	if list.Kind != yaml.SequenceNode {
-		p.problem(list.Line, "expected a list of entries with group, version, kind and chart, found %s", describe(list))
+		p.problemf(list.Line, "expected a list of entries with group, version, kind and chart, found %s", describe(list))
 		return nil
 	}
 	watches := make([]Watch, 0, len(list.Content))
@@ -75,20 +75,20 @@ func (p *parser) yamlError(err error) {
 			line++
 		}
 	}
-	p.problem(line, "not YAML: %s", message)
+	p.problemf(line, "not YAML: %s", message)
 }
 
 func (p *parser) entry(node *yaml.Node) Watch {
 	w := Watch{File: p.file, Line: node.Line, ChartLine: node.Line}
 	if node.Kind != yaml.MappingNode {
-		p.problem(node.Line, "expected an entry with group, version, kind and chart, found %s", describe(node))
+		p.problemf(node.Line, "expected an entry with group, version, kind and chart, found %s", describe(node))
 		return w
 	}
 	lines := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if first, twice := lines[key.Value]; twice {
-			p.problem(key.Line, "key %q appears twice in one entry, first on line %d", key.Value, first)
+			p.problemf(key.Line, "key %q appears twice in one entry, first on line %d", key.Value, first)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -105,24 +105,24 @@ func (p *parser) entry(node *yaml.Node) Watch {
 // JSON, so the value goes there by way of JSON.
 func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	if !slices.Contains(keys, key.Value) {
-		p.problem(key.Line, "unknown key %q: expected one of %s", key.Value, strings.Join(keys, ", "))
+		p.problemf(key.Line, "unknown key %q: expected one of %s", key.Value, strings.Join(keys, ", "))
 		return
 	}
 	var decoded any
 	if err := value.Decode(&decoded); err != nil {
-		p.problem(value.Line, "%s: %v", key.Value, err)
+		p.problemf(value.Line, "%s: %v", key.Value, err)
 		return
 	}
 	data, err := json.Marshal(map[string]any{key.Value: decoded})
 	if err != nil {
-		p.problem(value.Line, "%s: %v", key.Value, err)
+		p.problemf(value.Line, "%s: %v", key.Value, err)
 		return
 	}
 	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
 	next := *w
 	if err := strict.Decode(&next); err != nil {
-		p.problem(value.Line, "%s: %s", key.Value, explain(err))
+		p.problemf(value.Line, "%s: %s", key.Value, explain(err))
 		return
 	}
 	*w = next
@@ -132,26 +132,26 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 func (p *parser) check(w *Watch, lines map[string]int) {
 	for _, field := range []struct{ key, value string }{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}} {
 		if _, written := lines[field.key]; !written {
-			p.problem(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
+			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
 		} else if field.value == "" {
-			p.problem(lines[field.key], "%s is empty", field.key)
+			p.problemf(lines[field.key], "%s is empty", field.key)
 		}
 	}
 	if w.MaxConcurrentReconciles != nil && *w.MaxConcurrentReconciles < 1 {
-		p.problem(lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
+		p.problemf(lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
 	}
 	if w.MaxHistory != nil && *w.MaxHistory < 1 {
-		p.problem(lines["maxHistory"], "maxHistory is %d: expected at least 1", *w.MaxHistory)
+		p.problemf(lines["maxHistory"], "maxHistory is %d: expected at least 1", *w.MaxHistory)
 	}
 	if w.ReconcilePeriod != nil && w.ReconcilePeriod.Duration < 0 {
-		p.problem(lines["reconcilePeriod"], "reconcilePeriod is %s: expected 0 (never) or more", w.ReconcilePeriod.Duration)
+		p.problemf(lines["reconcilePeriod"], "reconcilePeriod is %s: expected 0 (never) or more", w.ReconcilePeriod.Duration)
 	}
 	if w.Timeout != nil && w.Timeout.Duration <= 0 {
-		p.problem(lines["timeout"], "timeout is %s: expected more than 0", w.Timeout.Duration)
+		p.problemf(lines["timeout"], "timeout is %s: expected more than 0", w.Timeout.Duration)
 	}
 	if w.Selector != nil {
 		if _, err := metav1.LabelSelectorAsSelector(w.Selector); err != nil {
-			p.problem(lines["selector"], "selector: %v", err)
+			p.problemf(lines["selector"], "selector: %v", err)
 		}
 	}
 	p.checkPolicies(w, lines)
@@ -160,7 +160,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	}
 	gk := w.GVK().GroupKind()
 	if first, twice := p.seen[gk]; twice {
-		p.problem(w.Line, "%s is bound twice, first on line %d: one entry and one chart a kind", gk, first)
+		p.problemf(w.Line, "%s is bound twice, first on line %d: one entry and one chart a kind", gk, first)
 		return
 	}
 	p.seen[gk] = w.Line
@@ -195,8 +195,7 @@ func describe(node *yaml.Node) string {
 
 // explain turns an error of encoding/json into one about the file.
 func explain(err error) string {
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
+	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("expected %s, found %s", wrongType.Type, wrongType.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")

@@ -197,9 +197,9 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := watches.Parse("watches.yaml", []byte(test.file))
-			var problems watches.Problems
+			var problems watches.LineErrors
 			if !errors.As(err, &problems) {
-				t.Fatalf("Parse returned %v, want Problems", err)
+				t.Fatalf("Parse returned %v, want LineErrors", err)
 			}
 			if len(problems) != len(test.want) {
 				t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
@@ -276,9 +276,9 @@ func TestParseAccepts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", check.name, diff)
 		}
 	}
-	problem := full.ChartProblem("it is broken").Error()
+	problem := full.ChartError("it is broken").Error()
 	if want := "watches.yaml:5: it is broken"; problem != want {
-		t.Errorf("ChartProblem: %q, want %q", problem, want)
+		t.Errorf("ChartError: %q, want %q", problem, want)
 	}
 }
 
@@ -289,10 +289,10 @@ func TestParseAcceptsAnEmptyList(t *testing.T) {
 }
 
 func TestProblemsErrIsNilWhereThereIsNone(t *testing.T) {
-	if err := (watches.Problems{}).Err(); err != nil {
+	if err := (watches.LineErrors{}).Err(); err != nil {
 		t.Errorf("Err returned %v, want nil", err)
 	}
-	one := watches.Problems{{File: "f", Message: "m"}}
+	one := watches.LineErrors{{File: "f", Message: "m"}}
 	if err := one.Err(); err == nil || err.Error() != "f: m" {
 		t.Errorf("Err returned %v, want f: m", err)
 	}
@@ -318,9 +318,9 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		var problems watches.Problems
+		var problems watches.LineErrors
 		if !errors.As(err, &problems) || len(problems) == 0 {
-			t.Fatalf("an error that is no Problems: %v", err)
+			t.Fatalf("an error that is no LineErrors: %v", err)
 		}
 		// CR alone ends a line in YAML, too, as do NEL and the Unicode separators.
 		last := 2 + strings.Count(file, "\n") + strings.Count(file, "\r") +
@@ -341,7 +341,7 @@ func FuzzParse(f *testing.F) {
 
 func ExampleParse() {
 	_, err := watches.Parse("watches.yaml", []byte("- kind: PodSet\n  chrat: charts/podset\n"))
-	var problems watches.Problems
+	var problems watches.LineErrors
 	if errors.As(err, &problems) {
 		for _, p := range problems {
 			fmt.Println(p.Line, strings.SplitN(p.Message, ":", 2)[0])

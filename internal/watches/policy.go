@@ -102,34 +102,34 @@ func (w Watch) DriftMode() DriftMode {
 // checkPolicies reports words that are not known.
 func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	if modes := []DriftMode{"", DriftRepair, DriftWarn, DriftDisabled}; !slices.Contains(modes, w.Drift.Mode) {
-		p.problem(lines["drift"], "drift.mode is %q: expected one of %v", w.Drift.Mode, modes[1:])
+		p.problemf(lines["drift"], "drift.mode is %q: expected one of %v", w.Drift.Mode, modes[1:])
 	}
 	if scopes := []LookupScope{"", LookupNone, LookupOwn, LookupAll}; !slices.Contains(scopes, w.Allow.Lookup) {
-		p.problem(lines["allow"], "allow.lookup is %q: expected one of %v", w.Allow.Lookup, scopes[1:])
+		p.problemf(lines["allow"], "allow.lookup is %q: expected one of %v", w.Allow.Lookup, scopes[1:])
 	}
 	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
-		p.problem(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
+		p.problemf(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
 	}
 	if scopes := []Scope{"", ScopeNamespaced, ScopeCluster}; !slices.Contains(scopes, w.Scope) {
-		p.problem(lines["scope"], "scope is %q: expected one of %v", w.Scope, scopes[1:])
+		p.problemf(lines["scope"], "scope is %q: expected one of %v", w.Scope, scopes[1:])
 	}
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
-		p.problem(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
+		p.problemf(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
 	}
 	for i, ignore := range w.Drift.Ignore {
 		at := fmt.Sprintf("drift.ignore[%d]", i)
 		if _, err := schema.ParseGroupVersion(ignore.APIVersion); err != nil {
-			p.problem(lines["drift"], "%s.apiVersion: %v", at, err)
+			p.problemf(lines["drift"], "%s.apiVersion: %v", at, err)
 		}
 		if len(ignore.Paths) == 0 {
-			p.problem(lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
+			p.problemf(lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
 		}
 		for _, path := range ignore.Paths {
 			switch segments := strings.Split(path, "/"); {
 			case len(path) < 2 || path[0] != '/':
-				p.problem(lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
+				p.problemf(lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
 			case slices.ContainsFunc(segments[1:], func(s string) bool { return strings.Trim(s, "0123456789") == "" }):
-				p.problem(lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
+				p.problemf(lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func (w Watch) ActionTimeout() time.Duration {
 	return w.Timeout.Duration
 }
 
-// ChartProblem reports something wrong with the entry's chart.
-func (w Watch) ChartProblem(message string) Problem {
-	return Problem{File: w.File, Line: w.ChartLine, Message: message}
+// ChartError reports something wrong with the entry's chart.
+func (w Watch) ChartError(message string) LineError {
+	return LineError{File: w.File, Line: w.ChartLine, Message: message}
 }

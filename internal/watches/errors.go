@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a watches file, at a place in it.
-type Problem struct {
+// LineError is one thing that is wrong with a watches file, at a place in it.
+type LineError struct {
 	// File is the name of the file as it was given to Parse.
 	File string
 	// Line counts from 1; 0 means the file as a whole.
@@ -16,19 +16,19 @@ type Problem struct {
 }
 
 // Error formats the problem as compilers do: file:line: message.
-func (p Problem) Error() string {
+func (p LineError) Error() string {
 	if p.Line == 0 {
 		return fmt.Sprintf("%s: %s", p.File, p.Message)
 	}
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
-// Problems is every problem that was found, in the order of the file. It is an
+// LineErrors is every problem that was found, in the order of the file. It is an
 // error of as many lines.
-type Problems []Problem
+type LineErrors []LineError
 
 // Error joins the problems, one a line.
-func (ps Problems) Error() string {
+func (ps LineErrors) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
 		lines[i] = p.Error()
@@ -38,7 +38,7 @@ func (ps Problems) Error() string {
 
 // Err returns nil where there is no problem, for a nil slice in an error
 // interface is not nil.
-func (ps Problems) Err() error {
+func (ps LineErrors) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}
