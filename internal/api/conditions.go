@@ -81,7 +81,9 @@ const (
 	ReasonNotInstalled = "NotInstalled"
 )
 
-// Event reasons. One event is written per transition.
+// Event reasons. One event is written per transition. Where an action failed
+// for a known cause, and for the states that no action has brought about, the
+// condition's reason is the event's, too.
 const (
 	EventInstalled          = "Installed"
 	EventUpgraded           = "Upgraded"
@@ -91,14 +93,10 @@ const (
 	EventAdopted            = "Adopted"
 	EventAdoptionFailed     = ReasonAdoptionFailed
 	EventDriftCorrected     = "DriftCorrected"
-	EventDriftDetected      = ReasonDriftDetected
 	EventDriftFight         = ReasonDriftFight
 	EventRepairFailed       = ReasonRepairFailed
 	EventObjectChanged      = "ObjectMended"
 	EventUninstallFailed    = ReasonUninstallFailed
-	EventInvalidValues      = ReasonInvalidValues
-	EventRenderFailed       = ReasonRenderFailed
 	EventInterrupted        = ReasonInterrupted
-	EventNameConflict       = ReasonNameConflict
 	EventOverrideValuesUsed = "OverrideValuesInUse"
 )

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,6 +99,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 		}
 		logger.Info("action done")
 		r.emit(v, a.done, r.doneNote(v, a))
+		if a.step == decide.StepInstall || a.step == decide.StepUpgrade {
+			r.tellOverrides(v)
+		}
 		if a.step == decide.StepUpgrade {
 			if err := r.Helm.Prune(ctx, r.request(v), r.Kind.HistoryLimit()); err != nil {
 				logger.Error(err, "history not pruned")
@@ -123,6 +128,17 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, f.reason, note(f.message, err))
 		}
 	}
+}
+
+// tellOverrides warns that the watches entry wins over the spec. It names the
+// values and does not show them, for they may be secret.
+func (r *Reconciler) tellOverrides(v *view) {
+	if len(r.Kind.OverrideValues) == 0 {
+		return
+	}
+	names := slices.Sorted(maps.Keys(r.Kind.OverrideValues))
+	r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventOverrideValuesUsed,
+		cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
 }
 
 func (r *Reconciler) doneNote(v *view, a action) string {

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // report patches the status to what is observed, if it says anything else.
@@ -38,7 +42,27 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) err
 		return fmt.Errorf("patch the status: %w", err)
 	}
 	r.latest.wrote(v.key, patched)
+	r.tellTransitions(v, d, now.Conditions, wanted.Conditions)
 	return nil
+}
+
+// tellTransitions writes the events of those states that no action brings
+// about; an action tells of itself.
+func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after []metav1.Condition) {
+	if d.State == decide.StateConflict || d.State == decide.StateInvalid {
+		r.tellTransition(v, before, after, api.ConditionReady)
+	}
+	if r.Kind.DriftMode() == watches.DriftWarn {
+		r.tellTransition(v, before, after, api.ConditionDrifted)
+	}
+}
+
+func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, kind string) {
+	is := meta.FindStatusCondition(after, kind)
+	if was := meta.FindStatusCondition(before, kind); is == nil || was != nil && was.Reason == is.Reason && was.Message == is.Message {
+		return
+	}
+	r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
 }
 
 // decodeStatus reads our part of a status. What somebody broke in it counts as

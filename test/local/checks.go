@@ -71,6 +71,38 @@ func (d *show) nginxRuns(ctx context.Context, want int) error {
 	return nil
 }
 
+// rescaled checks that the Deployment asks for five pods again, in the same
+// revision.
+func (d *show) rescaled(ctx context.Context) error {
+	var deployment appsv1.Deployment
+	if err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.podset}, &deployment); err != nil {
+		return err
+	}
+	if replicas := deployment.Spec.Replicas; replicas == nil || *replicas != 5 {
+		return fmt.Errorf("deployment %s does not ask for 5 pods", d.podset)
+	}
+	return d.upgraded(ctx)
+}
+
+// remade checks that the deleted Service is there again.
+func (d *show) remade(ctx context.Context) error { return d.nginxRuns(ctx, 1) }
+
+// told checks that an event for each of the two tells of the repair.
+func (d *show) told(ctx context.Context) error {
+	var events corev1.EventList
+	if err := d.client.List(ctx, &events, client.InNamespace(d.namespace), client.MatchingFields{"reason": "DriftCorrected"}); err != nil {
+		return err
+	}
+	of := map[string]bool{}
+	for i := range events.Items {
+		of[events.Items[i].InvolvedObject.Name] = true
+	}
+	if !of[d.podset] || !of[d.ovhnginx] {
+		return fmt.Errorf("no event tells of a repair of both %s and %s", d.podset, d.ovhnginx)
+	}
+	return nil
+}
+
 // ready lists pods. One that is not ready, or on its way out, is an error.
 func (d *show) ready(ctx context.Context, labels client.MatchingLabels) ([]corev1.Pod, error) {
 	var pods corev1.PodList

@@ -23,7 +23,10 @@ func demo(ctx context.Context, r *rig) error {
 		d.typed(d.patch(`{"spec":{"replicas":5}}`), "revision 2, 5 pods", d.upgraded),
 		d.refused(d.patch(`{"spec":{"replicas":"many"}}`), "refused", "spec.replicas", d.upgraded),
 		d.typed("kubectl delete $(kubectl get pods -l app="+d.podset+" -o name | head -n 1)", "a new pod comes", d.replaced),
-		d.shown("helm history "+d.podset, "two revisions", d.upgraded),
+		d.typed("kubectl scale deployment "+d.podset+" --replicas=1", "put back", d.rescaled),
+		d.typed("kubectl delete service "+d.ovhnginx, "made again", d.remade),
+		d.shown("kubectl get events --field-selector reason=DriftCorrected", "what was repaired", d.told),
+		d.shown("helm history "+d.podset, "still two revisions", d.upgraded),
 		d.typed("kubectl delete -k "+configSamples, "objects, records, custom resources go", d.gone),
 	)
 	return take(ctx, r.out, steps)
