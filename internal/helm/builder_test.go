@@ -180,7 +180,7 @@ func TestPanicsBecomeErrors(t *testing.T) {
 		"UpdateThreeWayMerge": func() (*kube.Result, error) {
 			return k.UpdateThreeWayMerge(nil, list, false)
 		},
-		"prune":         func() (*kube.Result, error) { return k.Update(list, nil, false) },
+		"prune": func() (*kube.Result, error) { return k.Update(list, nil, false) },
 		"WaitForDelete": func() (*kube.Result, error) {
 			broken := kube.ResourceList{{Mapping: list[0].Mapping}}
 			return &kube.Result{}, k.WaitForDelete(broken, time.Minute)

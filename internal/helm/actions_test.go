@@ -1,0 +1,475 @@
+package helm
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// mapsChart is a chart of a ConfigMap for each of .Values.maps.
+func mapsChart() files {
+	return small().
+		with("templates/config.yaml", "{{ range $name, $value := .Values.maps }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ $name }}}\ndata: {value: {{ $value | quote }}}\n{{ end }}{{ if .Values.fail }}{{ fail .Values.fail }}{{ end }}").
+		with("values.yaml", "").
+		with("values.schema.json", `{"properties": {"maps": {"additionalProperties": {"type": "string"}}, "fail": {"type": "string"}}}`)
+}
+
+func valuesOf(pairs ...string) map[string]any {
+	set := map[string]any{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		set[name] = value
+	}
+	return map[string]any{"maps": set}
+}
+
+func equal[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestLifeOfARelease(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the install", []string{"v1 deployed"}, w.statuses())
+	equal(t, "its objects", []string{"a=1", "b=1"}, w.configMaps())
+
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "its labels", map[string]string{
+		"app.kubernetes.io/managed-by": "Helm", api.LabelOwnerUID: string(w.owner.UID), api.LabelOperator: "chartwright",
+	}, live.Labels)
+	equal(t, "its owner", []metav1.OwnerReference{{APIVersion: "app.example.com/v1", Kind: "Small", Name: "web", UID: w.owner.UID}}, live.OwnerReferences)
+	if live.Annotations["meta.helm.sh/release-name"] != "web" || live.Annotations["meta.helm.sh/release-namespace"] != w.namespace || live.Annotations[api.AnnotationApplied] == "" {
+		t.Errorf("its annotations: %v", live.Annotations)
+	}
+
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2", "c=2"))); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the upgrade", []string{"v2 deployed", "v1 superseded"}, w.statuses())
+	equal(t, "its objects", []string{"a=2", "c=2"}, w.configMaps())
+
+	newest := w.index.History(w.namespace, "web")[0]
+	if !newest.Genuine() || newest.OwnerUID != w.owner.UID || newest.InputDigest != "two" || newest.Chart != "small" || newest.ChartVersion != "1.2.3" || newest.Deployed.IsZero() {
+		t.Errorf("the record: %+v", newest)
+	}
+	stored, err := storage.Init(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))).Last("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.Version != 2 || stored.Info.Notes != "It says .\n" || strings.Contains(stored.Manifest, api.Domain) {
+		t.Errorf("Helm reads revision %d, notes %q, manifest\n%s", stored.Version, stored.Info.Notes, stored.Manifest)
+	}
+
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the uninstall", []string{}, w.statuses())
+	equal(t, "its objects", []string{}, w.configMaps())
+
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err != nil {
+		t.Errorf("an uninstall of nothing: %v", err)
+	}
+}
+
+// TestTheIndexKnowsAtOnce: nobody has to wait for the watch to see what an
+// action wrote.
+func TestTheIndexKnowsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	know := func(want ...string) {
+		t.Helper()
+		got := []string{}
+		for _, r := range w.index.History(w.namespace, "web") {
+			got = append(got, r.Status)
+		}
+		equal(t, "the index", append([]string{}, want...), got)
+	}
+	for _, step := range []struct {
+		do   func() error
+		want []string
+	}{
+		{func() error { return w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))) }, []string{"deployed"}},
+		{func() error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))) }, []string{"deployed", "superseded"}},
+		{func() error {
+			return w.helm.MarkFailed(t.Context(), w.request(c, "two", nil), w.index.History(w.namespace, "web")[0], "Interrupted")
+		}, []string{"failed", "superseded"}},
+		{func() error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))) }, []string{"deployed", "superseded"}},
+		{func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) }, nil},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		know(step.want...)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	w := newWorld(t)
+	r := w.request(mapsChart().load(t), "one", valuesOf("a=1", "b=1"))
+	if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrStale) {
+		t.Errorf("without a release: %v, want ErrStale", err)
+	}
+	if err := w.helm.Install(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	maps := w.plain.CoreV1().ConfigMaps(w.namespace)
+	before, err := maps.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Verify(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	after, err := maps.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "what was sound is written anew", before.ResourceVersion, after.ResourceVersion)
+	equal(t, "the objects", []string{"a=1", "b=1"}, w.configMaps())
+	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
+}
+
+// TestRefusedBeforeAnythingIsWritten: what runs is left alone.
+func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
+	chart := mapsChart()
+	for _, test := range []struct {
+		name   string
+		values map[string]any
+		folder files
+		want   error
+		text   string
+	}{
+		{"values that the schema refuses", map[string]any{"maps": map[string]any{"a": int64(2)}}, chart, ErrInvalidValues, "spec.maps.a: got number, want string"},
+		{"a template that fails", map[string]any{"maps": map[string]any{"a": "2"}, "fail": "not like this"}, chart, ErrRender, "not like this"},
+		{"a manifest that is no YAML", nil, chart.with("templates/bad.yaml", "a: ["), ErrRender, "bad.yaml"},
+		{"an object without a name", nil, chart.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), ErrRender, "a ConfigMap has no metadata.name"},
+		{"an object of an unknown kind", nil, chart.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), ErrRender, "no matches for kind"},
+		{"a hook without a name", nil, chart.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), ErrRender, "a ConfigMap has no metadata.name"},
+		{"an object of somebody else", valuesOf("a=2", "foreign=2"), chart, ErrConflict, "foreign"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Data: map[string]string{"value": "mine"}}
+			if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			broken := test.folder.load(t)
+			check := func(when string, action func() error, statuses, objects []string) {
+				t.Helper()
+				p := &plan{}
+				w.net.armed.Store(p)
+				err := action()
+				w.net.armed.Store(nil)
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+					t.Errorf("%s: error %v, want %v with %q", when, err, test.want, test.text)
+				}
+				for _, other := range []error{ErrInvalidValues, ErrRender, ErrConflict, ErrStale, ErrTooLarge} {
+					if !errors.Is(test.want, other) && errors.Is(err, other) {
+						t.Errorf("%s: the error counts as %v, too", when, other)
+					}
+				}
+				if got := writes(p.log()); len(got) > 0 {
+					t.Errorf("%s: it wrote %v", when, got)
+				}
+				equal(t, when+": the revisions", statuses, w.statuses())
+				equal(t, when+": the objects", objects, w.configMaps())
+			}
+			check("install", func() error { return w.helm.Install(t.Context(), w.request(broken, "bad", test.values)) }, []string{}, []string{})
+
+			if err := w.helm.Install(t.Context(), w.request(chart.load(t), "good", valuesOf("a=1"))); err != nil {
+				t.Fatal(err)
+			}
+			check("upgrade", func() error { return w.helm.Upgrade(t.Context(), w.request(broken, "bad", test.values)) }, []string{"v1 deployed"}, []string{"a=1"})
+			live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "foreign", metav1.GetOptions{})
+			if err != nil || live.Data["value"] != "mine" || len(live.Labels) > 0 {
+				t.Errorf("the object of somebody else: %+v, %v", live, err)
+			}
+		})
+	}
+}
+
+// TestTooLarge: nothing is applied that could not be recorded.
+func TestTooLarge(t *testing.T) {
+	w := newWorld(t)
+	noise := make([]string, 0, 40)
+	for i := range 40 {
+		var text strings.Builder
+		for j := range 1500 {
+			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}).action)))
+			_ = j
+		}
+		noise = append(noise, "m"+strings.Repeat("x", i+1)+"="+text.String())
+	}
+	err := w.helm.Install(t.Context(), w.request(mapsChart().load(t), "one", valuesOf(noise...)))
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("error %v, want ErrTooLarge", err)
+	}
+	equal(t, "the revisions", []string{}, w.statuses())
+	equal(t, "the objects", []string{}, w.configMaps())
+}
+
+// TestStale: an index that is behind ends in ErrStale, not in a failure.
+func TestStale(t *testing.T) {
+	c := mapsChart().load(t)
+	t.Run("somebody installed meanwhile", func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+			t.Fatal(err)
+		}
+		behind := records.NewIndex(func(records.Record) {})
+		w.helm.index = behind
+		err := w.helm.Install(t.Context(), w.request(c, "two", valuesOf("a=2")))
+		if !errors.Is(err, ErrStale) {
+			t.Errorf("error %v, want ErrStale", err)
+		}
+		w.helm.index = w.index
+		equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
+		equal(t, "the objects", []string{"a=1"}, w.configMaps())
+	})
+	t.Run("somebody upgraded meanwhile", func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+			t.Fatal(err)
+		}
+		rls := aRelease()
+		rls.Version = 2
+		if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v2", rls); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrStale) {
+			t.Errorf("error %v, want ErrStale", err)
+		}
+		equal(t, "the objects", []string{"a=1"}, w.configMaps())
+	})
+	t.Run("somebody removed the record meanwhile", func(t *testing.T) {
+		for name, action := range map[string]func(*world) error{
+			"upgrade":   func(w *world) error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))) },
+			"uninstall": func(w *world) error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) },
+		} {
+			w := newWorld(t)
+			if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := action(w); !errors.Is(err, ErrStale) {
+				t.Errorf("%s: error %v, want ErrStale", name, err)
+			}
+			if left := w.index.History(w.namespace, "web"); len(left) > 0 {
+				t.Errorf("%s: the index still holds the record, so that the next try is stale, too", name)
+			}
+		}
+	})
+	t.Run("somebody changed the record meanwhile", func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+			t.Fatal(err)
+		}
+		// Between the upgrade's reading of the record and its writing it back.
+		p := &plan{at: 3, before: func() {
+			patch := []byte(`{"metadata": {"labels": {"touched": "true"}}}`)
+			if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Error(err)
+			}
+		}}
+		w.net.armed.Store(p)
+		err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2")))
+		w.net.armed.Store(nil)
+		if !errors.Is(err, ErrStale) {
+			t.Errorf("error %v, want ErrStale, after %v", err, p.log())
+		}
+		w.settle(w.request(c, "two", valuesOf("a=2")), false)
+		equal(t, "the objects", []string{"a=2"}, w.configMaps())
+	})
+}
+
+// TestADamagedRecordIsNoSuccess: Helm takes a history that it cannot read for
+// none, and an uninstall of none for done.
+func TestADamagedRecordIsNoSuccess(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]any{"release": []byte("damaged")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("uninstall: %v, want ErrDamaged", err)
+	}
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrRender) {
+		t.Errorf("upgrade: %v, want ErrDamaged, which is not the chart's fault", err)
+	}
+	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
+	equal(t, "the objects", []string{"a=1"}, w.configMaps())
+}
+
+func TestAnotherReleasesObjectsAreNotDeleted(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))); err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"metadata": {"labels": {"` + api.LabelOwnerUID + `": "another"}, "annotations": {"` + api.AnnotationOwner + `": "Small.app.example.com/elsewhere/web"}}}`)
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "b", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "the objects", []string{"b=1"}, w.configMaps())
+	equal(t, "the revisions", []string{}, w.statuses())
+}
+
+func TestKeptObjectsOutliveTheirRelease(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().with("templates/kept.yaml", "{{ if not .Values.dropped }}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}\ndata: {value: k}\n{{ end }}").load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "kept", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(live.OwnerReferences) > 0 {
+		t.Error("the garbage collector would take what is to be kept")
+	}
+	without := valuesOf("a=2")
+	without["dropped"] = true
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", without)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after an upgrade without it", []string{"a=2", "kept=k"}, w.configMaps())
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "three", valuesOf("a=3"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the uninstall", []string{"kept=k"}, w.configMaps())
+}
+
+// withHook adds a hook that the API server refuses where .Values.bad is set.
+func withHook(f files) files {
+	return f.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ if .Values.bad }}Not_a_name{{ else }}hook{{ end }}\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}\n")
+}
+
+func bad(values map[string]any) map[string]any {
+	values["bad"] = true
+	return values
+}
+
+// TestRetriesMakeNoHistory: it grows by one a change and not by one a try.
+func TestRetriesMakeNoHistory(t *testing.T) {
+	w := newWorld(t)
+	c := withHook(mapsChart()).load(t)
+	for range 3 {
+		if err := w.helm.Install(t.Context(), w.request(c, "bad", bad(valuesOf("a=1")))); err == nil {
+			t.Fatal("the API server takes a name that is none")
+		}
+		equal(t, "after a failed install", []string{"v1 failed"}, w.statuses())
+	}
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	// Helm calls superseded what an upgrade replaced, also if it had failed.
+	equal(t, "after the first good one", []string{"v2 deployed", "v1 superseded"}, w.statuses())
+	for range 3 {
+		if err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=2")))); err == nil {
+			t.Fatal("the API server takes a name that is none")
+		}
+		equal(t, "after a failed upgrade", []string{"v3 failed", "v2 deployed", "v1 superseded"}, w.statuses())
+	}
+	equal(t, "what runs", []string{"a=1"}, w.configMaps())
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "better", valuesOf("a=2"))); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the next good one", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 superseded"}, w.statuses())
+	if err := w.helm.Prune(t.Context(), w.request(c, "", nil), 2); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after pruning", []string{"v4 deployed", "v3 failed", "v2 superseded"}, w.statuses())
+}
+
+func TestFailureTellsHelmsLog(t *testing.T) {
+	w := newWorld(t)
+	c := withHook(mapsChart()).load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=1"))))
+	var failed *ActionError
+	if !errors.As(err, &failed) || len(failed.Log) == 0 {
+		t.Fatalf("error %v carries no log", err)
+	}
+	if errors.Is(err, ErrRender) || errors.Is(err, ErrStale) {
+		t.Errorf("what the API server refuses counts as %v", err)
+	}
+	newest := w.index.History(w.namespace, "web")[0]
+	if newest.Status != api.StatusFailed || !strings.Contains(newest.Description.Description, "Not_a_name") {
+		t.Errorf("the record is %s: %s", newest.Status, newest.Description.Description)
+	}
+}
+
+// TestOutageIsNotTheChartsFault: an error of the API server before the record
+// is written passes, and the chart's author can do nothing about it.
+func TestOutageIsNotTheChartsFault(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, action := range map[string]func() error{
+		"upgrade":   func() error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2", "b=2"))) },
+		"uninstall": func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) },
+		"install": func() error {
+			r := w.request(c, "one", valuesOf("x=1"))
+			r.Release = "other"
+			return w.helm.Install(t.Context(), r)
+		},
+	} {
+		for _, at := range []int64{1, 2} {
+			w.net.armed.Store(&plan{at: at, dead: true})
+			err := w.within(10*time.Second, action)
+			w.net.armed.Store(nil)
+			if err == nil {
+				t.Errorf("%s without an API server from request %d on succeeds", name, at)
+			}
+			if errors.Is(err, ErrRender) || errors.Is(err, ErrInvalidValues) || errors.Is(err, ErrConflict) {
+				t.Errorf("%s, request %d: the error counts as the chart's fault: %v", name, at, err)
+			}
+			w.restart()
+		}
+	}
+}

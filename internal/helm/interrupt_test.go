@@ -1,0 +1,152 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// TestInterruptedAtEveryRequest ends an install, an upgrade and an uninstall at
+// each of their requests in turn, in three ways. The action returns soon and
+// leaves nothing running, and what an operator does next brings the release to
+// where it was to be: no record is stuck and no object is left over.
+func TestInterruptedAtEveryRequest(t *testing.T) {
+	c := withHook(mapsChart()).load(t)
+	type verb struct {
+		name string
+		// before brings about what the action starts from.
+		before  func(*world)
+		action  func(context.Context, *world) error
+		request func(*world) Request
+		objects []string
+	}
+	one := func(w *world) Request { return w.request(c, "one", valuesOf("a=1", "b=1")) }
+	two := func(w *world) Request { return w.request(c, "two", valuesOf("a=2", "c=2")) }
+	install := func(w *world) {
+		if err := w.helm.Install(w.Context(), one(w)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	verbs := []verb{
+		{
+			"install", func(*world) {},
+			func(ctx context.Context, w *world) error { return w.helm.Install(ctx, one(w)) }, one, []string{"a=1", "b=1"},
+		},
+		{
+			"upgrade", install,
+			func(ctx context.Context, w *world) error { return w.helm.Upgrade(ctx, two(w)) }, two, []string{"a=2", "c=2"},
+		},
+		{
+			"uninstall", install,
+			func(ctx context.Context, w *world) error { return w.helm.Uninstall(ctx, one(w)) }, one, []string{},
+		},
+	}
+	manners := []struct {
+		name string
+		plan func(at int64, cancel func()) *plan
+		// dies: the process ends and another takes over.
+		dies bool
+	}{
+		{"cancelled before", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel} }, false},
+		{"cancelled after", func(at int64, cancel func()) *plan { return &plan{at: at, after: cancel} }, false},
+		{"dead from", func(at int64, _ func()) *plan { return &plan{at: at, dead: true} }, true},
+	}
+	startAPIServer(t)
+	for _, v := range verbs {
+		for _, manner := range manners {
+			t.Run(v.name+" "+manner.name, func(t *testing.T) {
+				newWorld(t) // Its connections are no leak.
+				before := goleak.IgnoreCurrent()
+				for at := int64(1); ; at++ {
+					if at > 60 {
+						t.Fatal("the action never ends")
+					}
+					w := newWorld(t)
+					v.before(w)
+					ctx, cancel := context.WithCancel(t.Context())
+					p := manner.plan(at, cancel)
+					w.net.armed.Store(p)
+					err := w.within(5*time.Second, func() error { return v.action(ctx, w) })
+					w.net.armed.Store(nil)
+					cancel()
+					if p.seen.Load() < at {
+						break // The action makes fewer requests than that.
+					}
+					where := fmt.Sprintf("%s request %d (%s): ", manner.name, at, p.log()[at-1])
+					if manner.dies {
+						if err == nil {
+							t.Errorf("%sit claims to have succeeded", where)
+						}
+						w.restart()
+					}
+					deleting := v.name == "uninstall"
+					if err == nil {
+						// It may have been done before it noticed.
+						checkDone(t, w, where, deleting)
+					}
+					w.settle(v.request(w), deleting)
+					checkDone(t, w, where, deleting)
+					equal(t, where+"the objects", v.objects, w.configMaps())
+				}
+				if err := goleak.Find(before); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// checkDone fails where the records do not say that the action is done.
+func checkDone(t *testing.T, w *world, where string, gone bool) {
+	t.Helper()
+	statuses := w.statuses()
+	if gone {
+		if len(statuses) > 0 {
+			t.Errorf("%sleft the records %v", where, statuses)
+		}
+		return
+	}
+	w.watch()
+	deployed := 0
+	for i, r := range w.index.History(w.namespace, "web") {
+		if r.Status == api.StatusDeployed {
+			deployed++
+		} else if i == 0 || api.Pending(r.Status) {
+			t.Errorf("%sthe records are %v", where, statuses)
+		}
+	}
+	if deployed != 1 {
+		t.Errorf("%s%d revisions are deployed: %v", where, deployed, statuses)
+	}
+}
+
+// TestObjectsOfAFailedRevisionAreNotLeftOver: an edit while an upgrade fails
+// must not orphan what the failed revision made.
+func TestObjectsOfAFailedRevisionAreNotLeftOver(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().with("templates/hook.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_a_name\n  annotations: {helm.sh/hook: 'post-install,post-upgrade'}\n{{ end }}").load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", bad(valuesOf("a=2", "extra=2")))); err == nil {
+		t.Fatal("the hook was to fail")
+	}
+	equal(t, "after the failure", []string{"a=2", "extra=2"}, w.configMaps())
+	w.settle(w.request(c, "three", valuesOf("a=3")), false)
+	equal(t, "after the next revision", []string{"a=3"}, w.configMaps())
+
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "four", bad(valuesOf("a=4", "extra=4")))); err == nil {
+		t.Fatal("the hook was to fail")
+	}
+	w.settle(w.request(c, "four", nil), true)
+	equal(t, "after the uninstall", []string{}, w.configMaps())
+	if left := w.statuses(); slices.Contains(left, "v4 failed") {
+		t.Errorf("records are left: %v", left)
+	}
+}

@@ -1,0 +1,375 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// apiServer is the one API server of this package's tests.
+var apiServer struct {
+	sync.Once
+	env     *envtest.Environment
+	config  *rest.Config
+	mapper  meta.RESTMapper
+	missing string
+
+	capabilities sync.Once
+	read         *Capabilities
+	err          error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if apiServer.env != nil {
+		if err := apiServer.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
+}
+
+// startAPIServer starts the server at its first call, and skips the test where
+// there are no programs to start.
+func startAPIServer(t *testing.T) {
+	t.Helper()
+	apiServer.Do(func() {
+		assets := os.Getenv("KUBEBUILDER_ASSETS")
+		if assets == "" {
+			assets = filepath.Join(repository(t), "bin", "kube")
+		}
+		if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
+			apiServer.missing = "no kube-apiserver in " + assets + ": run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS"
+			return
+		}
+		apiServer.env = &envtest.Environment{BinaryAssetsDirectory: assets}
+		apiServer.env.ControlPlane.Etcd = &envtest.Etcd{}
+		apiServer.env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
+		// A list from the cache waits up to 100 ms until the cache has caught up.
+		apiServer.env.ControlPlane.GetAPIServer().Configure().Set("watch-cache", "false")
+		if apiServer.config, apiServer.err = apiServer.env.Start(); apiServer.err != nil {
+			return
+		}
+		apiServer.config.QPS = -1
+		var httpClient *http.Client
+		if httpClient, apiServer.err = rest.HTTPClientFor(apiServer.config); apiServer.err == nil {
+			apiServer.mapper, apiServer.err = apiutil.NewDynamicRESTMapper(apiServer.config, httpClient)
+		}
+	})
+	if apiServer.missing != "" {
+		t.Skip(apiServer.missing)
+	}
+	if apiServer.err != nil {
+		t.Fatal(apiServer.err)
+	}
+}
+
+// repository returns the folder of go.mod.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("no go.mod above the test")
+	return ""
+}
+
+// trouble is a transport that makes trouble at the request with a number.
+type trouble struct {
+	next  http.RoundTripper
+	armed atomic.Pointer[plan]
+}
+
+// plan is the trouble to make. The zero value counts requests and makes none.
+type plan struct {
+	// at is the number of the request, from 1.
+	at int64
+	// before and after run around it; later requests are let through unless
+	// dead is set.
+	before, after func()
+	dead          bool
+	seen          atomic.Int64
+
+	mu       sync.Mutex
+	requests []string
+}
+
+func (p *plan) log() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests)
+}
+
+type deadError struct{}
+
+func (deadError) Error() string { return "the process is dead" }
+
+// RoundTrip sends the request, after or before the trouble.
+func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
+	p := tr.armed.Load()
+	if p == nil {
+		return tr.next.RoundTrip(request)
+	}
+	number := p.seen.Add(1)
+	p.mu.Lock()
+	p.requests = append(p.requests, request.Method+" "+request.URL.Path)
+	p.mu.Unlock()
+	switch {
+	case p.dead && number >= p.at:
+		return nil, deadError{}
+	case number != p.at:
+		return tr.next.RoundTrip(request)
+	}
+	if p.before != nil {
+		p.before()
+	}
+	response, err := tr.next.RoundTrip(request)
+	if p.after != nil {
+		p.after()
+	}
+	return response, err
+}
+
+// dependents is an index of dependents whose watches are always there.
+type dependents struct{ *inventory.Index }
+
+// Need has nothing to do: world.watch tells the index.
+func (dependents) Need(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
+
+// Forget stops expecting anything.
+func (d dependents) Forget(owner types.UID) { d.Expect(owner, nil) }
+
+// world is a namespace on the API server with a client under test.
+type world struct {
+	*testing.T
+	namespace string
+	// plain is a client of the test's own, without trouble.
+	plain   kubernetes.Interface
+	net     *trouble
+	helm    *Client
+	index   *records.Index
+	objects dependents
+	known   map[string]*metav1.PartialObjectMetadata
+	owner   apply.Owner
+	failed  *decide.Failure
+}
+
+var namespaces atomic.Int64
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	startAPIServer(t)
+	plain, err := kubernetes.NewForConfig(apiServer.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, plain: plain, namespace: fmt.Sprintf("test-%d", namespaces.Add(1))}
+	w.owner = apply.Owner{
+		GVK:       schema.GroupVersionKind{Group: "app.example.com", Version: "v1", Kind: "Small"},
+		Namespace: w.namespace, Name: "web", UID: "11111111-2222-3333-4444-555555555555", Operator: "chartwright",
+	}
+	if _, err := plain.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	return w
+}
+
+// restart forgets everything, as a new process does.
+func (w *world) restart() {
+	w.Helper()
+	shared, err := rest.HTTPClientFor(apiServer.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.net = &trouble{next: shared.Transport}
+	httpClient := *shared
+	httpClient.Transport = w.net
+	w.index = records.NewIndex(func(records.Record) {})
+	w.known = map[string]*metav1.PartialObjectMetadata{}
+	w.objects = dependents{inventory.NewIndex(func(types.UID) {})}
+	w.failed = nil
+	w.helm, err = NewClient(apiServer.config, &httpClient, apiServer.mapper, w.index, w.objects)
+	if err != nil {
+		w.Fatal(err)
+	}
+	// Every client reads them once, which takes longer than most tests.
+	apiServer.capabilities.Do(func() { apiServer.read = w.helm.capabilities })
+	w.helm.capabilities = apiServer.read
+	if _, err := w.helm.Capabilities().Digest(Features{KubeVersion: true}); err != nil {
+		w.Fatal(err)
+	}
+	w.watch()
+}
+
+// watch brings the index up to date, as the informer does sooner or later.
+func (w *world) watch() {
+	w.Helper()
+	list, err := w.plain.CoreV1().Secrets(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	handler, now := w.index.Handler(), map[string]*metav1.PartialObjectMetadata{}
+	for _, secret := range list.Items {
+		now[secret.Name] = &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}
+	}
+	for name, old := range w.known {
+		if now[name] == nil || now[name].UID != old.UID {
+			handler.OnDelete(old)
+		}
+	}
+	for _, record := range w.index.History(w.namespace, "web") {
+		if now[record.Secret] == nil {
+			w.index.Remove(record)
+		}
+	}
+	for _, m := range now {
+		handler.OnAdd(m, false)
+	}
+	w.known = now
+
+	live := map[types.UID]bool{}
+	for _, c := range w.liveConfigMaps() {
+		live[c.UID] = true
+		w.objects.Put(apply.StateOf(schema.GroupKind{Kind: "ConfigMap"}, &c))
+	}
+	for _, state := range w.objects.OwnedBy(w.owner.UID) {
+		if !live[state.UID] {
+			w.objects.Remove(state)
+		}
+	}
+}
+
+// liveConfigMaps returns those that carry an owner.
+func (w *world) liveConfigMaps() []corev1.ConfigMap {
+	w.Helper()
+	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return list.Items
+}
+
+// request asks for the release web of a chart.
+func (w *world) request(c *Chart, digest string, values map[string]any) Request {
+	return Request{
+		Owner: w.owner, Release: "web", Namespace: w.namespace, Chart: c, Values: values,
+		Digests: Digests{Input: digest, Chart: "chart", Values: "values"}, Timeout: time.Minute,
+	}
+}
+
+// statuses lists the stored revisions as the API server has them, newest
+// first: "v2 deployed".
+func (w *world) statuses() []string {
+	w.Helper()
+	w.watch()
+	found := []string{}
+	for _, r := range w.index.History(w.namespace, "web") {
+		found = append(found, fmt.Sprintf("v%d %s", r.Revision, r.Status))
+	}
+	return found
+}
+
+// configMaps lists the ConfigMaps of the release with their data.
+func (w *world) configMaps() []string {
+	w.Helper()
+	found := []string{}
+	for _, c := range w.liveConfigMaps() {
+		found = append(found, c.Name+"="+c.Data["value"])
+	}
+	slices.Sort(found)
+	return found
+}
+
+// settle does what the operator would do until nothing is left to be done.
+func (w *world) settle(r Request, deleting bool) {
+	w.Helper()
+	now := time.Now()
+	var taken []string
+	for range 12 {
+		w.watch()
+		o := decide.Observation{Now: now, Deleting: deleting, Finalizer: true, Desired: r.Digests.Input, Failure: w.failed}
+		history := w.index.History(w.namespace, r.Release)
+		if len(history) > 0 {
+			o.Newest = &decide.Revision{
+				Number: history[0].Revision, Status: history[0].Status, Ours: history[0].OwnerUID == w.owner.UID,
+				Genuine: history[0].Genuine(), Began: now, Timeout: r.Timeout,
+			}
+			if o.Newest.Genuine {
+				o.Newest.Digest = history[0].InputDigest
+			}
+		}
+		d := decide.Next(o)
+		taken = append(taken, fmt.Sprintf("%s→%s", d.State, d.Step))
+		var err error
+		switch d.Step {
+		case decide.StepInstall:
+			err = w.helm.Install(w.Context(), r)
+		case decide.StepUpgrade:
+			err = w.helm.Upgrade(w.Context(), r)
+		case decide.StepUninstall:
+			err = w.helm.Uninstall(w.Context(), r)
+		case decide.StepUnlock:
+			err = w.helm.MarkFailed(w.Context(), r, history[0], "Interrupted")
+		default:
+			if d.State != decide.StateInSync && d.State != decide.StateDeleted {
+				w.Fatalf("it ends as %s after %v", d.State, taken)
+			}
+			return
+		}
+		if err != nil {
+			w.Fatalf("%s failed after %v: %v", d.Step, taken, err)
+		}
+	}
+	w.Fatalf("it does not settle: %v", taken)
+}
+
+// within runs an action and fails where it takes too long.
+func (w *world) within(limit time.Duration, action func() error) error {
+	w.Helper()
+	done := make(chan error, 1)
+	go func() { done <- action() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		w.Fatalf("the action did not return within %s", limit)
+		return nil
+	}
+}
+
+// writes leaves out of a log of requests what only reads.
+func writes(requests []string) []string {
+	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
+}
