@@ -101,7 +101,7 @@ func (x *Index) compare(expected apply.State) (Drift, bool) {
 		return Drift{Key: expected.Key, Gone: true}, true
 	case live.Ignored, live.Intact(expected):
 		return Drift{}, false
-	case live.UID == expected.UID && newer(expected.ResourceVersion, live.ResourceVersion):
+	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false
 	case live.Deleting:
 		// It is repaired when it is gone.

@@ -3,6 +3,7 @@ package inventory
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -17,7 +18,8 @@ type Index struct {
 	byOwner map[types.UID]map[apply.Key]struct{}
 	// removed holds the UIDs of objects that this process deleted and the
 	// watch has not seen go yet.
-	removed map[apply.Key]types.UID
+	removed    map[apply.Key]types.UID
+	departures departures
 
 	expected map[types.UID]map[apply.Key]apply.State
 	// expectedBy finds the owner of an object that is gone, or whose owner
@@ -70,7 +72,9 @@ func (x *Index) ownedBy(owner types.UID) []apply.State {
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.put(s)
+	if !x.departures.followed(s) {
+		x.put(s)
+	}
 }
 
 // Remove tells the index that this process has just deleted an object.
@@ -102,14 +106,26 @@ func (x *Index) gone(s apply.State, certain bool) {
 	if x.removed[s.Key] == s.UID {
 		delete(x.removed, s.Key)
 	}
+	x.departures.add(s.Key, s.ResourceVersion)
 	known, ok := x.objects[s.Key]
-	if ok && known.UID == s.UID && (certain || !newer(known.ResourceVersion, s.ResourceVersion)) {
+	if ok && known.UID == s.UID && (certain || !older(s.ResourceVersion, known.ResourceVersion)) {
 		x.drop(s.Key)
 	}
 	owner, damaged := x.damaged(s.Key)
 	x.mu.Unlock()
 	if damaged {
 		x.drifted(owner)
+	}
+}
+
+// purge drops what is known of objects of a kind that is no longer watched.
+func (x *Index) purge(gk schema.GroupKind) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key := range x.objects {
+		if key.GroupKind() == gk {
+			x.drop(key)
+		}
 	}
 }
 
@@ -125,10 +141,15 @@ func (x *Index) damaged(key apply.Key) (types.UID, bool) {
 
 func (x *Index) put(s apply.State) bool {
 	if old, ok := x.objects[s.Key]; ok {
-		if old.UID == s.UID && !newer(s.ResourceVersion, old.ResourceVersion) {
+		// The versions of one name's objects grow from one to its successor, too.
+		if !newer(s.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
 		x.drop(s.Key)
+	}
+	if x.removed[s.Key] != s.UID {
+		// A successor is there, so its predecessor is gone.
+		delete(x.removed, s.Key)
 	}
 	x.objects[s.Key] = s
 	if s.Owner != "" {
@@ -154,4 +175,10 @@ func (x *Index) drop(key apply.Key) {
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order > 0
+}
+
+// older is no opposite of newer: a version that is no number is neither.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }

@@ -149,6 +149,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		delete(w.kinds, gk)
 		// What cannot be stopped goes on watching nothing.
 		_ = w.cache.RemoveInformer(context.Background(), metadataOf(unused.gvk))
+		w.index.purge(gk)
 	})
 }
 
