@@ -171,11 +171,14 @@ func Lost(before, after metav1.Object, limit int) []string {
 		}
 	}
 	var lost []string
-	for path := range now.Difference(was).Leaves().All() {
-		if len(lost) == limit {
-			return append(lost, "…")
+	// Not by All, which goes on where a loop over it was left, and panics.
+	now.Difference(was).Leaves().Iterate(func(path fieldpath.Path) {
+		switch {
+		case len(lost) < limit:
+			lost = append(lost, strings.TrimPrefix(path.String(), "."))
+		case len(lost) == limit:
+			lost = append(lost, "…")
 		}
-		lost = append(lost, strings.TrimPrefix(path.String(), "."))
-	}
+	})
 	return lost
 }
