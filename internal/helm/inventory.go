@@ -26,6 +26,8 @@ type Inventory interface {
 	Repaired(owner types.UID, state apply.State)
 	// Forget drops what is known of an owner whose release is gone.
 	Forget(owner types.UID)
+	// Kinds returns what Need was last told.
+	Kinds(owner types.UID) []schema.GroupVersionKind
 	// Need makes sure that the kinds are watched before objects are applied.
 	Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error
 }

@@ -32,13 +32,16 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 	k.kinds = slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int {
 		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})
 	})
-	if err := k.inventory.Need(k.ctx, k.owner.UID, k.kinds); err != nil {
-		if k.ctx.Err() != nil {
-			return err
-		}
+	return k.need(k.kinds)
+}
+
+func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
+	err := k.inventory.Need(k.ctx, k.owner.UID, kinds)
+	if err != nil && k.ctx.Err() == nil {
 		k.warn(err.Error())
+		return nil
 	}
-	return nil
+	return err
 }
 
 // bring makes the cluster hold an object.

@@ -167,6 +167,9 @@ type dependents struct{ *inventory.Index }
 // Need has nothing to do: world.watch tells the index.
 func (dependents) Need(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
 
+// Kinds has nothing to add to what the world watches.
+func (dependents) Kinds(types.UID) []schema.GroupVersionKind { return nil }
+
 // Forget stops expecting anything.
 func (d dependents) Forget(owner types.UID) { d.Expect(owner, nil) }
 

@@ -2,8 +2,17 @@ package helm
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
 )
 
 // Upgrade makes a new revision of a release that has a record which is neither
@@ -22,6 +31,9 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 			return run.outcome(ctx, err)
 		}
 	}
+	if err := run.findLeftovers(c.index, r); err != nil {
+		return run.outcome(ctx, err)
+	}
 	upgrade := action.NewUpgrade(run.config)
 	upgrade.Namespace = r.Namespace
 	upgrade.Timeout = r.Timeout
@@ -32,4 +44,38 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	upgrade.ResetValues = true
 	_, err = upgrade.Run(r.Release, loaded, r.Values)
 	return run.expect(run.outcome(ctx, run.classify(err)))
+}
+
+// findLeftovers watches the kinds of what the revisions since the last deployed
+// one may have left, so that the upgrade finds it and prunes it. Another
+// process, or an operator that was killed, may have made it.
+func (r *run) findLeftovers(index *records.Index, request Request) error {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, record := range index.History(request.Namespace, request.Release) {
+		if record.Status == api.StatusDeployed {
+			break
+		}
+		left, err := r.driver.Get(record.Secret)
+		if errors.Is(err, ErrDamaged) || errors.Is(err, driver.ErrReleaseNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		objects, err := r.kube.builder.build(strings.NewReader(left.Manifest))
+		if err != nil {
+			// It names kinds that the server does not know: it left none.
+			continue
+		}
+		for _, info := range objects {
+			kinds[info.Mapping.GroupVersionKind] = true
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	for _, kind := range r.kube.inventory.Kinds(request.Owner.UID) {
+		kinds[kind] = true
+	}
+	return r.kube.need(slices.Collect(maps.Keys(kinds)))
 }
