@@ -1,0 +1,386 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// apiServer is the one API server of this package's tests.
+var apiServer struct {
+	sync.Once
+	env     *envtest.Environment
+	client  apply.Client
+	plain   kubernetes.Interface
+	mapper  meta.RESTMapper
+	missing string
+	err     error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if apiServer.env != nil {
+		if err := apiServer.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(code)
+}
+
+// startAPIServer starts the server at its first call, and skips the test where
+// there are no programs to start.
+func startAPIServer(t *testing.T) {
+	t.Helper()
+	apiServer.Do(func() {
+		assets := os.Getenv("KUBEBUILDER_ASSETS")
+		if assets == "" {
+			assets = filepath.Join(repository(t), "bin", "kube")
+		}
+		if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
+			apiServer.missing = "no kube-apiserver in " + assets + ": run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS"
+			return
+		}
+		apiServer.env = &envtest.Environment{BinaryAssetsDirectory: assets}
+		apiServer.env.ControlPlane.Etcd = &envtest.Etcd{}
+		apiServer.env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
+		config, err := apiServer.env.Start()
+		if err == nil {
+			config.QPS = -1
+			err = connect(config)
+		}
+		apiServer.err = err
+	})
+	if apiServer.missing != "" {
+		t.Skip(apiServer.missing)
+	}
+	if apiServer.err != nil {
+		t.Fatal(apiServer.err)
+	}
+}
+
+func connect(config *rest.Config) (err error) {
+	var httpClient *http.Client
+	if httpClient, err = rest.HTTPClientFor(config); err != nil {
+		return err
+	}
+	if apiServer.client.Metadata, err = metadata.NewForConfigAndClient(config, httpClient); err != nil {
+		return err
+	}
+	if apiServer.client.Dynamic, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+		return err
+	}
+	if apiServer.plain, err = kubernetes.NewForConfigAndClient(config, httpClient); err != nil {
+		return err
+	}
+	apiServer.mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient)
+	return err
+}
+
+// repository returns the folder of go.mod.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	t.Fatal("no go.mod above the test")
+	return ""
+}
+
+var namespaces atomic.Int64
+
+// namespace makes one for the test, and the owner of what is applied in it.
+func namespace(t *testing.T) apply.Owner {
+	t.Helper()
+	startAPIServer(t)
+	o := owner
+	o.Namespace = fmt.Sprintf("test-%d", namespaces.Add(1))
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}}
+	if _, err := apiServer.plain.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// object returns a prepared object of an owner.
+func object(t *testing.T, of apply.Owner, text string) apply.Object {
+	t.Helper()
+	o := parse(t, text)
+	o.SetNamespace(of.Namespace)
+	prepared, err := apply.Prepare(o, of, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping, err := apiServer.mapper.RESTMapping(o.GroupVersionKind().GroupKind(), o.GroupVersionKind().Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return apply.Object{Unstructured: prepared, Mapping: mapping}
+}
+
+func configMap(t *testing.T, of apply.Owner, value string) apply.Object {
+	t.Helper()
+	return object(t, of, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: "+value+"}}")
+}
+
+func mustApply(t *testing.T, o apply.Object) *metav1.PartialObjectMetadata {
+	t.Helper()
+	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applied
+}
+
+func data(t *testing.T, of apply.Owner) map[string]string {
+	t.Helper()
+	live, err := apiServer.plain.CoreV1().ConfigMaps(of.Namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live.Data
+}
+
+func TestApply(t *testing.T) {
+	o := namespace(t)
+	first := mustApply(t, configMap(t, o, "one"))
+	if second := mustApply(t, configMap(t, o, "one")); second.ResourceVersion != first.ResourceVersion {
+		t.Error("an apply of the same writes anew")
+	}
+	patch := []byte(`{"data": {"k": "theirs", "more": "theirs"}}`)
+	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, configMap(t, o, "one"))
+	if got := data(t, o); got["k"] != "one" || got["more"] != "theirs" {
+		t.Errorf("after an apply over somebody's change: %v", got)
+	}
+	changed := mustApply(t, configMap(t, o, "two"))
+	if changed.UID != first.UID || data(t, o)["k"] != "two" {
+		t.Errorf("after a change: %v", data(t, o))
+	}
+	if changed.Annotations[api.AnnotationApplied] == first.Annotations[api.AnnotationApplied] {
+		t.Error("the hash did not change with the content")
+	}
+}
+
+func TestApplyTellsWhatIsWrong(t *testing.T) {
+	o := namespace(t)
+	wrong := configMap(t, o, "one")
+	wrong.SetName("Not_a_name")
+	_, err := apiServer.client.Apply(t.Context(), wrong, apply.Options{})
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("error %v, want the server's own", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := apiServer.client.Apply(ctx, configMap(t, o, "one"), apply.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+func TestApplyDryRunChangesNothing(t *testing.T) {
+	o := namespace(t)
+	if _, err := apiServer.client.Apply(t.Context(), configMap(t, o, "one"), apply.Options{DryRun: true}); err != nil {
+		t.Fatal(err)
+	}
+	if live, err := apiServer.client.Get(t.Context(), configMap(t, o, "one")); live != nil || err != nil {
+		t.Errorf("it is there: %v, %v", live, err)
+	}
+}
+
+func TestCreateFailsOnWhatIsThere(t *testing.T) {
+	o := namespace(t)
+	created, err := apiServer.client.Create(t.Context(), configMap(t, o, "one"))
+	if err != nil || created.GetUID() == "" {
+		t.Fatalf("%v, %v", created, err)
+	}
+	if _, err := apiServer.client.Create(t.Context(), configMap(t, o, "two")); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("error %v, want AlreadyExists", err)
+	}
+	if got := data(t, o)["k"]; got != "one" {
+		t.Errorf("the leftover was changed to %s", got)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	o := namespace(t)
+	another := o
+	another.UID, another.Name = "another-uid", "other"
+	there := func() bool {
+		t.Helper()
+		live, err := apiServer.client.Get(t.Context(), configMap(t, o, "one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live != nil
+	}
+	remove := func(of apply.Owner) error {
+		return apiServer.client.Delete(t.Context(), configMap(t, o, "one"), of, metav1.DeletePropagationBackground)
+	}
+	if err := remove(o); err != nil {
+		t.Errorf("of what is not there: %v", err)
+	}
+	mustApply(t, configMap(t, o, "one"))
+	if err := remove(another); !errors.Is(err, apply.ErrForeign) || !there() {
+		t.Errorf("of another's: %v", err)
+	}
+	if err := remove(o); err != nil || there() {
+		t.Errorf("of one's own: %v", err)
+	}
+	old := mustApply(t, configMap(t, o, "one"))
+	if err := remove(o); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, configMap(t, o, "one"))
+	if err := apiServer.client.DeleteUID(t.Context(), configMap(t, o, "one"), old.UID, metav1.DeletePropagationBackground); err != nil || !there() {
+		t.Errorf("of what has taken the name: %v", err)
+	}
+}
+
+func TestDeleteOfAHook(t *testing.T) {
+	o := namespace(t)
+	another := o
+	another.UID, another.Name = "another-uid", "other"
+	hook := configMap(t, o, "one")
+	hook.Unstructured = apply.PrepareHook(hook.Unstructured, another)
+	hook.SetLabels(map[string]string{api.LabelHookOwnerUID: "another-uid"})
+	if _, err := apiServer.client.Create(t.Context(), hook); err != nil {
+		t.Fatal(err)
+	}
+	if err := apiServer.client.Delete(t.Context(), hook, o, metav1.DeletePropagationBackground); !errors.Is(err, apply.ErrForeign) {
+		t.Errorf("of another's hook: %v, want ErrForeign", err)
+	}
+}
+
+func TestWaitGone(t *testing.T) {
+	o := namespace(t)
+	held := configMap(t, o, "one")
+	held.SetFinalizers([]string{"example.com/hold"})
+	mustApply(t, held)
+	if err := apiServer.client.Delete(t.Context(), held, o, metav1.DeletePropagationBackground); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := apiServer.client.WaitGone(ctx, held); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while it is held: %v, want the deadline", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- apiServer.client.WaitGone(t.Context(), held) }()
+	patch := []byte(`{"metadata": {"finalizers": null}}`)
+	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("once it is gone: %v", err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	o := namespace(t)
+	created, err := apiServer.client.Create(t.Context(), configMap(t, o, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapping := configMap(t, o, "one").Mapping
+	live := apply.Object{Unstructured: created, Mapping: mapping}
+	value := func(u *unstructured.Unstructured) string {
+		k, _, _ := unstructured.NestedString(u.Object, "data", "k")
+		return k
+	}
+	leaks := goleak.IgnoreCurrent()
+	failed := errors.New("it failed")
+
+	t.Run("done at once", func(t *testing.T) {
+		if err := apiServer.client.Watch(t.Context(), live, func(*unstructured.Unstructured) (bool, error) { return true, nil }); err != nil {
+			t.Error(err)
+		}
+		if err := apiServer.client.Watch(t.Context(), live, func(*unstructured.Unstructured) (bool, error) { return true, failed }); !errors.Is(err, failed) {
+			t.Errorf("%v, want the failure", err)
+		}
+	})
+	t.Run("done after a change", func(t *testing.T) {
+		result := make(chan error, 1)
+		seen := make(chan string, 9)
+		go func() {
+			result <- apiServer.client.Watch(t.Context(), live, func(u *unstructured.Unstructured) (bool, error) {
+				seen <- value(u)
+				return value(u) == "two", nil
+			})
+		}()
+		if first := <-seen; first != "one" {
+			t.Errorf("it begins with %s", first)
+		}
+		mustApply(t, configMap(t, o, "two"))
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a change that happened before the watch began is seen", func(t *testing.T) {
+		if err := apiServer.client.Watch(t.Context(), live, func(u *unstructured.Unstructured) (bool, error) { return value(u) == "two", nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("the context ends", func(t *testing.T) {
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := apiServer.client.Watch(ctx, live, func(*unstructured.Unstructured) (bool, error) {
+			cancel(stopped)
+			return false, nil
+		})
+		if !errors.Is(err, stopped) {
+			t.Errorf("%v, want the cause", err)
+		}
+	})
+	t.Run("somebody deletes it", func(t *testing.T) {
+		result := make(chan error, 1)
+		began := make(chan struct{}, 9)
+		go func() {
+			result <- apiServer.client.Watch(t.Context(), live, func(*unstructured.Unstructured) (bool, error) {
+				began <- struct{}{}
+				return false, nil
+			})
+		}()
+		<-began
+		if err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-result; !errors.Is(err, apply.ErrDeletedWhileRunning) {
+			t.Errorf("%v, want ErrDeletedWhileRunning", err)
+		}
+	})
+	if err := goleak.Find(leaks); err != nil {
+		t.Error(err)
+	}
+}
