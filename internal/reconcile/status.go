@@ -95,6 +95,8 @@ func readiness(v *view, d decide.Decision) summary {
 			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
 			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", releaseNames(v.cr.GetName(), v.cr.GetKind())),
 		}
+	case decide.StateDeleting, decide.StateUninstalling:
+		return working(decide.StepUninstall, v)
 	case decide.StateInvalid:
 		return summary{status: metav1.ConditionFalse, reason: api.ReasonInvalidValues, message: o.Invalid, stalled: true}
 	case decide.StateLocked:
