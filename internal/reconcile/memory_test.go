@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+func failedWith(aim, reason, message string) failure {
+	return failure{Failure: decide.Failure{Aim: aim}, reason: reason, message: message}
+}
+
+func TestMemoryCountsFailures(t *testing.T) {
+	var m memory
+	if m.get("one", false) != nil {
+		t.Error("a failure out of nowhere")
+	}
+	for i, step := range []struct {
+		f        failure
+		news     bool
+		attempts int
+	}{
+		{failedWith("a", "R", "m"), true, 1},
+		{failedWith("a", "R", "m"), false, 2},
+		{failedWith("a", "R", "another"), true, 3},
+		{failedWith("a", "S", "another"), true, 4},
+		{failedWith("b", "S", "another"), true, 1},
+		{failedWith("b", "S", "another"), false, 2},
+	} {
+		if news := m.put("one", false, step.f); news != step.news {
+			t.Errorf("failure %d is news: %v", i, news)
+		}
+		if got := m.get("one", false); got == nil || got.Attempts != step.attempts {
+			t.Errorf("failure %d: %+v, want %d attempts", i, got, step.attempts)
+		}
+	}
+	if m.get("two", false) != nil || m.get("one", true) != nil {
+		t.Error("the failure shows up elsewhere")
+	}
+	m.put("one", true, failedWith("b", "S", "another"))
+	m.succeeded("one", false)
+	if m.get("one", false) != nil || m.get("one", true) == nil {
+		t.Error("a success forgets its own failure, and that alone")
+	}
+	m.forget("one")
+	if m.get("one", true) != nil {
+		t.Error("a resource that is gone is remembered")
+	}
+}
+
+func TestMemoryOfThePeriod(t *testing.T) {
+	var m memory
+	start := time.Unix(1000, 0)
+	if at := m.appliedAt("one", start); !at.Equal(start) {
+		t.Errorf("first asked for: %s", at)
+	}
+	if at := m.appliedAt("one", start.Add(time.Hour)); !at.Equal(start) {
+		t.Errorf("asked for again: %s", at)
+	}
+	m.appliedAll("one", start.Add(2*time.Hour))
+	if at := m.appliedAt("one", start.Add(3*time.Hour)); !at.Equal(start.Add(2 * time.Hour)) {
+		t.Errorf("after an apply: %s", at)
+	}
+	m.forget("one")
+	if at := m.appliedAt("one", start.Add(4*time.Hour)); !at.Equal(start.Add(4 * time.Hour)) {
+		t.Errorf("after it was gone: %s", at)
+	}
+}
+
+func TestLatest(t *testing.T) {
+	key := types.NamespacedName{Namespace: "apps", Name: "web"}
+	cr := func(uid, resourceVersion string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetUID(types.UID(uid))
+		u.SetResourceVersion(resourceVersion)
+		return u
+	}
+	for _, test := range []struct {
+		name            string
+		written, cached *unstructured.Unstructured
+		want            string
+		kept            bool
+	}{
+		{"the cache lags", cr("a", "10"), cr("a", "9"), "10", true},
+		{"the cache has caught up", cr("a", "10"), cr("a", "10"), "10", false},
+		{"somebody wrote later", cr("a", "10"), cr("a", "11"), "11", false},
+		{"it was deleted and made again", cr("a", "10"), cr("b", "9"), "9", false},
+		{"versions that are no numbers", cr("a", "x"), cr("a", "9"), "9", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var l latest
+			if got := l.newest(key, test.cached); got != test.cached {
+				t.Error("nothing was written, and the cache is not believed")
+			}
+			l.wrote(key, test.written)
+			if got := l.newest(key, test.cached).GetResourceVersion(); got != test.want {
+				t.Errorf("version %s, want %s", got, test.want)
+			}
+			if got := l.newest(key, cr("a", "1")).GetResourceVersion() != "1"; got != test.kept {
+				t.Errorf("what was written is kept: %v, want %v", got, test.kept)
+			}
+			l.wrote(key, test.written)
+			l.forget(key)
+			if got := l.newest(key, test.cached); got != test.cached {
+				t.Error("what was forgotten is believed")
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+func releaseOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "apps", Name: name}
+}
+
+// startPool runs a pool until the test, or stop, ends it.
+func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	pool = NewPool(slots, time.Now)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Error("the pool does not stop")
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		if err := goleak.Find(leaks); err != nil {
+			t.Error(err)
+		}
+	})
+	return pool, stop
+}
+
+func TestPoolRunsOneActionARelease(t *testing.T) {
+	pool, _ := startPool(t, 4)
+	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	web := releaseOf("web")
+	if !pool.Run(web, "one", decide.StepInstall, func(context.Context) { close(begin); <-end }, func() { close(done) }) {
+		t.Fatal("a free release is refused")
+	}
+	<-begin
+	if pool.Run(web, "one", decide.StepUpgrade, func(context.Context) { t.Error("it ran") }, func() { t.Error("it was done") }) {
+		t.Error("a second action began")
+	}
+	if r := pool.Running(web, "one"); r == nil || r.Step != decide.StepInstall || r.Since.IsZero() {
+		t.Errorf("running is %+v", r)
+	}
+	if r := pool.Running(web, "two"); r != nil {
+		t.Errorf("another resource is said to run %+v", r)
+	}
+	if pool.Taken(web, "one") || !pool.Taken(web, "two") || pool.Taken(releaseOf("db"), "two") {
+		t.Error("the name is taken for others, and for nobody else")
+	}
+	other := make(chan struct{})
+	if !pool.Run(releaseOf("db"), "three", decide.StepInstall, func(context.Context) {}, func() { close(other) }) {
+		t.Error("an action on another release is refused")
+	}
+	<-other
+	close(end)
+	<-done
+	if pool.Running(web, "one") != nil {
+		t.Error("it is still said to run when done is called")
+	}
+}
+
+func TestPoolFreesTheReleaseBeforeItIsDone(t *testing.T) {
+	pool, _ := startPool(t, 1)
+	again := make(chan bool, 1)
+	pool.Run(releaseOf("web"), "one", decide.StepInstall, func(context.Context) {}, func() {
+		again <- pool.Run(releaseOf("web"), "one", decide.StepUpgrade, func(context.Context) {}, func() {})
+	})
+	if !<-again {
+		t.Error("the next pass, which done calls for, finds the release busy")
+	}
+}
+
+func TestPoolHasSoManySlots(t *testing.T) {
+	const slots, actions = 3, 40
+	pool, _ := startPool(t, slots)
+	var now, most, ran atomic.Int64
+	var wait sync.WaitGroup
+	for i := range actions {
+		wait.Add(1)
+		pool.Run(releaseOf(fmt.Sprint(i)), "one", decide.StepInstall, func(context.Context) {
+			n := now.Add(1)
+			for {
+				seen := most.Load()
+				if n <= seen || most.CompareAndSwap(seen, n) {
+					break
+				}
+			}
+			ran.Add(1)
+			now.Add(-1)
+		}, wait.Done)
+	}
+	wait.Wait()
+	if ran.Load() != actions || most.Load() > slots {
+		t.Errorf("%d of %d actions ran, %d at once with %d slots", ran.Load(), actions, most.Load(), slots)
+	}
+}
+
+func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
+	pool, stop := startPool(t, 1)
+	begun := make(chan struct{})
+	var recorded, doneOfWaiting atomic.Bool
+	pool.Run(releaseOf("web"), "one", decide.StepInstall, func(ctx context.Context) {
+		close(begun)
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), ErrShutdown) {
+			t.Errorf("it was ended by %v", context.Cause(ctx))
+		}
+		recorded.Store(true)
+	}, func() {})
+	<-begun
+	pool.Run(releaseOf("waits"), "two", decide.StepInstall, func(ctx context.Context) {
+		if ctx.Err() == nil {
+			t.Error("an action that waited began when the pool stopped")
+		}
+	}, func() { doneOfWaiting.Store(true) })
+	stop()
+	if !recorded.Load() || !doneOfWaiting.Load() {
+		t.Error("the pool stopped before its actions had ended")
+	}
+	if pool.Run(releaseOf("late"), "three", decide.StepInstall, func(context.Context) { t.Error("it ran") }, func() {}) {
+		t.Error("an action began after the stop")
+	}
+}
