@@ -53,8 +53,8 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 		// dies: the process ends and another takes over.
 		dies bool
 	}{
-		{"cancelled before", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel} }, false},
-		{"cancelled after", func(at int64, cancel func()) *plan { return &plan{at: at, after: cancel} }, false},
+		{"canceled before", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel} }, false},
+		{"canceled after", func(at int64, cancel func()) *plan { return &plan{at: at, after: cancel} }, false},
 		{"dead from", func(at int64, _ func()) *plan { return &plan{at: at, dead: true} }, true},
 	}
 	startAPIServer(t)

@@ -3,7 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,7 +97,7 @@ func TestPoolHasSoManySlots(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range actions {
 		wait.Add(1)
-		pool.Run(releaseOf(fmt.Sprint(i)), "one", decide.StepInstall, func(context.Context) {
+		pool.Run(releaseOf(strconv.Itoa(i)), "one", decide.StepInstall, func(context.Context) {
 			n := now.Add(1)
 			for {
 				seen := most.Load()

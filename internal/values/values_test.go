@@ -2,6 +2,7 @@ package values_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -26,7 +27,7 @@ func TestFromSpec(t *testing.T) {
 		{name: "empty", object: map[string]any{"spec": map[string]any{}}, want: map[string]any{}},
 		{
 			name:   "whole numbers become int64 wherever they stand",
-			object: map[string]any{"spec": map[string]any{"a": 1.0, "b": []any{2.0, map[string]any{"c": 3.0}}, "d": 1e6, "e": -0.0}},
+			object: map[string]any{"spec": map[string]any{"a": 1.0, "b": []any{2.0, map[string]any{"c": 3.0}}, "d": 1e6, "e": math.Copysign(0, -1)}},
 			want:   map[string]any{"a": int64(1), "b": []any{int64(2), map[string]any{"c": int64(3)}}, "d": int64(1000000), "e": int64(0)},
 		},
 		{
@@ -202,11 +203,7 @@ func TestDigestFollowsTheJSON(t *testing.T) {
 		if values.Digest(original) != values.Digest(again) {
 			t.Fatalf("digests differ for\n%v\n%v", original, again)
 		}
-		rebuilt := map[string]any{}
-		for key, value := range original {
-			rebuilt[key] = value
-		}
-		if values.Digest(original) != values.Digest(rebuilt) {
+		if values.Digest(original) != values.Digest(maps.Clone(original)) {
 			t.Fatal("the digest depends on the order of keys")
 		}
 	})

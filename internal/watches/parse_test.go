@@ -341,8 +341,7 @@ func FuzzParse(f *testing.F) {
 
 func ExampleParse() {
 	_, err := watches.Parse("watches.yaml", []byte("- kind: PodSet\n  chrat: charts/podset\n"))
-	var problems watches.LineErrors
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[watches.LineErrors](err); ok {
 		for _, p := range problems {
 			fmt.Println(p.Line, strings.SplitN(p.Message, ":", 2)[0])
 		}
