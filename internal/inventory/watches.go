@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,13 +62,16 @@ func NewWatches(c cache.Cache, index *Index) *Watches {
 // was said before, and waits until all are watched. The error is ErrUnwatched
 // and names those that are not; the others are.
 func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
-	watches, err := w.need(ctx, owner, kinds)
+	watches, unknown, err := w.need(ctx, owner, kinds)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
+	for _, gvk := range unknown {
+		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
+	}
 	for _, watch := range watches {
 		if !toolscache.WaitForCacheSync(ctx.Done(), watch.synced) {
 			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
@@ -83,17 +87,20 @@ func (w *Watches) Kinds(owner types.UID) []schema.GroupVersionKind {
 	return w.byOwner[owner]
 }
 
-func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) ([]*watch, error) {
+func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) (needed []*watch, unknown []schema.GroupVersionKind, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	needed := make([]*watch, 0, len(kinds))
 	keep := map[schema.GroupKind]bool{}
 	for _, gvk := range kinds {
 		known, ok := w.kinds[gvk.GroupKind()]
 		if !ok {
-			var err error
-			if known, err = w.begin(ctx, gvk); err != nil {
-				return nil, err
+			known, err = w.begin(ctx, gvk)
+			if meta.IsNoMatchError(err) {
+				unknown = append(unknown, gvk)
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
 			}
 			w.kinds[gvk.GroupKind()] = known
 		}
@@ -114,7 +121,7 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 	if len(kinds) == 0 {
 		delete(w.byOwner, owner)
 	}
-	return needed, nil
+	return needed, unknown, nil
 }
 
 func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
