@@ -393,7 +393,7 @@ func live(name, version, fields string, entries ...metav1.ManagedFieldsEntry) *m
 	if fields != "" {
 		entries = append(entries, metav1.ManagedFieldsEntry{
 			Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsV1: metav1.NewFieldsV1(fields),
 		})
 	}
 	m.ManagedFields = entries
@@ -404,7 +404,7 @@ func live(name, version, fields string, entries ...metav1.ManagedFieldsEntry) *m
 func scaledBy(manager string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	}
 }
 

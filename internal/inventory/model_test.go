@@ -36,7 +36,7 @@ type cluster struct {
 
 type thing struct {
 	apply.State
-	labelled bool
+	selected bool
 }
 
 type change struct {
@@ -52,11 +52,11 @@ func (c *cluster) write(name string, change func(*thing)) apply.State {
 	if !existed {
 		now = thing{State: apply.State{Key: applied(name).Key, UID: types.UID(name + "-" + strconv.Itoa(c.clock))}}
 	}
-	was := now.labelled
+	was := now.selected
 	change(&now)
 	now.ResourceVersion = strconv.Itoa(c.clock)
 	c.objects[name] = now
-	c.announce(name, now, was, now.labelled)
+	c.announce(name, now, was, now.selected)
 	return now.State
 }
 
@@ -65,7 +65,7 @@ func (c *cluster) remove(name string) {
 	was := c.objects[name]
 	delete(c.objects, name)
 	was.ResourceVersion = strconv.Itoa(c.clock)
-	c.announce(name, was, was.labelled, false)
+	c.announce(name, was, was.selected, false)
 }
 
 // announce is what the API server tells a watch that is selected by a label.
@@ -105,13 +105,13 @@ func (c *cluster) catchUp() {
 func (c *cluster) relist() {
 	c.events = nil
 	for name, old := range c.told {
-		if !c.objects[name].labelled {
+		if !c.objects[name].selected {
 			delete(c.told, name)
 			c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: name, Obj: old})
 		}
 	}
 	for name, now := range c.objects {
-		if now.labelled {
+		if now.selected {
 			c.tell(change{name, now.State, true})
 		}
 	}
@@ -135,7 +135,7 @@ func (c *cluster) damaged() []Drift {
 	for name, expected := range c.expected {
 		now := c.objects[name]
 		switch {
-		case !now.labelled:
+		case !now.selected:
 			found = append(found, Drift{Key: expected.Key, Gone: true})
 		case now.Ignored, now.Deleting:
 		case now.Owner != web || !now.Ours || now.Fingerprint != expected.Fingerprint:
@@ -168,7 +168,7 @@ func (c *cluster) agree(t *rapid.T) {
 		owned[s.Key] = true
 	}
 	for name, now := range c.objects {
-		if want := now.labelled && now.Ours && now.Owner == web; owned[now.Key] != want {
+		if want := now.selected && now.Ours && now.Owner == web; owned[now.Key] != want {
 			t.Fatalf("%s is owned: %v, want %v", name, !want, want)
 		}
 		delete(owned, now.Key)
@@ -207,9 +207,9 @@ func TestIndexModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"we apply": func(t *rapid.T) {
 				c.hear()
-				name, print := names.Draw(t, "name"), rapid.Uint64Range(1, 2).Draw(t, "fingerprint")
+				name, fields := names.Draw(t, "name"), rapid.Uint64Range(1, 2).Draw(t, "fingerprint")
 				s := c.write(name, func(now *thing) {
-					now.Owner, now.labelled, now.Ours, now.Fingerprint = web, true, true, print
+					now.Owner, now.selected, now.Ours, now.Fingerprint = web, true, true, fields
 				})
 				c.expected[name] = s
 				c.answer = func() {
@@ -234,8 +234,8 @@ func TestIndexModel(t *testing.T) {
 			}),
 			"somebody changes what is not ours":   foreign(func(*rapid.T, *thing) {}),
 			"somebody takes the owner label":      foreign(func(_ *rapid.T, now *thing) { now.Owner = "" }),
-			"somebody takes the operator label":   foreign(func(_ *rapid.T, now *thing) { now.labelled = false }),
-			"somebody puts the labels back":       foreign(func(_ *rapid.T, now *thing) { now.Owner, now.labelled = web, true }),
+			"somebody takes the operator label":   foreign(func(_ *rapid.T, now *thing) { now.selected = false }),
+			"somebody puts the labels back":       foreign(func(_ *rapid.T, now *thing) { now.Owner, now.selected = web, true }),
 			"somebody wipes the managed fields":   foreign(func(_ *rapid.T, now *thing) { now.Ours, now.Fingerprint = false, 0 }),
 			"somebody asks to ignore, or no more": foreign(func(_ *rapid.T, now *thing) { now.Ignored = !now.Ignored }),
 			"somebody deletes what has a finalizer": foreign(func(_ *rapid.T, now *thing) {
@@ -254,8 +254,8 @@ func TestIndexModel(t *testing.T) {
 					t.Skip("it is there")
 				}
 				c.write(name, func(now *thing) {
-					now.labelled = rapid.Bool().Draw(t, "with copied labels")
-					if now.labelled {
+					now.selected = rapid.Bool().Draw(t, "with copied labels")
+					if now.selected {
 						now.Owner = web
 					}
 				})
@@ -278,7 +278,7 @@ func TestIndexModel(t *testing.T) {
 			"the watch breaks": func(t *rapid.T) {
 				for name, ours := range c.expected {
 					seen := c.told[name]
-					if !c.objects[name].labelled && (seen == nil || newer(ours.ResourceVersion, seen.state.ResourceVersion)) {
+					if !c.objects[name].selected && (seen == nil || newer(ours.ResourceVersion, seen.state.ResourceVersion)) {
 						t.Skip("what we applied and somebody removed in the same gap, no list tells")
 					}
 				}
@@ -300,7 +300,7 @@ func TestIndexModel(t *testing.T) {
 }
 
 // TestIndexTogether calls everything at once, for the race detector.
-func TestIndexTogether(t *testing.T) {
+func TestIndexTogether(*testing.T) {
 	x := NewIndex(func(types.UID) {})
 	var wait sync.WaitGroup
 	for worker := range 4 {
