@@ -125,7 +125,9 @@ func drifted(o Observation) (Decision, bool) {
 	if !o.Drifted || o.Newest.Status != api.StatusDeployed || o.Newest.Digest != o.Desired && !waiting {
 		return Decision{}, false
 	}
-	return retry(o, Decision{State: StateDrifted, Step: StepRepair}), true
+	d := retry(o, Decision{State: StateDrifted, Step: StepRepair})
+	// A repair that has to wait holds up no upgrade, which may be the cure.
+	return d, d.Step != StepWait || o.Newest.Digest == o.Desired
 }
 
 func absent(o Observation) (Decision, bool) {
