@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -31,11 +32,18 @@ func observation(t *rapid.T) Observation {
 		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
 		Applied:   past(t, "applied"),
 	}
+	o.Adoptable = rapid.IntRange(0, 4).Draw(t, "adoptable") == 0
+	o.Orphans = rapid.Bool().Draw(t, "orphans")
+	o.Drifted = rapid.Bool().Draw(t, "drifted")
+	o.Unverified = rapid.Bool().Draw(t, "unverified")
+	if rapid.Bool().Draw(t, "repair failed") {
+		o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: rapid.IntRange(1, 60).Draw(t, "repairs"), At: past(t, "repaired")}
+	}
 	if rapid.IntRange(0, 4).Draw(t, "invalid") == 0 {
 		o.Invalid = "spec: expected an object"
 	}
 	if rapid.IntRange(0, 4).Draw(t, "running") == 0 {
-		o.Running = &Running{Step: rapid.SampledFrom([]Step{StepInstall, StepUpgrade, StepUninstall, StepUnlock, StepVerify}).Draw(t, "step"), Since: past(t, "since")}
+		o.Running = &Running{Step: rapid.SampledFrom([]Step{StepInstall, StepUpgrade, StepUninstall, StepUnlock, StepAdopt, StepRepair, StepVerify}).Draw(t, "step"), Since: past(t, "since")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
 		o.Newest = &Revision{
@@ -64,7 +72,7 @@ func TestNextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		d := Next(o)
-		action := d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepUninstall || d.Step == StepUnlock || d.Step == StepVerify
+		action := !slices.Contains([]Step{StepWait, StepAddFinalizer, StepRemoveFinalizer}, d.Step)
 
 		if o.Running != nil && d.Step != StepWait {
 			t.Errorf("%s while an action runs", d.Step)
@@ -84,7 +92,7 @@ func TestNextProperties(t *testing.T) {
 		if (d.Step == StepInstall || d.Step == StepUpgrade) && !o.Finalizer {
 			t.Errorf("%s before the finalizer", d.Step)
 		}
-		if (d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepVerify) && (o.Invalid != "" || o.Conflict) {
+		if action && d.Step != StepUninstall && (o.Invalid != "" || o.Conflict) {
 			t.Errorf("%s though invalid %q, conflict %v", d.Step, o.Invalid, o.Conflict)
 		}
 		if n := o.Newest; n != nil && n.Status == api.StatusDeployed && n.Digest == desired && (d.Step == StepInstall || d.Step == StepUpgrade) {
@@ -93,8 +101,17 @@ func TestNextProperties(t *testing.T) {
 		if n := o.Newest; n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall {
 			t.Error("an install over what is deployed")
 		}
-		if d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0) {
-			t.Error("a reapply that nobody asked for")
+		if d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified) {
+			t.Error("a verification that nobody asked for")
+		}
+		if d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted) {
+			t.Error("a repair of what is sound, or not deployed")
+		}
+		if d.Step == StepAdopt && !o.Adoptable {
+			t.Error("an adoption of what is not to be had")
+		}
+		if d.Step == StepRemoveFinalizer && o.Orphans {
+			t.Error("the finalizer goes before the objects")
 		}
 		if d.State == StateInSync && d.Step != StepWait {
 			t.Errorf("%s in sync", d.Step)
@@ -118,13 +135,18 @@ func TestNextProperties(t *testing.T) {
 
 		// What failed just now is not tried again at once, whatever it is.
 		if action {
-			o.Failure = &Failure{Aim: Aim(d.Step, desired), Attempts: 1, At: now}
-			if again := Next(o); again.Step != StepWait || again.After <= 0 {
-				t.Errorf("%s failed, and without a pause comes %s", d.Step, again.Step)
+			failure := &Failure{Aim: Aim(d.Step, desired), Attempts: 1, At: now}
+			if Repairs(d.Step) {
+				o.RepairFailure = failure
+			} else {
+				o.Failure = failure
+			}
+			if again := Next(o); again.Step == d.Step {
+				t.Errorf("%s failed, and comes again without a pause", d.Step)
 			}
 			// And the wait is no end.
 			o.Now = now.Add(maxBackoff)
-			if again := Next(o); again.Step == StepWait {
+			if again := Next(o); again.Step == StepWait && again.State != StateInSync {
 				t.Errorf("%s failed and is never tried again: %+v", d.Step, again)
 			}
 		}
@@ -146,6 +168,14 @@ func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
 	}
 	if !succeeds {
 		aim := Aim(step, w.Desired)
+		if Repairs(step) {
+			if w.RepairFailure == nil {
+				w.RepairFailure = &Failure{Aim: aim}
+			}
+			w.RepairFailure.Attempts++
+			w.RepairFailure.At = w.Now
+			return
+		}
 		if w.Failure == nil || w.Failure.Aim != aim {
 			w.Failure = &Failure{Aim: aim}
 		}
@@ -154,6 +184,9 @@ func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
 		// A retry replaces the failed revision of the same inputs.
 		if w.Newest == nil || w.Newest.Status != api.StatusFailed || w.Newest.Digest != w.Desired {
 			number++
+		}
+		if step == StepUninstall && w.Newest == nil {
+			return
 		}
 		if step == StepUninstall {
 			w.Newest.Status = rapid.SampledFrom([]string{w.Newest.Status, api.StatusUninstalling}).Draw(t, "left by the uninstall")
@@ -175,12 +208,18 @@ func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
 	case StepInstall, StepUpgrade:
 		w.Newest = &Revision{Number: number + 1, Status: api.StatusDeployed, Digest: w.Desired, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
 		w.Failure, w.Applied = nil, w.Now
+		w.Drifted, w.Unverified, w.Orphans, w.Adoptable = false, false, true, false
 	case StepUninstall:
-		w.Newest, w.Failure = nil, nil
+		w.Newest, w.Failure, w.Orphans = nil, nil, false
 	case StepUnlock:
 		w.Newest.Status, w.Failure = api.StatusFailed, nil
+	case StepAdopt:
+		w.Newest.Ours, w.Newest.Genuine, w.Newest.Digest = true, true, "another"
+		w.Failure, w.Adoptable = nil, false
+	case StepRepair:
+		w.RepairFailure, w.Drifted = nil, false
 	case StepVerify:
-		w.Failure, w.Applied = nil, w.Now
+		w.RepairFailure, w.Applied, w.Drifted, w.Unverified = nil, w.Now, false, false
 	case StepWait:
 	}
 }
@@ -229,4 +268,15 @@ func TestEveryPathEnds(t *testing.T) {
 		}
 		t.Fatalf("no end: %v", taken)
 	})
+}
+
+// TestRepairsThatFailHoldUpNoUpgrade: what cannot be repaired may be just what
+// the upgrade would put right.
+func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o.Drifted = true
+	o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: 9, At: now}
+	if d := Next(o); d.Step != StepUpgrade {
+		t.Errorf("%+v, want the upgrade", d)
+	}
 }
