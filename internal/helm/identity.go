@@ -32,10 +32,9 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 		return known, nil
 	}
 	config := rest.CopyConfig(c.own.config)
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: user,
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
-	}
+	// The API server adds an account's groups itself. To name them takes the
+	// right to impersonate groups, too.
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
