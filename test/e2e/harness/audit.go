@@ -21,7 +21,14 @@ type Request struct {
 	Verb       string
 	RequestURI string
 	User       struct{ Username string }
-	ObjectRef  struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	// ImpersonatedUser is in whose name the request was made, if not in the
+	// user's own.
+	ImpersonatedUser struct{ Username string }
+	ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	ResponseStatus   struct{ Code int }
+	// RequestReceivedTimestamp and StageTimestamp are when the API server got
+	// the request and when it had answered.
+	RequestReceivedTimestamp, StageTimestamp metav1.MicroTime
 }
 
 // String prints the request for messages.
@@ -73,6 +80,20 @@ func (a *Audit) Writes(except string) []Request {
 	return slices.DeleteFunc(a.Requests(), func(r Request) bool {
 		return !r.Write() || except != "" && strings.Contains(r.ObjectRef.Name, except)
 	})
+}
+
+// Everybody returns what anybody asked for since the audit began, as far as it
+// has to do with the test's namespace, without watches and leases.
+func (a *Audit) Everybody() []Request {
+	a.env.t.Helper()
+	a.env.syncAudit()
+	var found []Request
+	a.env.must(a.env.readAudit(a.offset, func(r Request, _ int64) {
+		if !r.waiting() {
+			found = append(found, r)
+		}
+	}))
+	return found
 }
 
 // syncAudit makes a request that nobody else makes, waits until the log has

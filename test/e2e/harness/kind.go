@@ -27,6 +27,9 @@ func installed() []Kind { return []Kind{PodSet, OvhNginx} }
 // plural is the kind's name in paths.
 func plural(kind string) string {
 	lower := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(lower, "y"); ok {
+		return stem + "ies"
+	}
 	if strings.HasSuffix(lower, "s") || strings.HasSuffix(lower, "x") {
 		return lower + "es"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,25 @@ func (e *Env) in(gvk schema.GroupVersionKind) dynamic.ResourceInterface {
 	return e.Dynamic.Resource(resource(gvk)).Namespace(e.Namespace)
 }
 
+// At returns the client for an object: in the namespace that it names, or else
+// in the test's, unless its kind has none.
+func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	gvk := object.GroupVersionKind()
+	switch {
+	case slices.Contains(clusterScoped, gvk.Kind):
+		return e.Dynamic.Resource(resource(gvk))
+	case object.GetNamespace() != "":
+		return e.Dynamic.Resource(resource(gvk)).Namespace(object.GetNamespace())
+	default:
+		return e.in(gvk)
+	}
+}
+
+// clusterScoped are the kinds without a namespace that tests use.
+var clusterScoped = []string{
+	"ClusterRole", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
+}
+
 // named describes an object for messages.
 func named(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
@@ -27,7 +47,7 @@ func named(object *unstructured.Unstructured) string {
 func (e *Env) Create(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
 	for _, object := range objects {
-		_, err := e.in(object.GroupVersionKind()).Create(e.t.Context(), object, metav1.CreateOptions{})
+		_, err := e.At(object).Create(e.t.Context(), object, metav1.CreateOptions{})
 		e.must(err)
 	}
 }
@@ -45,14 +65,14 @@ func (e *Env) SetSpec(wanted *unstructured.Unstructured) {
 func (e *Env) Delete(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
 	for _, object := range objects {
-		e.must(e.in(object.GroupVersionKind()).Delete(e.t.Context(), object.GetName(), metav1.DeleteOptions{}))
+		e.must(e.At(object).Delete(e.t.Context(), object.GetName(), metav1.DeleteOptions{}))
 	}
 }
 
 // Get reads an object.
 func (e *Env) Get(like *unstructured.Unstructured) *unstructured.Unstructured {
 	e.t.Helper()
-	object, err := e.in(like.GroupVersionKind()).Get(e.t.Context(), like.GetName(), metav1.GetOptions{})
+	object, err := e.At(like).Get(e.t.Context(), like.GetName(), metav1.GetOptions{})
 	e.must(err)
 	return object
 }
@@ -62,7 +82,7 @@ func (e *Env) WaitGone(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
 	for _, object := range objects {
 		e.Wait(named(object)+" to be gone", func(ctx context.Context) error {
-			live, err := e.in(object.GroupVersionKind()).Get(ctx, object.GetName(), metav1.GetOptions{})
+			live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
 				return nil
@@ -74,24 +94,48 @@ func (e *Env) WaitGone(objects ...*unstructured.Unstructured) {
 	}
 }
 
+// Patch changes an object as a person does, by a JSON patch, and returns the
+// result.
+func (e *Env) Patch(object *unstructured.Unstructured, patch string, subresources ...string) *unstructured.Unstructured {
+	e.t.Helper()
+	patched, err := e.At(object).Patch(e.t.Context(), object.GetName(), types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
+	if err != nil {
+		e.t.Fatalf("patch %s with %s: %v", named(object), patch, err)
+	}
+	return patched
+}
+
+// NewNamespace makes another namespace, which is removed when the test ends.
+func (e *Env) NewNamespace(suffix string) string {
+	e.t.Helper()
+	namespace := Object("v1", "Namespace", e.Namespace+"-"+suffix)
+	e.Create(namespace)
+	e.cleanup(func(ctx context.Context) error {
+		return e.At(namespace).Delete(ctx, namespace.GetName(), metav1.DeleteOptions{})
+	})
+	return namespace.GetName()
+}
+
 // ConfigMap names a ConfigMap, for Get and WaitGone.
-func ConfigMap(name string) *unstructured.Unstructured { return object("v1", "ConfigMap", name) }
+func ConfigMap(name string) *unstructured.Unstructured { return Object("v1", "ConfigMap", name) }
 
 // Secret names a Secret.
-func Secret(name string) *unstructured.Unstructured { return object("v1", "Secret", name) }
+func Secret(name string) *unstructured.Unstructured { return Object("v1", "Secret", name) }
 
 // Service names a Service.
-func Service(name string) *unstructured.Unstructured { return object("v1", "Service", name) }
+func Service(name string) *unstructured.Unstructured { return Object("v1", "Service", name) }
 
 // Deployment names a Deployment.
 func Deployment(name string) *unstructured.Unstructured {
-	return object("apps/v1", "Deployment", name)
+	return Object("apps/v1", "Deployment", name)
 }
 
 // Job names a Job.
-func Job(name string) *unstructured.Unstructured { return object("batch/v1", "Job", name) }
+func Job(name string) *unstructured.Unstructured { return Object("batch/v1", "Job", name) }
 
-func object(apiVersion, kind, name string) *unstructured.Unstructured {
+// Object names an object of any kind.
+func Object(apiVersion, kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAPIVersion(apiVersion)
 	o.SetKind(kind)

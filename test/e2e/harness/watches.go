@@ -37,6 +37,12 @@ func (w Entry) Timeout(duration string) Entry {
 	return w
 }
 
+// With sets any other field of the entry.
+func (w Entry) With(field string, value any) Entry {
+	w[field] = value
+	return w
+}
+
 // Watches writes a watches file and returns its path.
 func (e *Env) Watches(entries ...Entry) string {
 	e.t.Helper()

@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"maps"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestReleaseOfTheCLIIsTakenOver(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.Helm("install", "same", harness.Chart("words"), "--set", "words.a=one,words.b=two")
+	env.Helm("install", "other", harness.Chart("words"), "--set", "words.a=one")
+	env.Helm("install", "plain", harness.Chart("plain"))
+	objects := []*unstructured.Unstructured{harness.ConfigMap("same"), harness.Service("same"), harness.ConfigMap("other")}
+	before := uids(env, objects...)
+
+	kind, _ := serve(env, "Words", "words")
+	same := harness.MakeCR(kind, "same").Set("words.a", "one").Set("words.b", "two").Obj()
+	other := harness.MakeCR(kind, "other").Set("words.a", "two").Obj()
+	foreign := harness.MakeCR(kind, "plain").Set("words.a", "one").Obj()
+	env.Create(same, other, foreign)
+	env.WaitReady(same, other, foreign)
+
+	// With the same values there is nothing to upgrade.
+	env.WaitEvent(same, "Adopted")
+	env.ExpectRevisions("same", "1 deployed")
+	env.WaitRevision(other, 2)
+	env.ExpectRevisions("other", "1 superseded, 2 deployed")
+	expectData(t, env, "other", "a", "two")
+	if after := uids(env, objects...); !maps.Equal(before, after) {
+		t.Errorf("objects are %v and were %v", after, before)
+	}
+	// A release of another chart is its owner's.
+	env.ExpectRevisions("plain", "1 deployed")
+	env.ExpectRevisions("plain-words", "1 deployed")
+
+	// What helm applied, and the chart drops, goes.
+	env.SetSpec(harness.MakeCR(kind, "same").Set("words.a", "three").Obj())
+	env.WaitRevision(same, 2)
+	expectData(t, env, "same", "a", "three")
+	data, _, _ := unstructured.NestedMap(env.Get(harness.ConfigMap("same")).Object, "data")
+	if len(data) != 1 {
+		t.Errorf("ConfigMap same has data %v", data)
+	}
+	env.Patch(harness.ConfigMap("same"), `[{"op": "remove", "path": "/data/a"}]`)
+	env.WaitEvent(same, "DriftCorrected")
+	expectData(t, env, "same", "a", "three")
+
+	env.Delete(same)
+	env.WaitGone(same, harness.ConfigMap("same"), harness.Service("same"))
+	env.ExpectRevisions("same", "")
+}
+
+// uids are the UIDs of objects that must be there.
+func uids(env *harness.Env, objects ...*unstructured.Unstructured) map[string]types.UID {
+	env.T().Helper()
+	found := map[string]types.UID{}
+	for _, object := range objects {
+		found[object.GetKind()+" "+object.GetName()] = env.Get(object).GetUID()
+	}
+	return found
+}
+
+// A custom resource that comes back, with its records and objects, from a
+// backup has another UID than those were made for.
+func TestRestoredFromABackup(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := env.NewOperator(harness.Options{}).Start()
+	web := harness.MakeOvhNginx("web").Replicas(2).Obj()
+	env.Create(harness.MakeOvhNginx("web").Obj())
+	env.WaitReady(web)
+	env.SetSpec(web)
+	env.WaitRevision(web, 2)
+	operator.Stop()
+	old := env.Get(web).GetUID()
+	env.Patch(web, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
+	env.Kubectl("delete", "ovhnginx", "web", "--cascade=orphan", "--timeout=60s")
+	env.WaitGone(web)
+	objects := []*unstructured.Unstructured{harness.Deployment("web"), harness.Service("web")}
+	before := uids(env, objects...)
+
+	env.Create(web)
+	operator.Start()
+	if status := env.WaitReady(web); status.Release.Revision != 2 {
+		t.Errorf("the release is at revision %d", status.Release.Revision)
+	}
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	owner := env.Get(web).GetUID()
+	if owner == old {
+		t.Fatal("the custom resource is the old one")
+	}
+	if after := uids(env, objects...); !maps.Equal(before, after) {
+		t.Errorf("objects are %v and were %v", after, before)
+	}
+	for _, object := range objects {
+		if label := env.Get(object).GetLabels()["chartwright.dev/owner-uid"]; label != string(owner) {
+			t.Errorf("%s belongs to %s, expected %s", object.GetKind(), label, owner)
+		}
+	}
+	service := env.Get(harness.Service("web"))
+	env.Patch(service, `[{"op": "remove", "path": "/spec/selector"}]`)
+	waitRepaired(env, service)
+	env.Delete(web)
+	env.WaitGone(append(objects, web)...)
+	env.ExpectRevisions("web", "")
+}

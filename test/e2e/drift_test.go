@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// damage is something that somebody does to an object of a release. An object
+// to which it cannot be done, such as a ConfigMap that is to be scaled, is not
+// among the targets.
+type damage struct {
+	name    string
+	targets []string
+	do      func(env *harness.Env, o *unstructured.Unstructured, target string)
+}
+
+// changes are the JSON patches of the damages that differ from kind to kind.
+type changes map[string]string
+
+var (
+	changed = changes{
+		"Deployment":     `{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example/other"}`,
+		"StatefulSet":    `{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example/other"}`,
+		"Service":        `{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9}`,
+		"ConfigMap":      `{"op": "replace", "path": "/data/word", "value": "other"}`,
+		"Secret":         `{"op": "replace", "path": "/data/word", "value": "b3RoZXI="}`,
+		"ServiceAccount": `{"op": "replace", "path": "/automountServiceAccountToken", "value": true}`,
+		"Role":           `{"op": "replace", "path": "/rules/0/verbs", "value": ["get", "list"]}`,
+		"ClusterRole":    `{"op": "replace", "path": "/rules/0/verbs", "value": ["get", "list"]}`,
+		"Widget":         `{"op": "replace", "path": "/spec/word", "value": "other"}`,
+		"elsewhere":      `{"op": "replace", "path": "/data/word", "value": "other"}`,
+		"kept":           `{"op": "replace", "path": "/data/word", "value": "other"}`,
+	}
+	fieldRemoved = changes{
+		"Deployment":     `{"op": "remove", "path": "/spec/template/spec/terminationGracePeriodSeconds"}`,
+		"StatefulSet":    `{"op": "remove", "path": "/spec/template/spec/terminationGracePeriodSeconds"}`,
+		"Service":        `{"op": "remove", "path": "/spec/internalTrafficPolicy"}`,
+		"ConfigMap":      `{"op": "remove", "path": "/data/shape"}`,
+		"Secret":         `{"op": "remove", "path": "/data/shape"}`,
+		"ServiceAccount": `{"op": "remove", "path": "/automountServiceAccountToken"}`,
+		"Role":           `{"op": "remove", "path": "/rules/0/resourceNames"}`,
+		"ClusterRole":    `{"op": "remove", "path": "/rules/0/resourceNames"}`,
+		"Widget":         `{"op": "remove", "path": "/spec/shape"}`,
+		"elsewhere":      `{"op": "remove", "path": "/data"}`,
+		"kept":           `{"op": "remove", "path": "/data/shape"}`,
+	}
+	itemRemoved = changes{
+		"Deployment":     `{"op": "remove", "path": "/spec/template/spec/containers/0/env/0"}`,
+		"StatefulSet":    `{"op": "remove", "path": "/spec/template/spec/containers/0/env/0"}`,
+		"Service":        `{"op": "remove", "path": "/spec/ports/0"}`,
+		"ServiceAccount": `{"op": "remove", "path": "/imagePullSecrets/0"}`,
+		"Role":           `{"op": "remove", "path": "/rules/0"}`,
+		"ClusterRole":    `{"op": "remove", "path": "/rules/0"}`,
+		"Widget":         `{"op": "remove", "path": "/spec/items/0"}`,
+	}
+)
+
+func (c changes) do(env *harness.Env, o *unstructured.Unstructured, target string) {
+	env.Patch(o, "["+c[target]+"]")
+}
+
+// everywhere makes a damage of one JSON patch that fits every object.
+func everywhere(patch string) func(*harness.Env, *unstructured.Unstructured, string) {
+	return func(env *harness.Env, o *unstructured.Unstructured, _ string) { env.Patch(o, "["+patch+"]") }
+}
+
+func damages() []damage {
+	every := sortedKeys(changed)
+	return []damage{
+		{"deleted", every, func(env *harness.Env, o *unstructured.Unstructured, _ string) { env.Delete(o) }},
+		{"field changed", every, changed.do},
+		{"field removed", every, fieldRemoved.do},
+		{"item removed", sortedKeys(itemRemoved), itemRemoved.do},
+		{"label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/example.com~1team"}`)},
+		{"annotation removed", every, everywhere(`{"op": "remove", "path": "/metadata/annotations/example.com~1note"}`)},
+		{"owner label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1owner-uid"}`)},
+		{"operator label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1operator"}`)},
+		{"managed fields wiped", every, everywhere(`{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`)},
+		{"scaled", []string{"Deployment", "StatefulSet"}, func(env *harness.Env, o *unstructured.Unstructured, _ string) {
+			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
+		}},
+		{"made by another", every, replaceByAnother},
+		// The key of a list item of ours: an apply would leave both.
+		{"list key changed", []string{"Service"}, everywhere(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
+	}
+}
+
+// replaceByAnother deletes an object and creates it as a person would, with
+// nothing of the operator's and with another value. The operator may be the
+// first to make it again; then so be it.
+func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) {
+	env.T().Helper()
+	bare := &unstructured.Unstructured{Object: manifest(o)}
+	bare.SetLabels(nil)
+	bare.SetAnnotations(nil)
+	bare.SetOwnerReferences(nil)
+	data, err := json.Marshal(bare.Object)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	// What has a finalizer goes at the moment when that is removed.
+	env.Patch(o, `[{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/hold"]}]`)
+	env.Delete(o)
+	env.Patch(o, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
+	if err := json.Unmarshal(data, &bare.Object); err != nil {
+		env.T().Fatal(err)
+	}
+	_, err = env.At(bare).Create(env.T().Context(), bare, metav1.CreateOptions{FieldManager: "kubectl-create"})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		env.T().Logf("%s: the operator was first", target)
+	case err != nil:
+		env.T().Fatal(err)
+	}
+}
+
+// Every damage is done to every object to which it can be done, in one release
+// for each damage, since what is damaged again and again is repaired slowly.
+func TestDamageIsRepaired(t *testing.T) {
+	t.Parallel()
+	e := serveEverything(t)
+	table := damages()
+	crs := make([]*unstructured.Unstructured, len(table))
+	for i, damage := range table {
+		crs[i] = e.cr(strings.ReplaceAll(damage.name, " ", "-")).Obj()
+	}
+	e.Create(crs...)
+	e.WaitReady(crs...)
+	t.Run("damage", func(t *testing.T) {
+		for i, damage := range table {
+			t.Run(damage.name, func(t *testing.T) {
+				t.Parallel()
+				e := everything{Env: e.For(t), kind: e.kind, widget: e.widget, elsewhere: e.elsewhere}
+				release := crs[i].GetName()
+				objects := e.settled(release)
+				for _, target := range damage.targets {
+					damage.do(e.Env, objects[target], target)
+				}
+				for _, target := range sortedKeys(objects) {
+					waitRepaired(e.Env, objects[target])
+					replaced := e.Get(objects[target]).GetUID() != objects[target].GetUID()
+					mayBe := slices.Contains([]string{"deleted", "made by another"}, damage.name)
+					if replaced && (!mayBe || !slices.Contains(damage.targets, target)) {
+						t.Errorf("%s was replaced", target)
+					}
+				}
+				e.WaitEvent(crs[i], "DriftCorrected")
+				e.WaitReady(crs[i])
+				e.ExpectRevisions(release, "1 deployed")
+				e.WaitStatus(crs[i], "without drift", func(status api.Status) error {
+					if drifted := harness.Condition(status, "Drifted"); drifted != nil {
+						return fmt.Errorf("it is drifted: %+v", drifted)
+					}
+					return nil
+				})
+			})
+		}
+	})
+	e.remove(crs...)
+	for _, cr := range crs {
+		for name, object := range e.dependents(cr.GetName()) {
+			if name == "kept" {
+				e.Get(object)
+			} else {
+				e.WaitGone(object)
+			}
+		}
+	}
+}
+
+func TestEventNamesTheFieldsThatWereRepaired(t *testing.T) {
+	t.Parallel()
+	e := serveEverything(t)
+	web := e.cr("web").Obj()
+	e.Create(web)
+	e.WaitReady(web)
+	e.Patch(harness.ConfigMap("web"), "["+changed["ConfigMap"]+"]")
+	event := e.WaitEvent(web, "DriftCorrected")
+	if want := "Repaired ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
+		t.Errorf("event is %+v, expected %q", event, want)
+	}
+	e.remove(web)
+}

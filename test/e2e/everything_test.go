@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// everything is an operator that serves the chart of that name, with objects of
+// all kinds, in another namespace and in none.
+type everything struct {
+	*harness.Env
+	kind, widget harness.Kind
+	elsewhere    string
+	account      harness.Account
+	entry        harness.Entry
+	operator     *harness.Operator
+}
+
+func serveEverything(t *testing.T) everything {
+	t.Helper()
+	env := harness.New(t)
+	e := everything{Env: env, kind: env.NewKind("Everything"), widget: env.NewKind("Widget"), elsewhere: env.NewNamespace("elsewhere")}
+	env.InstallCRD(e.kind)
+	env.InstallCRD(e.widget)
+	e.account = env.NewAccount(
+		all("", "secrets", "serviceaccounts", "services"), all("apps", "deployments", "statefulsets"),
+		all("rbac.authorization.k8s.io", "roles", "clusterroles"), all(e.widget.Group, "widgets"),
+	)
+	e.entry = harness.MakeEntry(e.kind, harness.Chart("everything")).With("allow", map[string]any{
+		"otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+	})
+	e.operator = env.NewOperator(harness.Options{Watches: env.Watches(e.entry), Account: e.account, Everywhere: true}).Start()
+	return e
+}
+
+// all is a rule that allows everything with some resources.
+func all(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"*"}}
+}
+
+// cr begins a custom resource whose release has all the objects.
+func (e everything) cr(name string) harness.CR {
+	return harness.MakeCR(e.kind, name).Set("elsewhere", e.elsewhere).Set("cluster", true).
+		Set("widget", e.widget.GroupVersion().String())
+}
+
+// dependents are the objects of a release, by what tests call them.
+func (e everything) dependents(release string) map[string]*unstructured.Unstructured {
+	elsewhere := harness.ConfigMap(release)
+	elsewhere.SetNamespace(e.elsewhere)
+	const rbac = "rbac.authorization.k8s.io/v1"
+	return map[string]*unstructured.Unstructured{
+		"Deployment":     harness.Deployment(release),
+		"StatefulSet":    harness.Object("apps/v1", "StatefulSet", release),
+		"Service":        harness.Service(release),
+		"ConfigMap":      harness.ConfigMap(release),
+		"Secret":         harness.Secret(release),
+		"ServiceAccount": harness.Object("v1", "ServiceAccount", release),
+		"Role":           harness.Object(rbac, "Role", release),
+		"ClusterRole":    harness.Object(rbac, "ClusterRole", e.Namespace+"-"+release),
+		"Widget":         harness.Object(e.widget.GroupVersion().String(), "Widget", release),
+		"elsewhere":      elsewhere,
+		"kept":           harness.ConfigMap(release + "-kept"),
+	}
+}
+
+// remove deletes custom resources and waits until they are gone.
+func (e everything) remove(crs ...*unstructured.Unstructured) {
+	e.T().Helper()
+	e.Delete(crs...)
+	e.WaitGone(crs...)
+}
+
+// settled reads the objects of a release when the cluster's controllers are
+// done with them.
+func (e everything) settled(release string) map[string]*unstructured.Unstructured {
+	e.T().Helper()
+	objects := e.dependents(release)
+	for name, object := range objects {
+		e.Wait(name+" to settle", func(ctx context.Context) error {
+			live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			objects[name] = live
+			observed, found, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+			if live.GroupVersionKind().Group == "apps" && (!found || observed != live.GetGeneration()) {
+				return fmt.Errorf("status is %v", live.Object["status"])
+			}
+			return nil
+		})
+	}
+	return objects
+}
+
+// versions are the resource versions of objects.
+func versions(objects map[string]*unstructured.Unstructured) map[string]string {
+	found := map[string]string{}
+	for name, object := range objects {
+		found[name] = object.GetResourceVersion()
+	}
+	return found
+}
+
+// manifest is of an object what a chart can say.
+func manifest(object *unstructured.Unstructured) map[string]any {
+	o := object.DeepCopy()
+	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(o.Object, "status")
+	unstructured.RemoveNestedField(o.Object, "spec", "clusterIP")
+	unstructured.RemoveNestedField(o.Object, "spec", "clusterIPs")
+	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+	return o.Object
+}
+
+// applied tells whether the operator holds fields of an object.
+func applied(object *unstructured.Unstructured) bool {
+	for _, entry := range object.GetManagedFields() {
+		if entry.Manager == "chartwright" && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return true
+		}
+	}
+	return false
+}
+
+// waitRepaired waits until an object is again what it was, and the operator's.
+func waitRepaired(env *harness.Env, was *unstructured.Unstructured) {
+	env.T().Helper()
+	env.Wait(was.GetKind()+" "+was.GetName()+" to be repaired", func(ctx context.Context) error {
+		live, err := env.At(was).Get(ctx, was.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(manifest(was), manifest(live)); diff != "" {
+			return fmt.Errorf("it differs (-was +is):\n%s", diff)
+		}
+		if !applied(live) {
+			return fmt.Errorf("the operator holds none of its fields: %v", live.GetManagedFields())
+		}
+		return nil
+	})
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// condition returns a condition that must be there.
+func condition(t *testing.T, status api.Status, kind string) *metav1.Condition {
+	t.Helper()
+	found := harness.Condition(status, kind)
+	if found == nil {
+		t.Fatalf("there is no condition %s: %+v", kind, status.Conditions)
+	}
+	return found
+}

@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The chart's new manifest has many changes, and one that no API server takes.
+func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
+	t.Parallel()
+	e := serveEverything(t)
+	web := e.cr("web").Obj()
+	e.Create(web)
+	e.WaitReady(web)
+	e.WaitEvent(web, "Installed")
+	before := versions(e.settled("web"))
+
+	e.SetSpec(e.cr("web").Set("word", "two").Set("tier", "back").Obj())
+	status := e.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	message := condition(t, status, "Ready").Message
+	for _, says := range []string{"nothing was changed", "Deployment " + e.Namespace + "/web", "field is immutable"} {
+		if !strings.Contains(message, says) {
+			t.Errorf("condition Ready says %q, expected %q", message, says)
+		}
+	}
+	condition(t, status, "Stalled")
+	if after := versions(e.settled("web")); !maps.Equal(before, after) {
+		t.Errorf("objects are %v and were %v", after, before)
+	}
+	e.ExpectRevisions("web", "1 deployed")
+	expectData(t, e.Env, "web", "word", "one")
+
+	e.SetSpec(e.cr("web").Set("word", "three").Obj())
+	e.WaitRevision(web, 2)
+	expectData(t, e.Env, "web", "word", "three")
+	after := versions(e.settled("web"))
+	for target, version := range before {
+		if changed := after[target] != version; changed != (target == "ConfigMap") {
+			t.Errorf("%s changed: %v", target, changed)
+		}
+	}
+	e.ExpectRevisions("web", "1 superseded, 2 deployed")
+	e.remove(web)
+}

@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// newPrize makes a Secret in a namespace that a tenant has no business with.
+func newPrize(env *harness.Env) (namespace string) {
+	env.T().Helper()
+	namespace = env.NewNamespace("vault")
+	prize := harness.Secret("prize")
+	prize.SetNamespace(namespace)
+	prize.Object["stringData"] = map[string]any{"word": "treasure"}
+	env.Create(prize)
+	return namespace
+}
+
+func TestTenantStaysInItsNamespace(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	vault := newPrize(env)
+	kind, none := env.NewKind("Tenant"), env.NewKind("Blind")
+	env.InstallCRD(kind)
+	env.InstallCRD(none)
+	// The operator itself may do it all.
+	account := env.NewAccount(all("", "secrets"), all("rbac.authorization.k8s.io", "roles", "clusterroles"))
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(
+			harness.MakeEntry(kind, harness.Chart("tenant")),
+			harness.MakeEntry(none, harness.Chart("tenant")).With("allow", map[string]any{"lookup": "none"}),
+		),
+		Account: account, Everywhere: true,
+	}).Start()
+	lookup := `{{ (lookup "v1" "Secret" "` + vault + `" "prize").data.word }}`
+	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: " + vault + "}"
+	hook := strings.Replace(configMap, "{name", `{annotations: {helm.sh/hook: pre-install}, name`, 1)
+	for _, attempt := range []struct {
+		name  string
+		kind  harness.Kind
+		field string
+		value any
+		rule  string
+	}{
+		{"override", kind, "namespaceOverride", vault, "allow.otherNamespaces"},
+		{"extra", kind, "extraDeploy", []any{configMap}, "allow.otherNamespaces"},
+		{"hook", kind, "extraDeploy", []any{hook}, "allow.otherNamespaces"},
+		{"tpl", kind, "text", lookup, "allow.lookup"},
+		{"tpl-list", kind, "text", strings.Replace(lookup, `"prize"`, `""`, 1), "allow.lookup"},
+		{"tpl-everywhere", kind, "text", `{{ len (lookup "v1" "Secret" "" "").items }}`, "allow.lookup"},
+		{"tpl-cluster", kind, "text", `{{ (lookup "v1" "Namespace" "" "` + vault + `").metadata.uid }}`, "allow.lookup"},
+		{"tpl-path", kind, "text", `{{ (lookup "v1" "Secret" "` + env.Namespace + `/../` + vault + `" "prize").data.word }}`, ""},
+		{"lookup", kind, "lookup", vault, "allow.lookup"},
+		{"blind", none, "lookup", env.Namespace, "allow.lookup"},
+		{"cluster", kind, "cluster", true, "allow.clusterScoped"},
+	} {
+		t.Run(attempt.name, func(t *testing.T) {
+			env := env.For(t)
+			audit := env.Audit(operator.User())
+			cr := harness.MakeCR(attempt.kind, attempt.name).Set(attempt.field, attempt.value).Obj()
+			env.Create(cr)
+			reason := "NotAllowed"
+			if attempt.rule == "" {
+				reason = "RenderFailed"
+			}
+			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, reason)
+			ready := condition(t, status, "Ready")
+			if !strings.Contains(ready.Message, attempt.rule) {
+				t.Errorf("condition Ready says %q, expected %q", ready.Message, attempt.rule)
+			}
+			if strings.Contains(ready.Message, "treasure") || strings.Contains(ready.Message, "dHJlYXN1cmU") {
+				t.Errorf("condition Ready tells the secret: %q", ready.Message)
+			}
+			for _, request := range audit.Requests() {
+				if request.ObjectRef.Namespace == vault && (request.Write() || request.ObjectRef.Resource == "secrets") {
+					t.Errorf("the operator asked for %v", request)
+				}
+			}
+			env.WaitGone(harness.ConfigMap(attempt.name), harness.Object("rbac.authorization.k8s.io/v1", "ClusterRole", env.Namespace+"-"+attempt.name))
+			env.ExpectRevisions(attempt.name, "")
+
+			env.SetSpec(harness.MakeCR(attempt.kind, attempt.name).Obj())
+			env.WaitRevision(cr, 1)
+		})
+	}
+}
+
+func TestWhatIsAllowedWorks(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	vault := newPrize(env)
+	kind := env.NewKind("Tenant")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("tenant")).With("allow", map[string]any{
+			"lookup": "all", "otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+		})),
+		Account: env.NewAccount(all("", "secrets"), all("rbac.authorization.k8s.io", "clusterroles")), Everywhere: true,
+	}).Start()
+	web := harness.MakeCR(kind, "web").Set("namespaceOverride", vault).Set("lookup", vault).Set("cluster", true).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	written := harness.ConfigMap("web")
+	written.SetNamespace(vault)
+	if found, _, _ := unstructured.NestedString(env.Get(written).Object, "data", "found"); found != "dHJlYXN1cmU=" {
+		t.Errorf("lookup found %q", found)
+	}
+	role := harness.Object("rbac.authorization.k8s.io/v1", "ClusterRole", env.Namespace+"-web")
+	env.Get(role)
+	env.Delete(web)
+	env.WaitGone(web, written, role)
+}
+
+func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("serviceAccountName", "deployer")),
+		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}}),
+	}).Start()
+	audit := env.Audit(operator.User())
+	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()
+	env.Create(web)
+	deployer := "system:serviceaccount:" + env.Namespace + ":deployer"
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
+	for _, says := range []string{"forbidden", deployer} {
+		if message := condition(t, status, "Ready").Message; !strings.Contains(message, says) {
+			t.Errorf("condition Ready says %q, expected %q", message, says)
+		}
+	}
+
+	env.Kubectl("create", "role", "deployer", "--verb=get,list,create,patch,delete", "--resource=configmaps")
+	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")
+	env.WaitReady(web)
+	env.Patch(harness.ConfigMap("web-0"), `[{"op": "replace", "path": "/data/word", "value": "other"}]`)
+	env.WaitEvent(web, "DriftCorrected")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 1).Obj())
+	env.WaitReady(web)
+	env.WaitGone(harness.ConfigMap("web-1"))
+
+	own, theirs := 0, 0
+	for _, request := range audit.Writes("") {
+		switch as := request.ImpersonatedUser.Username; {
+		case as == deployer:
+			theirs++
+			if request.ObjectRef.Resource != "configmaps" {
+				t.Errorf("as the account, the operator wrote %v", request)
+			}
+		case as != "":
+			t.Errorf("as %s, the operator wrote %v", as, request)
+		default:
+			own++
+			if request.ObjectRef.Resource == "configmaps" {
+				t.Errorf("as itself, the operator wrote %v", request)
+			}
+		}
+	}
+	if own == 0 || theirs < 4 {
+		t.Errorf("%d writes as itself and %d as the account", own, theirs)
+	}
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web-0"))
+}
