@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // TestInterruptedAtEveryRequest ends an install, an upgrade and an uninstall at
-// each of their requests in turn, in three ways. The action returns soon and
+// each of their requests in turn, in four ways. The action returns soon and
 // leaves nothing running, and what an operator does next brings the release to
 // where it was to be: no record is stuck and no object is left over.
 func TestInterruptedAtEveryRequest(t *testing.T) {
@@ -55,6 +56,7 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 	}{
 		{"canceled before", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel} }, false},
 		{"canceled after", func(at int64, cancel func()) *plan { return &plan{at: at, after: cancel} }, false},
+		{"canceled without an answer to", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel, hang: true} }, false},
 		{"dead from", func(at int64, _ func()) *plan { return &plan{at: at, dead: true} }, true},
 	}
 	startAPIServer(t)
@@ -79,6 +81,14 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 						break // The action makes fewer requests than that.
 					}
 					where := fmt.Sprintf("%s request %d (%s): ", manner.name, at, p.log()[at-1])
+					if request := p.log()[at-1]; !manner.dies && !strings.HasPrefix(request, "POST /api/v1/namespaces/"+w.namespace+"/secrets") {
+						// Whatever it has begun it also ends on its record.
+						for _, status := range w.statuses() {
+							if strings.Contains(status, "pending") {
+								t.Errorf("%sleft %s", where, status)
+							}
+						}
+					}
 					if manner.dies {
 						if err == nil {
 							t.Errorf("%sit claims to have succeeded", where)

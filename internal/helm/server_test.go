@@ -119,7 +119,10 @@ type plan struct {
 	// dead is set.
 	before, after func()
 	dead          bool
-	seen          atomic.Int64
+	// hang leaves the request without an answer until its context ends, unless
+	// it updates something, which may go on for a while.
+	hang bool
+	seen atomic.Int64
 
 	mu       sync.Mutex
 	requests []string
@@ -153,6 +156,14 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if p.before != nil {
 		p.before()
+	}
+	if p.hang && request.Method != http.MethodPut {
+		select {
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		case <-time.After(30 * time.Second):
+			return nil, deadError{}
+		}
 	}
 	response, err := tr.next.RoundTrip(request)
 	if p.after != nil {
