@@ -249,8 +249,8 @@ func TestDigestFilesIgnoresOrder(t *testing.T) {
 }
 
 // family is a chart with a subchart of each sort: turned on by a condition, by
-// a tag, twice under aliases, and one with values that the parent imports and a
-// subchart of its own.
+// a tag, twice under aliases, one with values that the parent imports, and one
+// that Chart.yaml does not name, with a subchart of its own.
 func family() files {
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.Name }}'}\ndata: {value: '{{ .Values.value }}', global: '{{ .Values.global.g }}'}\n"
 	f := files{
@@ -270,15 +270,15 @@ dependencies:
 		"templates/taken.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\ndata: {taken: '{{ toJson .Values.taken }}'}\n",
 		"charts/switched/README": "",
 	}
-	for _, child := range []string{"switched", "tagged", "twin", "giver"} {
+	for _, child := range []string{"switched", "tagged", "twin", "giver", "loose"} {
 		f["charts/"+child+"/Chart.yaml"] = "apiVersion: v2\nname: " + child + "\nversion: 1.0.0\n"
 		f["charts/"+child+"/values.yaml"] = "value: default\ngiven: {present: " + child + "}\n"
 		f["charts/"+child+"/templates/config.yaml"] = template
 	}
-	f["charts/giver/Chart.yaml"] += "dependencies: [{name: deep, version: 1.0.0, condition: deep.enabled}]\n"
-	f["charts/giver/charts/deep/Chart.yaml"] = "apiVersion: v2\nname: deep\nversion: 1.0.0\n"
-	f["charts/giver/charts/deep/values.yaml"] = "value: deep\n"
-	f["charts/giver/charts/deep/templates/config.yaml"] = template
+	f["charts/loose/Chart.yaml"] += "dependencies: [{name: deep, version: 1.0.0, condition: deep.enabled}]\n"
+	f["charts/loose/charts/deep/Chart.yaml"] = "apiVersion: v2\nname: deep\nversion: 1.0.0\n"
+	f["charts/loose/charts/deep/values.yaml"] = "value: deep\n"
+	f["charts/loose/charts/deep/templates/config.yaml"] = template
 	return f
 }
 
@@ -291,8 +291,8 @@ func specs() []map[string]any {
 		{"second": map[string]any{"enabled": false}, "first": map[string]any{"value": "one"}},
 		{"global": map[string]any{"g": "spec"}, "giver": map[string]any{"given": map[string]any{"present": "spec"}}},
 		{"switched": map[string]any{"enabled": true, "value": nil}, "taken": nil},
-		{"giver": map[string]any{"deep": map[string]any{"enabled": false}}},
-		{"giver": map[string]any{"deep": map[string]any{"enabled": true, "value": "mine"}}},
+		{"loose": map[string]any{"deep": map[string]any{"enabled": false}}},
+		{"loose": map[string]any{"deep": map[string]any{"enabled": true, "value": "mine"}}},
 	}
 }
 
