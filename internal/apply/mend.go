@@ -71,7 +71,7 @@ func parsePath(text string) ([]segment, bool) {
 			var index int
 			if key, ok := parseKey(inside); ok {
 				path = append(path, segment{key: key})
-			} else if _, err := fmt.Sscanf(inside, "[%d]", &index); err == nil {
+			} else if _, err := fmt.Sscanf(inside, "[%d]", &index); err == nil && index >= 0 {
 				path = append(path, segment{index: index})
 			} else {
 				return nil, false
