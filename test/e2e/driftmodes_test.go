@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// serveDrift starts an operator for the chart "plain" with rules about drift.
+func serveDrift(t *testing.T, drift map[string]any) (*harness.Env, harness.Kind) {
+	t.Helper()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("drift", drift)),
+		Account: env.NewAccount(),
+	}).Start()
+	return env, kind
+}
+
+const (
+	messageChanged = `[{"op": "replace", "path": "/data/message", "value": "theirs"}]`
+	wordChanged    = `[{"op": "replace", "path": "/data/word", "value": "theirs"}]`
+)
+
+func TestDriftModeWarn(t *testing.T) {
+	t.Parallel()
+	env, kind := serveDrift(t, map[string]any{"mode": "Warn"})
+	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	env.WaitCondition(web, "Drifted", metav1.ConditionTrue, "DriftDetected")
+	env.WaitEvent(web, "DriftDetected")
+	expectData(t, env, "web-0", "message", "theirs")
+	// An upgrade is no repair, and leaves nothing damaged.
+	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 1).Set("message", "two").Obj())
+	env.WaitRevision(web, 2)
+	expectData(t, env, "web-0", "message", "two")
+}
+
+func TestDriftModeDisabled(t *testing.T) {
+	t.Parallel()
+	env, kind := serveDrift(t, map[string]any{"mode": "Disabled"})
+	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	fenced := harness.MakeCR(kind, "fence").Obj()
+	env.Create(fenced)
+	env.WaitReady(fenced)
+	expectData(t, env, "web-0", "message", "theirs")
+	if drifted := harness.Condition(env.Status(web), "Drifted"); drifted != nil {
+		t.Errorf("condition Drifted is %+v", drifted)
+	}
+}
+
+func TestIgnoredFieldIsOthers(t *testing.T) {
+	t.Parallel()
+	env, kind := serveDrift(t, map[string]any{"ignore": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "paths": []any{"/data/word"}},
+	}})
+	cr := func(message string) harness.CR {
+		return harness.MakeCR(kind, "web").Set("count", 1).Set("message", message).Set("nested.word", "ours")
+	}
+	web := cr("one").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	expectData(t, env, "web-0", "word", "ours")
+	env.Patch(harness.ConfigMap("web-0"), wordChanged)
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	env.WaitEvent(web, "DriftCorrected")
+	expectData(t, env, "web-0", "message", "one")
+	expectData(t, env, "web-0", "word", "theirs")
+	env.SetSpec(cr("two").Obj())
+	env.WaitRevision(web, 2)
+	expectData(t, env, "web-0", "message", "two")
+	expectData(t, env, "web-0", "word", "theirs")
+}
+
+func TestObjectThatAsksForItIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	env, kind := serveDrift(t, map[string]any{})
+	web := harness.MakeCR(kind, "web").Set("count", 2).Set("message", "one").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Kubectl("annotate", "configmap", "web-0", "chartwright.dev/drift=ignore")
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	env.Patch(harness.ConfigMap("web-1"), messageChanged)
+	env.WaitEvent(web, "DriftCorrected")
+	expectData(t, env, "web-0", "message", "theirs")
+	expectData(t, env, "web-1", "message", "one")
+	env.Kubectl("annotate", "configmap", "web-0", "chartwright.dev/drift-")
+	waitData(env, "web-0", "message", "one")
+}
+
+func waitData(env *harness.Env, configMap, key, want string) {
+	env.T().Helper()
+	env.Wait("ConfigMap "+configMap+" to have "+key+" "+want, func(ctx context.Context) error {
+		live, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(ctx, configMap, metav1.GetOptions{})
+		if err == nil && live.Data[key] != want {
+			err = fmt.Errorf("it has %q", live.Data[key])
+		}
+		return err
+	})
+}
+
+func TestFightSlowsDown(t *testing.T) {
+	t.Parallel()
+	env, kind := serveDrift(t, map[string]any{})
+	web := harness.MakeCR(kind, "web").Set("count", 1).Set("message", "one").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	for range 5 {
+		env.Patch(harness.ConfigMap("web-0"), messageChanged)
+		waitData(env, "web-0", "message", "one")
+	}
+	env.WaitEvent(web, "DriftFight")
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	began := time.Now()
+	env.WaitCondition(web, "Drifted", metav1.ConditionTrue, "DriftFight")
+	waitData(env, "web-0", "message", "one")
+	if took := time.Since(began); took < 5*time.Second {
+		t.Errorf("it was repaired after %s", took)
+	}
+	env.ExpectRevisions("web", "1 deployed")
+}
