@@ -1,0 +1,56 @@
+package operator
+
+import (
+	"maps"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// TestMatters: our own reports must not call for another pass.
+func TestMatters(t *testing.T) {
+	base := func() *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"state": "Installing"}}}
+		u.SetGeneration(1)
+		u.SetResourceVersion("1")
+		u.SetFinalizers([]string{api.Finalizer})
+		u.SetAnnotations(map[string]string{"note": "a", api.Domain + "/word": "a"})
+		return u
+	}
+	annotate := func(u *unstructured.Unstructured, key, value string) {
+		annotations := maps.Clone(u.GetAnnotations())
+		annotations[key] = value
+		u.SetAnnotations(annotations)
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*unstructured.Unstructured)
+		want   bool
+	}{
+		{"a resync", func(*unstructured.Unstructured) {}, false},
+		{"the status", func(u *unstructured.Unstructured) {
+			u.Object["status"] = map[string]any{"state": "Deployed"}
+			u.SetResourceVersion("2")
+		}, false},
+		{"a label", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, false},
+		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
+		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
+		{"an annotation that is meant for us", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/word", "b") }, true},
+		{"one that is new", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/other", "") }, true},
+		{"one that is gone", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
+		{"the deletion", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, true},
+		{"a finalizer that is gone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			changed := base()
+			test.change(changed)
+			if got := matters.Update(event.UpdateEvent{ObjectOld: base(), ObjectNew: changed}); got != test.want {
+				t.Errorf("it matters: %v, want %v", got, test.want)
+			}
+		})
+	}
+}

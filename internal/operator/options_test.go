@@ -1,0 +1,48 @@
+package operator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+func TestOptionsValidate(t *testing.T) {
+	good := Defaults()
+	good.Kinds = []catalog.Kind{{}}
+	if err := good.Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	bad := Options{Name: "No Name", ReconcilePeriod: -time.Second}
+	err := bad.Validate()
+	if err == nil {
+		t.Fatal("everything is wrong, and nothing is said")
+	}
+	for _, want := range []string{
+		`--operator-name "No Name": `,
+		"--max-concurrent-reconciles is 0: expected at least 1",
+		"--max-concurrent-actions is 0: expected at least 1",
+		"--reconcile-period is -1s: expected 0 (never) or more",
+		"the watches file names no kind",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestLeaseName(t *testing.T) {
+	o := Defaults()
+	if got := o.LeaseName(); got != "chartwright.chartwright.dev" {
+		t.Errorf("by default %s", got)
+	}
+	o.Name = "other"
+	if got := o.LeaseName(); got != "other.chartwright.dev" {
+		t.Errorf("of another operator %s: two would share one lease", got)
+	}
+	o.LeaderElectionID = "mine"
+	if got := o.LeaseName(); got != "mine" {
+		t.Errorf("where it is given %s", got)
+	}
+}
