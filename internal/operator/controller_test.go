@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -48,7 +47,7 @@ func TestMatters(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			changed := base()
 			test.change(changed)
-			if got := matters.Update(event.UpdateEvent{ObjectOld: base(), ObjectNew: changed}); got != test.want {
+			if got := matters(base(), changed); got != test.want {
 				t.Errorf("it matters: %v, want %v", got, test.want)
 			}
 		})
