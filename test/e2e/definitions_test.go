@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// definitions writes a copy of the chart whose CRD has a group of the test's
+// own, and fields.
+func definitions(env *harness.Env, group string, fields ...string) string {
+	env.T().Helper()
+	dir := filepath.Join(env.T().TempDir(), "definitions")
+	if err := os.CopyFS(dir, os.DirFS(harness.Chart("definitions"))); err != nil {
+		env.T().Fatal(err)
+	}
+	file := filepath.Join(dir, "crds", "gadgets.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	indent := strings.Repeat(" ", 16)
+	text := strings.ReplaceAll(string(data), "GROUP", group)
+	text = strings.ReplaceAll(text, "FIELD: {type: string}", strings.Join(fields, ": {type: string}\n"+indent)+": {type: string}")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		env.T().Fatal(err)
+	}
+	return dir
+}
+
+// Each step is a process with another chart or another policy.
+func TestDefinitionsOfAChart(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Definer")
+	env.InstallCRD(kind)
+	account := env.NewAccount(all("apiextensions.k8s.io", "customresourcedefinitions"))
+	group := "gadgets." + env.Namespace + ".test"
+	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gadgets."+group)
+	t.Cleanup(func() {
+		err := env.At(crd).Delete(context.Background(), crd.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	web := harness.MakeCR(kind, "web").Obj()
+	first := true
+	for _, step := range []struct {
+		name, policy string
+		fields       []string
+		reason       string
+		// has are the fields of the CRD afterwards; none is no CRD.
+		has []string
+	}{
+		{"skip", "Skip", []string{"a"}, "Deployed", nil},
+		{"create", "", []string{"a"}, "Deployed", []string{"a"}},
+		{"create leaves what is there", "Create", []string{"a", "b"}, "Deployed", []string{"a"}},
+		{"replace", "Replace", []string{"a", "c"}, "Deployed", []string{"a", "c"}},
+		{"replace breaks nothing", "Replace", []string{"a"}, "UpgradeFailed", []string{"a", "c"}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			env := env.For(t)
+			entry := harness.MakeEntry(kind, definitions(env, group, step.fields...))
+			if step.policy != "" {
+				entry.With("crds", step.policy)
+			}
+			operator := env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account})
+			spec := harness.MakeCR(kind, "web").Set("word", step.name).Obj()
+			if first {
+				env.Create(spec)
+			} else {
+				env.SetSpec(spec)
+			}
+			first = false
+			operator.Start()
+			state := metav1.ConditionTrue
+			if step.reason != "Deployed" {
+				state = metav1.ConditionFalse
+			}
+			status := env.WaitCondition(web, "Ready", state, step.reason)
+			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "loses spec.c") {
+				t.Errorf("condition Ready says %q", message)
+			}
+			if step.has == nil {
+				env.WaitGone(crd)
+				return
+			}
+			versions, _, _ := unstructured.NestedSlice(env.Get(crd).Object, "spec", "versions")
+			properties, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+			if got := sortedKeys(properties); strings.Join(got, " ") != strings.Join(step.has, " ") {
+				t.Errorf("the CRD has %v, expected %v", got, step.has)
+			}
+		})
+	}
+	// The CRD belongs to no release.
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(harness.MakeEntry(kind, definitions(env, group, "a"))), Account: account})
+	operator.Start()
+	env.Delete(web)
+	env.WaitGone(web)
+	env.Get(crd)
+}
