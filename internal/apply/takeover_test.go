@@ -1,0 +1,384 @@
+package apply_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// at returns where others reach an object.
+func at(o apply.Object) dynamic.ResourceInterface {
+	return apiServer.client.Dynamic.Resource(o.Mapping.Resource).Namespace(o.GetNamespace())
+}
+
+// live reads an object as it is.
+func live(t *testing.T, o apply.Object) *unstructured.Unstructured {
+	t.Helper()
+	got, err := apiServer.client.Read(t.Context(), o)
+	if err != nil || got == nil {
+		t.Fatalf("read %s: %v, %v", apply.Describe(o.Unstructured), got, err)
+	}
+	return got
+}
+
+// patch changes an object as somebody else does.
+func patch(t *testing.T, o apply.Object, manager string, kind types.PatchType, text string, subresources ...string) {
+	t.Helper()
+	if _, err := at(o).Patch(t.Context(), o.GetName(), kind, []byte(text), metav1.PatchOptions{FieldManager: manager}, subresources...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create makes an object as somebody does without server-side apply.
+func create(t *testing.T, o apply.Object, manager string) {
+	t.Helper()
+	if _, err := at(o).Create(t.Context(), o.Unstructured, metav1.CreateOptions{FieldManager: manager}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// field returns what stands at a path, as JSON.
+func field(t *testing.T, o *unstructured.Unstructured, path ...string) string {
+	t.Helper()
+	value, found, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	if err != nil || !found {
+		return ""
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// managers returns who holds something of an object: "<manager> <operation>
+// <subresource>".
+func managers(o *unstructured.Unstructured) []string {
+	var found []string
+	for _, e := range o.GetManagedFields() {
+		found = append(found, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Manager, e.Operation, e.Subresource)))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// pods is a Deployment with what is put into its first container and its spec.
+func pods(t *testing.T, of apply.Owner, container, spec string) apply.Object {
+	t.Helper()
+	return object(t, of, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{`+spec+`
+		"selector":{"matchLabels":{"app":"web"}},
+		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{`+container+`"name":"web","image":"web:1"}]}}}}`)
+}
+
+func TestApplyMends(t *testing.T) {
+	startAPIServer(t)
+	of := namespace(t)
+	o := pods(t, of, `"bogus":1,
+		"env":[{"name":"A","value":"1"},{"name":"B","value":"2"},{"name":"A","value":"3"}],
+		"ports":[{"containerPort":80,"name":"a"},{"containerPort":80,"protocol":"TCP","name":"b"},{"containerPort":80,"protocol":"UDP","name":"c"}],`,
+		`"alsoBogus":{"a":1},`)
+	sent := o.DeepCopy()
+	var warnings []string
+	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{Warn: func(what string) { warnings = append(warnings, what) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, _, _ := unstructured.NestedSlice(live(t, o).Object, "spec", "template", "spec", "containers")
+	container := &unstructured.Unstructured{Object: containers[0].(map[string]any)}
+	if got, want := field(t, container, "env"), `[{"name":"A","value":"3"},{"name":"B","value":"2"}]`; got != want {
+		t.Errorf("env is %s, want %s", got, want)
+	}
+	if got, want := field(t, container, "ports"), `[{"containerPort":80,"name":"b","protocol":"TCP"},{"containerPort":80,"name":"c","protocol":"UDP"}]`; got != want {
+		t.Errorf("ports are %s, want %s", got, want)
+	}
+	slices.Sort(warnings)
+	name := "Deployment " + of.Namespace + "/web: "
+	want := []string{
+		name + `dropped spec.alsoBogus: no such field`,
+		name + `dropped spec.template.spec.containers[name="web"].bogus: no such field`,
+		name + `spec.template.spec.containers[name="web"].env has [name="A"] twice: the last one counts`,
+		name + `spec.template.spec.containers[name="web"].ports has [containerPort=80,protocol="TCP"] twice: the last one counts`,
+	}
+	if !slices.Equal(warnings, want) {
+		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))
+	}
+	if field(t, o.Unstructured) != field(t, sent) {
+		t.Error("what the caller gave was changed")
+	}
+	// The same again changes nothing.
+	again := mustApply(t, o)
+	if again.GetResourceVersion() != applied.GetResourceVersion() {
+		t.Error("the second apply of the same wrote again")
+	}
+}
+
+func TestApplyLeavesReplicas(t *testing.T) {
+	startAPIServer(t)
+	o := pods(t, namespace(t), "", `"replicas":2,`)
+	mustApply(t, o)
+	before := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o))
+	patch(t, o, "kube-controller-manager", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
+	after := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o))
+	if !after.Scaled || !after.Intact(before) {
+		t.Fatalf("an autoscaler's work is damage: %+v", after)
+	}
+	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{LeaveReplicas: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := field(t, live(t, o), "spec", "replicas"); got != "5" {
+		t.Errorf("replicas are %s, want the autoscaler's 5", got)
+	}
+	if left := apply.StateOf(o.GroupVersionKind().GroupKind(), applied); !left.Intact(before) || !after.Intact(left) {
+		t.Errorf("leaving the replicas out is damage: %+v", left)
+	}
+	if field(t, o.Unstructured, "spec", "replicas") != "2" {
+		t.Error("what the caller gave was changed")
+	}
+	// A person scales back.
+	patch(t, o, "kubectl", types.MergePatchType, `{"spec":{"replicas":7}}`, "scale")
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Scaled {
+		t.Errorf("a person's work passes for an autoscaler's: %+v", now)
+	}
+}
+
+func TestScaledByAPersonIsDamage(t *testing.T) {
+	startAPIServer(t)
+	o := pods(t, namespace(t), "", `"replicas":2,`)
+	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
+	patch(t, o, "kubectl", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
+	damaged := live(t, o)
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), damaged); now.Intact(before) {
+		t.Errorf("it is intact: %+v", now)
+	}
+	after := mustApply(t, o)
+	if got := apply.Lost(damaged, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
+		t.Errorf("lost: %q", got)
+	}
+	if got := field(t, live(t, o), "spec", "replicas"); got != "2" {
+		t.Errorf("replicas are %s, want 2", got)
+	}
+}
+
+func service(t *testing.T, of apply.Owner) apply.Object {
+	t.Helper()
+	return object(t, of, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"selector":{"app":"web"},
+		"ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":8080},{"name":"admin","port":81,"protocol":"TCP","targetPort":8081}]}}`)
+}
+
+// Somebody who changes a port changes the key of a list's item: an apply alone
+// would leave theirs beside ours, with the same name.
+func TestApplyRestoresAKey(t *testing.T) {
+	startAPIServer(t)
+	o := service(t, namespace(t))
+	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
+	ports := field(t, live(t, o), "spec", "ports")
+	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000},{"op":"add","path":"/metadata/labels/theirs","value":"a"}]`)
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Intact(before) {
+		t.Fatalf("a changed port is no damage: %+v", now)
+	}
+	if got, err := apiServer.client.Apply(t.Context(), o, apply.Options{DryRun: true}); err != nil || got != nil {
+		t.Errorf("as a dry run: %v, %v", got, err)
+	}
+	if got := field(t, live(t, o), "spec", "ports"); !strings.Contains(got, "8000") {
+		t.Errorf("the dry run changed it to %s", got)
+	}
+	after := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
+	if got := field(t, live(t, o), "spec", "ports"); got != ports {
+		t.Errorf("ports are %s, want %s", got, ports)
+	}
+	if !after.Intact(before) {
+		t.Errorf("it is not intact: %+v, want %+v", after, before)
+	}
+}
+
+// What a chart does not say stays others' business when keys are restored,
+// where others wrote it through a subresource or as a controller.
+func TestApplyRestoresAKeyAndLeavesControllers(t *testing.T) {
+	startAPIServer(t)
+	o := service(t, namespace(t))
+	mustApply(t, o)
+	patch(t, o, "kube-controller-manager", types.MergePatchType, `{"metadata":{"annotations":{"example.com/a":"b"}}}`)
+	patch(t, o, "a-cloud", types.MergePatchType, `{"status":{"conditions":[{"type":"A","status":"True","reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "status")
+	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000}]`)
+	mustApply(t, o)
+	now := live(t, o)
+	if now.GetAnnotations()["example.com/a"] != "b" {
+		t.Error("a controller's annotation is gone")
+	}
+	if field(t, now, "status", "conditions") == "" {
+		t.Error("the status is gone")
+	}
+	want := []string{"a-cloud Update status", "chartwright Apply", "kube-controller-manager Update"}
+	if got := managers(now); !slices.Equal(got, want) {
+		t.Errorf("held by %q, want %q", got, want)
+	}
+}
+
+func TestHandOver(t *testing.T) {
+	startAPIServer(t)
+	of := namespace(t)
+	full := object(t, of, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","annotations":{"example.com/a":"1"}},"data":{"a":"1","b":"1"}}`)
+	rest := object(t, of, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"},"data":{"b":"2"}}`)
+	paths := [][]string{{"data", "a"}, {"metadata", "annotations", "example.com/a"}, {"data", "missing"}}
+	check := func(t *testing.T, a, annotation string) {
+		t.Helper()
+		now := live(t, full)
+		if got := field(t, now, "data", "a"); got != a {
+			t.Errorf("a is %s, want %s", got, a)
+		}
+		if got := now.GetAnnotations()["example.com/a"]; got != annotation {
+			t.Errorf("the annotation is %q, want %q", got, annotation)
+		}
+	}
+	handOver := func(t *testing.T) {
+		t.Helper()
+		if err := apiServer.client.HandOver(t.Context(), full, paths); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// It is made with them, and keeps them when we no longer send them.
+	handOver(t)
+	check(t, `"1"`, "1")
+	mustApply(t, rest)
+	check(t, `"1"`, "1")
+	if got := field(t, live(t, full), "data", "b"); got != `"2"` {
+		t.Errorf("b is %s", got)
+	}
+	// Handing over once more changes nothing, whoever holds them.
+	version := live(t, full).GetResourceVersion()
+	handOver(t)
+	if now := live(t, full).GetResourceVersion(); now != version {
+		t.Error("it was handed over twice")
+	}
+	// What others make of them survives our applies.
+	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":"theirs"},"metadata":{"annotations":{"example.com/a":"theirs"}}}`)
+	handOver(t)
+	mustApply(t, rest)
+	check(t, `"theirs"`, "theirs")
+	// They may remove them, too.
+	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":null}}`)
+	handOver(t)
+	mustApply(t, rest)
+	check(t, "", "theirs")
+}
+
+// A rule that comes after the object was made takes fields from us that others
+// may have changed by force meanwhile.
+func TestHandOverOfWhatWeHold(t *testing.T) {
+	startAPIServer(t)
+	of := namespace(t)
+	full := pods(t, of, "", `"replicas":2,"paused":true,`)
+	rest := pods(t, of, "", ``)
+	mustApply(t, full)
+	patch(t, full, "kubectl", types.MergePatchType, `{"spec":{"paused":false}}`)
+	if err := apiServer.client.HandOver(t.Context(), full, [][]string{{"spec", "replicas"}, {"spec", "paused"}}); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, rest)
+	now := live(t, full)
+	if got := field(t, now, "spec", "replicas"); got != "2" {
+		t.Errorf("replicas are %s, want 2", got)
+	}
+	// It is no field of theirs that we could have handed over.
+	if got := field(t, now, "spec", "paused"); got != "" && got != "false" {
+		t.Errorf("paused is %s, want theirs", got)
+	}
+	if got := managers(now); !slices.Contains(got, api.FieldManagerInitial+" Apply") {
+		t.Errorf("held by %q", got)
+	}
+}
+
+func TestHandOverOfAnObjectThatIsNotOurs(t *testing.T) {
+	startAPIServer(t)
+	o := configMap(t, namespace(t), "theirs")
+	create(t, o, "kubectl")
+	before := live(t, o)
+	if err := apiServer.client.HandOver(t.Context(), o, [][]string{{"data"}}); err != nil {
+		t.Fatal(err)
+	}
+	if live(t, o).GetResourceVersion() != before.GetResourceVersion() {
+		t.Error("it was written")
+	}
+}
+
+// Releases that the helm CLI or the operator-sdk's operator made are taken over
+// with all their fields, so that what a chart drops later goes.
+func TestUpgrade(t *testing.T) {
+	startAPIServer(t)
+	for _, manager := range []string{"helm", "helm-operator", "helm-controller"} {
+		t.Run(manager, func(t *testing.T) {
+			of := namespace(t)
+			wide := pods(t, of, `"env":[{"name":"A","value":"1"}],`, `"minReadySeconds":5,`)
+			narrow := pods(t, of, "", "")
+			create(t, wide, manager)
+			patch(t, wide, manager, types.StrategicMergePatchType, `{"metadata":{"annotations":{"example.com/old":"1"}}}`)
+			patch(t, wide, "kube-controller-manager", types.MergePatchType, `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"1"}}}`)
+			patch(t, wide, "kube-controller-manager", types.MergePatchType, `{"status":{"observedGeneration":1}}`, "status")
+			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/theirs":"1"}}}`)
+			controllers := entries(live(t, wide), "kube-controller-manager")
+
+			if err := apiServer.client.Upgrade(t.Context(), wide, []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
+				t.Fatal(err)
+			}
+			now := live(t, wide)
+			if want := []string{"chartwright Apply", "kube-controller-manager Update", "kube-controller-manager Update status", "kubectl-edit Update"}; !slices.Equal(managers(now), want) {
+				t.Errorf("held by %q, want %q", managers(now), want)
+			}
+			if got := entries(now, "kube-controller-manager"); got != controllers {
+				t.Errorf("the controllers' entries became\n%s, they were\n%s", got, controllers)
+			}
+			mustApply(t, narrow)
+			now = live(t, wide)
+			for _, path := range [][]string{{"spec", "minReadySeconds"}, {"metadata", "annotations", "example.com/old"}} {
+				if got := field(t, now, path...); got != "" {
+					t.Errorf("%v is still %s", path, got)
+				}
+			}
+			if got := field(t, now, "spec", "template", "spec", "containers"); strings.Contains(got, `"env"`) {
+				t.Errorf("the containers are still %s", got)
+			}
+			for _, kept := range []string{"example.com/theirs", "deployment.kubernetes.io/revision"} {
+				if now.GetAnnotations()[kept] != "1" {
+					t.Errorf("%s is gone", kept)
+				}
+			}
+			// There is nothing more to take.
+			version := now.GetResourceVersion()
+			if err := apiServer.client.Upgrade(t.Context(), narrow, []string{manager}); err != nil {
+				t.Fatal(err)
+			}
+			if live(t, wide).GetResourceVersion() != version {
+				t.Error("it was taken over twice")
+			}
+		})
+	}
+}
+
+func TestUpgradeOfWhatIsNotThere(t *testing.T) {
+	startAPIServer(t)
+	if err := apiServer.client.Upgrade(t.Context(), configMap(t, namespace(t), "a"), []string{"helm"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// entries returns what a manager holds, as the server wrote it down.
+func entries(o *unstructured.Unstructured, manager string) string {
+	var found []string
+	for _, e := range o.GetManagedFields() {
+		if e.Manager == manager {
+			found = append(found, e.Subresource+" "+e.FieldsV1.GetRawString())
+		}
+	}
+	return strings.Join(found, "\n")
+}

@@ -1,0 +1,148 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+var (
+	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	front = apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "front"}
+	back  = apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "back"}
+)
+
+// fighting repairs an object at each of the times after noon.
+func fighting(f *fights, key apply.Key, at ...time.Duration) (begun []bool) {
+	for _, after := range at {
+		begun = append(begun, f.repaired("web", key, noon.Add(after)))
+	}
+	return begun
+}
+
+func TestFightBegins(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		at   []time.Duration
+		// begins is the number of the repair with which it begins, 0 if with none.
+		begins int
+	}{
+		{"four at once", []time.Duration{0, 0, 0, 0}, 0},
+		{"five at once", []time.Duration{0, 0, 0, 0, 0}, 5},
+		{"five in just a minute", []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute}, 5},
+		{"five in little more", []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute + 1}, 0},
+		{"the last five of six in a minute", []time.Duration{0, 55 * time.Second, 60 * time.Second, 65 * time.Second, 70 * time.Second, 75 * time.Second}, 6},
+		{"one every 16 seconds, for ever", []time.Duration{0, 16 * time.Second, 32 * time.Second, 48 * time.Second, 64 * time.Second, 80 * time.Second, 96 * time.Second}, 0},
+		{"a quiet minute between", []time.Duration{0, 0, 0, 0, time.Minute + 1, time.Minute + 1, time.Minute + 1, time.Minute + 1}, 0},
+		{"ten at once", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var f fights
+			for i, begun := range fighting(&f, front, test.at...) {
+				if begun != (i+1 == test.begins) {
+					t.Errorf("it begins with repair %d: %v", i+1, begun)
+				}
+			}
+			_, fought := f.wait("web", front, noon.Add(test.at[len(test.at)-1]))
+			if fought != (test.begins > 0) {
+				t.Errorf("in a fight: %v", fought)
+			}
+		})
+	}
+}
+
+func TestFightSlowsDown(t *testing.T) {
+	var f fights
+	fighting(&f, front, 0, 0, 0, 0, 0)
+	at := noon
+	for i, want := range []time.Duration{
+		12 * time.Second, 24 * time.Second, 48 * time.Second, 96 * time.Second, 192 * time.Second, 384 * time.Second,
+		10 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+	} {
+		for after, left := range map[time.Duration]time.Duration{0: want, time.Second: want - time.Second, want - 1: 1, want: 0, want + time.Hour: 0} {
+			wait, fought := f.wait("web", front, at.Add(after))
+			if wait != left || !fought {
+				t.Errorf("%s after repair %d: wait %s, in a fight: %v; want %s", after, i, wait, fought, left)
+			}
+		}
+		at = at.Add(want)
+		if f.repaired("web", front, at) {
+			t.Errorf("it begins again with repair %d", i+1)
+		}
+	}
+	// All of this was of one object of one owner.
+	if wait, fought := f.wait("web", back, at); wait != 0 || fought {
+		t.Errorf("another object waits %s", wait)
+	}
+	if wait, fought := f.wait("other", front, at); wait != 0 || fought {
+		t.Errorf("another owner's object waits %s", wait)
+	}
+}
+
+func TestFightEnds(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// repairs follow the five at noon, each as long after the one before.
+		repairs []time.Duration
+		ended   bool
+	}{
+		{"at once", []time.Duration{0}, false},
+		{"after a minute", []time.Duration{time.Minute}, false},
+		{"after more than a minute", []time.Duration{time.Minute + 1}, true},
+		// The pause is 48 seconds then, and quiet twice as long.
+		{"slower, after a minute and a half", []time.Duration{12 * time.Second, 24 * time.Second, 96 * time.Second}, false},
+		{"slower, after more than that", []time.Duration{12 * time.Second, 24 * time.Second, 96*time.Second + 1}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var f fights
+			fighting(&f, front, 0, 0, 0, 0, 0)
+			at := noon
+			for _, after := range test.repairs {
+				at = at.Add(after)
+				f.repaired("web", front, at)
+			}
+			if _, fought := f.wait("web", front, at); fought == test.ended {
+				t.Errorf("in a fight: %v", fought)
+			}
+			if !test.ended {
+				return
+			}
+			// Then it counts from one.
+			for i := 2; i <= fightRepairs; i++ {
+				if begun := f.repaired("web", front, at); begun != (i == fightRepairs) {
+					t.Errorf("it begins anew with repair %d: %v", i, begun)
+				}
+			}
+		})
+	}
+}
+
+func TestFightsForget(t *testing.T) {
+	var f fights
+	f.forget("web")
+	fighting(&f, front, 0, 0, 0, 0, 0)
+	f.repaired("other", front, noon)
+	f.forget("web")
+	if wait, fought := f.wait("web", front, noon); wait != 0 || fought {
+		t.Errorf("it waits %s", wait)
+	}
+	if len(f.byOwner) != 1 {
+		t.Errorf("%d owners are remembered, want 1", len(f.byOwner))
+	}
+}
+
+func TestForeign(t *testing.T) {
+	var f foreign
+	if f.has("a") {
+		t.Error("an empty set holds something")
+	}
+	f.add("a")
+	for uid, want := range map[types.UID]bool{"a": true, "b": false} {
+		if f.has(uid) != want {
+			t.Errorf("%s is held: %v", uid, !want)
+		}
+	}
+}
