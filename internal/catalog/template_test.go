@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestName(t *testing.T) {
+	cr := map[string]any{
+		"metadata": map[string]any{"name": "web", "namespace": "apps", "labels": map[string]any{"team.example.com/name": "Blue"}},
+		"spec":     map[string]any{"targetNamespace": "blue", "count": int64(3), "empty": "", "bad": "Not_A_Name"},
+	}
+	for _, test := range []struct {
+		name, text, want string
+		// fails is what the error tells beside the key.
+		fails string
+	}{
+		{name: "a name", text: "deployer", want: "deployer"},
+		{name: "a field", text: "{{ .spec.targetNamespace }}", want: "blue"},
+		{name: "a part", text: "team-{{ .spec.targetNamespace }}-{{ .spec.count }}", want: "team-blue-3"},
+		{name: "a label", text: `{{ index .metadata.labels "team.example.com/name" | lower }}`, want: "blue"},
+		{name: "a default", text: `{{ .spec.empty | default .metadata.namespace }}`, want: "apps"},
+		{name: "a condition", text: `{{ if eq .metadata.name "web" }}one{{ else }}two{{ end }}`, want: "one"},
+		{name: "a field that is not there", text: "{{ .spec.other }}", fails: "other"},
+		{name: "a field of a field that is not there", text: "{{ .other.field }}", fails: "other"},
+		{name: "an empty field", text: "{{ .spec.empty }}", fails: `""`},
+		{name: "a field that is no name", text: "{{ .spec.bad }}", fails: `"Not_A_Name"`},
+		{name: "a map", text: "{{ .spec }}", fails: "map["},
+		{name: "spaces around", text: " blue ", fails: `" blue "`},
+		{name: "two names", text: "{{ .spec.targetNamespace }}.{{ .metadata.name }}", fails: `"blue.web"`},
+		{name: "too long", text: strings.Repeat("a", 64), fails: "63"},
+		{name: "a function that fails", text: `{{ fail "no" }}`, fails: "no"},
+		{name: "null", text: `{{ index .spec "missing" }}`, fails: "no value"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			name, err := parseName("releaseNamespace", test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := name.Of(cr)
+			switch {
+			case test.fails == "":
+				if err != nil || got != test.want {
+					t.Errorf("got %q, %v, want %q", got, err, test.want)
+				}
+			case err == nil:
+				t.Errorf("got %q, want an error", got)
+			case !strings.HasPrefix(err.Error(), "releaseNamespace: ") || !strings.Contains(err.Error(), test.fails):
+				t.Errorf("got %v, want it to name releaseNamespace and %s", err, test.fails)
+			}
+		})
+	}
+}
+
+func TestNameIsNoTemplate(t *testing.T) {
+	for _, text := range []string{"{{ .spec", "{{ unknown . }}", "{{ if }}"} {
+		if _, err := parseName("serviceAccountName", text); err == nil || !strings.HasPrefix(err.Error(), "serviceAccountName: not a template: ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if name, err := parseName("serviceAccountName", ""); name != nil || err != nil {
+		t.Errorf("an empty text: %v, %v", name, err)
+	}
+}

@@ -1,0 +1,120 @@
+package watches_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func TestPoliciesRefused(t *testing.T) {
+	const drift, ignore = "drift:", "drift: {ignore: "
+	for _, test := range []struct {
+		name string
+		// text begins on line 4 of the file.
+		text []string
+		// want holds the beginnings of the problems, in order.
+		want []string
+	}{
+		{"a drift mode", []string{drift, "  mode: Fix"}, []string{`watches.yaml:4: drift.mode is "Fix": expected one of [Repair Warn Disabled]`}},
+		{"a drift mode in other case", []string{"drift: {mode: repair}"}, []string{`watches.yaml:4: drift.mode is "repair": expected one of`}},
+		{"an unknown key of drift", []string{drift, "  modus: Warn"}, []string{`watches.yaml:5: drift: unknown field "modus"`}},
+		{"a lookup scope", []string{"maxHistory: 3", "allow: {lookup: some}"}, []string{`watches.yaml:5: allow.lookup is "some": expected one of [none own all]`}},
+		{"a wrong type in allow", []string{"allow: {clusterScoped: ClusterRole}"}, []string{"watches.yaml:4: allow: expected []string, found string"}},
+		{"a crds policy", []string{"crds: Update"}, []string{`watches.yaml:4: crds is "Update": expected one of [Create Replace Skip]`}},
+		{"a scope", []string{"scope: Global"}, []string{`watches.yaml:4: scope is "Global": expected one of [Namespaced Cluster]`}},
+		{"a cluster scope without a namespace", []string{"maxHistory: 3", "scope: Cluster"}, []string{"watches.yaml:5: scope is Cluster and there is no releaseNamespace: say where releases go"}},
+		{"an ignored apiVersion", []string{ignore + "[{apiVersion: a/b/c, paths: [/spec]}]}"}, []string{"watches.yaml:4: drift.ignore[0].apiVersion: unexpected GroupVersion string: a/b/c"}},
+		{"no paths", []string{ignore + "[{kind: Deployment, paths: [/spec]}, {kind: Service}]}"}, []string{"watches.yaml:4: drift.ignore[1] has no paths: add JSON pointers"}},
+		{"paths that are none", []string{ignore + `[{paths: [spec.replicas, "", /, /spec]}]}`}, []string{
+			`watches.yaml:4: drift.ignore[0].paths: "spec.replicas" is no JSON pointer`,
+			`watches.yaml:4: drift.ignore[0].paths: "" is no JSON pointer`,
+			`watches.yaml:4: drift.ignore[0].paths: "/" is no JSON pointer`,
+		}},
+		{"paths into lists", []string{ignore + "[{paths: [/spec/ports/0/port, /spec//a, /spec/]}]}"}, []string{
+			`watches.yaml:4: drift.ignore[0].paths: "/spec/ports/0/port" leads into a list`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" leads into a list`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec/" leads into a list`,
+		}},
+		{"all at once", []string{"scope: a", "crds: b", "allow: {lookup: c}", "drift: {mode: d}"}, []string{
+			"watches.yaml:4: scope is", "watches.yaml:5: crds is", "watches.yaml:6: allow.lookup is", "watches.yaml:7: drift.mode is",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := append([]string{"version: v1", "kind: A", "chart: a"}, test.text...)
+			_, err := watches.Parse("watches.yaml", []byte("- "+strings.Join(file, "\n  ")+"\n"))
+			var problems watches.LineErrors
+			if !errors.As(err, &problems) {
+				t.Fatalf("Parse returned %v, want LineErrors", err)
+			}
+			if len(problems) != len(test.want) {
+				t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
+			}
+			for i, want := range test.want {
+				if got := problems[i].Error(); !strings.HasPrefix(got, want) {
+					t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestPoliciesAccepted(t *testing.T) {
+	got, err := watches.Parse("watches.yaml", []byte(lines(
+		"- version: v1",
+		"  kind: A",
+		"  chart: a",
+		"  scope: Cluster",
+		"  releaseNamespace: '{{ .spec.targetNamespace }}'",
+		"  serviceAccountName: deployer",
+		"  crds: Skip",
+		"  allow: {otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io], lookup: all}",
+		"  drift:",
+		"    mode: Warn",
+		"    ignore:",
+		"    - {apiVersion: apps/v1, kind: Deployment, name: web, paths: [/spec/replicas, /metadata/annotations/example.com~1a]}",
+		"    - {paths: [/spec/v1]}",
+	)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := watches.Watch{
+		Version: "v1", Kind: "A", Chart: "a",
+		Scope: watches.ScopeCluster, ReleaseNamespace: "{{ .spec.targetNamespace }}", ServiceAccountName: "deployer", CRDs: watches.CRDsSkip,
+		Allow: watches.Allow{OtherNamespaces: true, ClusterScoped: []string{"ClusterRole.rbac.authorization.k8s.io"}, Lookup: watches.LookupAll},
+		Drift: watches.Drift{Mode: watches.DriftWarn, Ignore: []watches.DriftIgnore{
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", Paths: []string{"/spec/replicas", "/metadata/annotations/example.com~1a"}},
+			{Paths: []string{"/spec/v1"}},
+		}},
+		File: "watches.yaml", Line: 1, ChartLine: 3,
+	}
+	if diff := cmp.Diff([]watches.Watch{want}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDriftMode(t *testing.T) {
+	for _, test := range []struct {
+		watch *bool
+		mode  watches.DriftMode
+		want  watches.DriftMode
+	}{
+		{nil, "", watches.DriftRepair},
+		{nil, watches.DriftRepair, watches.DriftRepair},
+		{nil, watches.DriftWarn, watches.DriftWarn},
+		{nil, watches.DriftDisabled, watches.DriftDisabled},
+		{new(true), "", watches.DriftRepair},
+		{new(true), watches.DriftWarn, watches.DriftWarn},
+		{new(true), watches.DriftDisabled, watches.DriftDisabled},
+		{new(false), "", watches.DriftDisabled},
+		{new(false), watches.DriftRepair, watches.DriftDisabled},
+	} {
+		w := watches.Watch{WatchDependentResources: test.watch, Drift: watches.Drift{Mode: test.mode}}
+		if got := w.DriftMode(); got != test.want {
+			t.Errorf("%v, %q: %q, want %q", test.watch, test.mode, got, test.want)
+		}
+	}
+}
