@@ -102,6 +102,16 @@ func fingerprint(fields []byte, applied string) uint64 {
 	return h.Sum64()
 }
 
+// Unscaled returns the state as it would be had no autoscaler taken
+// spec.replicas. It is what to expect of an object whose manifest sets them:
+// where the autoscaler goes and a person scales, the difference must show.
+func (s State) Unscaled() State {
+	if s.Scaled {
+		s.Fingerprint = s.unscaled
+	}
+	return s
+}
+
 // Intact tells whether the object is as it was when it was last applied, but
 // for what others own and an autoscaler does.
 func (s State) Intact(expected State) bool {

@@ -43,6 +43,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// Replace lets an uninstalled release, whose record the CLI kept, go on
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
+	run.kube.rendered = true
 	_, err = install.Run(loaded, r.Values)
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }

@@ -34,7 +34,9 @@ type kubeClient struct {
 	// warn is told what a person should know of an object that was applied.
 	warn func(string)
 
-	allow     allow
+	allow allow
+	// rendered tells that the next manifest to build was just rendered.
+	rendered  bool
 	ignore    []watches.DriftIgnore
 	inventory Inventory
 	// applied holds the objects that the action has brought, or found as they
@@ -56,7 +58,14 @@ func (k *kubeClient) IsReachable() error { return nil }
 // Build parses a manifest. It never validates: the API server does.
 func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, err error) {
 	defer recovered(&err)
-	return k.builder.build(reader)
+	list, err = k.builder.build(reader)
+	if err == nil && k.rendered {
+		// What Helm builds first is what it rendered. It looks next whether
+		// the objects exist, and must not be led to look elsewhere.
+		k.rendered = false
+		err = k.allow.check(k.namespace, list)
+	}
+	return list, err
 }
 
 // Create creates hooks and applies everything else.

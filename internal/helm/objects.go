@@ -60,7 +60,7 @@ func (k *kubeClient) bring(info *resource.Info) error {
 		return err
 	}
 	if state, ok := k.unchanged(o); ok {
-		k.applied = append(k.applied, state)
+		k.applied = append(k.applied, expected(o, state))
 		return nil
 	}
 	_, err = k.apply(o)
@@ -98,8 +98,16 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	}
 	state := apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), applied)
 	k.inventory.Put(state)
-	k.applied = append(k.applied, state)
+	k.applied = append(k.applied, expected(o, state))
 	return applied, nil
+}
+
+// expected is what an applied object is to be like from now on.
+func expected(o apply.Object, state apply.State) apply.State {
+	if _, set, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas"); set {
+		return state.Unscaled()
+	}
+	return state
 }
 
 // stored is what the record of a deployed revision says of its objects.

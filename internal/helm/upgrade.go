@@ -42,6 +42,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	upgrade.SkipSchemaValidation = true
 	// Without it Helm takes empty values for "as before".
 	upgrade.ResetValues = true
+	run.kube.rendered = true
 	_, err = upgrade.Run(r.Release, loaded, r.Values)
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }

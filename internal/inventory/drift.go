@@ -70,8 +70,17 @@ func (x *Index) Recall(owner types.UID, digest string) bool {
 	if known {
 		return true
 	}
-	if digest == "" || apply.Digest(owned) != digest {
+	if digest == "" {
 		return false
+	}
+	if apply.Digest(owned) != digest {
+		// An autoscaler may have taken replicas since.
+		for i, s := range owned {
+			owned[i] = s.Unscaled()
+		}
+		if apply.Digest(owned) != digest {
+			return false
+		}
 	}
 	x.Expect(owner, owned)
 	return true

@@ -71,7 +71,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 	started := r.Pool.Run(v.release, v.cr.GetUID(), a.step, func(ctx context.Context) {
 		logger.V(1).Info("action begins")
 		began := r.Now()
-		err := a.do(r, ctx, v)
+		err := recoverable(func() error { return a.do(r, ctx, v) })
 		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(a.step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, a, err)
 		switch {
@@ -90,6 +90,16 @@ func (r *Reconciler) run(ctx context.Context, v *view, a action) {
 // catchUp is how long to wait for the index where it was behind. Most often
 // the change that it missed calls for a pass sooner.
 const catchUp = 500 * time.Millisecond
+
+// recoverable turns a panic into an error: one action must not end them all.
+func recoverable(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	return do()
+}
 
 // outcome is how the metrics call the end of an action.
 func outcome(err error) string {
