@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -84,6 +85,10 @@ func (g lookupGetter) permits(path string) error {
 // /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, …
 func where(path string) (namespace string, object bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if slices.Contains(parts, "..") {
+		// Where it leads is for whoever resolves it to say.
+		return "", true
+	}
 	prefix := 3
 	if parts[0] == "api" {
 		prefix = 2
