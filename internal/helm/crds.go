@@ -143,6 +143,9 @@ func lostProperty(from, to *apiextensionsv1.JSONSchemaProps, at string) string {
 	if from.Items != nil && to.Items != nil {
 		return lostProperty(from.Items.Schema, to.Items.Schema, at+"[]")
 	}
+	if from.AdditionalProperties != nil && to.AdditionalProperties != nil {
+		return lostProperty(from.AdditionalProperties.Schema, to.AdditionalProperties.Schema, at+"{}")
+	}
 	return ""
 }
 
