@@ -1,0 +1,72 @@
+package helm
+
+import (
+	"errors"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// rendered returns an object as a build does.
+func rendered(gvk schema.GroupVersionKind, scope meta.RESTScope, namespace, name string) *resource.Info {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvk)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return &resource.Info{
+		Mapping: &meta.RESTMapping{GroupVersionKind: gvk, Scope: scope}, Namespace: namespace, Name: name, Object: o,
+	}
+}
+
+func TestAllow(t *testing.T) {
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	clusterRole := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	namespace := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	const role = "ClusterRole.rbac.authorization.k8s.io"
+
+	own := rendered(configMap, meta.RESTScopeNamespace, "apps", "own")
+	foreign := rendered(configMap, meta.RESTScopeNamespace, "other", "foreign")
+	admin := rendered(clusterRole, meta.RESTScopeRoot, "", "admin")
+	room := rendered(namespace, meta.RESTScopeRoot, "", "room")
+	const (
+		foreignRefused = "ConfigMap other/foreign is outside the release's namespace apps (allow.otherNamespaces is false)"
+		adminRefused   = "ClusterRole admin is cluster-scoped (allow.clusterScoped does not hold " + role + ")"
+		roomRefused    = "Namespace room is cluster-scoped (allow.clusterScoped does not hold Namespace)"
+	)
+	for _, test := range []struct {
+		name    string
+		allow   allow
+		objects kube.ResourceList
+		want    string
+	}{
+		{name: "nothing"},
+		{name: "its own", objects: kube.ResourceList{own}},
+		{name: "another namespace", objects: kube.ResourceList{own, foreign}, want: foreignRefused},
+		{name: "another namespace, allowed", allow: allow{OtherNamespaces: true}, objects: kube.ResourceList{own, foreign}},
+		{name: "cluster-scoped", objects: kube.ResourceList{admin}, want: adminRefused},
+		{name: "cluster-scoped, allowed", allow: allow{ClusterScoped: []string{role}}, objects: kube.ResourceList{admin}},
+		{name: "cluster-scoped, of the core", objects: kube.ResourceList{room}, want: roomRefused},
+		{name: "cluster-scoped, of the core, allowed", allow: allow{ClusterScoped: []string{"Namespace"}}, objects: kube.ResourceList{room}},
+		{name: "another kind is allowed", allow: allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: kube.ResourceList{room, admin}, want: adminRefused},
+		{name: "other namespaces are not the cluster", allow: allow{OtherNamespaces: true}, objects: kube.ResourceList{foreign, admin}, want: adminRefused},
+		{name: "the cluster is not other namespaces", allow: allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: kube.ResourceList{foreign, admin}, want: foreignRefused},
+		{name: "all that is refused is named", objects: kube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.allow.check("apps", test.objects)
+			if test.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrNotAllowed) || err.Error() != ErrNotAllowed.Error()+": "+test.want {
+				t.Errorf("got %v, want\n%s", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package helm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+type (
+	schemaProps = apiextensionsv1.JSONSchemaProps
+	fields      = map[string]schemaProps
+	crdVersion  = apiextensionsv1.CustomResourceDefinitionVersion
+)
+
+func text() schemaProps { return schemaProps{Type: "string"} }
+
+func fieldsOf(f fields) schemaProps { return schemaProps{Type: "object", Properties: f} }
+
+func served(name string, f fields) crdVersion {
+	root := fieldsOf(f)
+	return crdVersion{Name: name, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &root}}
+}
+
+func crd(t *testing.T, scope apiextensionsv1.ResourceScope, versions ...crdVersion) *unstructured.Unstructured {
+	t.Helper()
+	c := &apiextensionsv1.CustomResourceDefinition{}
+	c.Name = "things.example.com"
+	c.Spec.Scope = scope
+	c.Spec.Versions = versions
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+func TestCompatible(t *testing.T) {
+	const namespaced, cluster = apiextensionsv1.NamespaceScoped, apiextensionsv1.ClusterScoped
+	unserved := served("v1", fields{"a": text()})
+	unserved.Served = false
+	bare := crdVersion{Name: "v1", Served: true, Storage: true}
+	open := served("v1", nil)
+	open.Schema.OpenAPIV3Schema.XPreserveUnknownFields = new(true)
+	closed := served("v1", nil)
+	closed.Schema.OpenAPIV3Schema.XPreserveUnknownFields = new(false)
+	list := func(f fields) schemaProps {
+		items := fieldsOf(f)
+		return schemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &items}}
+	}
+	keys := func(f fields) schemaProps {
+		values := fieldsOf(f)
+		return schemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &values}}
+	}
+	openField := schemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	live := served("v1", fields{"a": text()})
+	for _, test := range []struct {
+		name       string
+		live, want *unstructured.Unstructured
+		breaks     string
+	}{
+		{name: "nothing changes", live: crd(t, namespaced, live), want: crd(t, namespaced, live)},
+		{name: "a field more", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": text(), "b": text()}))},
+		{name: "a version more", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", nil), live)},
+		{name: "another scope", live: crd(t, namespaced, live), want: crd(t, cluster, live), breaks: "scope Namespaced becomes Cluster"},
+		{name: "a version less", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", fields{"a": text()})), breaks: "version v1 is no longer served"},
+		{name: "a version that was not served any more, less", live: crd(t, namespaced, unserved), want: crd(t, namespaced, served("v2", nil)), breaks: "version v1 is no longer served"},
+		{name: "a version is not served", live: crd(t, namespaced, live), want: crd(t, namespaced, unserved), breaks: "version v1 is no longer served"},
+		{name: "a version is still not served", live: crd(t, namespaced, unserved), want: crd(t, namespaced, unserved)},
+		{name: "a version is served again", live: crd(t, namespaced, unserved), want: crd(t, namespaced, live)},
+		{name: "a field less", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", nil)), breaks: "version v1 loses a"},
+		{name: "a field less, in the second version", live: crd(t, namespaced, live, served("v2", fields{"b": text()})), want: crd(t, namespaced, live, served("v2", nil)), breaks: "version v2 loses b"},
+		{name: "a field of another type", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": {Type: "integer"}})), breaks: "version v1 loses a"},
+		{name: "a field of any type", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": {XIntOrString: true}}))},
+		{name: "a field within", live: crd(t, namespaced, served("v1", fields{"s": fieldsOf(fields{"a": text(), "b": text()})})), want: crd(t, namespaced, served("v1", fields{"s": fieldsOf(fields{"b": text()})})), breaks: "version v1 loses s.a"},
+		{name: "a field of a list's items", live: crd(t, namespaced, served("v1", fields{"l": list(fields{"a": text()})})), want: crd(t, namespaced, served("v1", fields{"l": list(nil)})), breaks: "version v1 loses l[].a"},
+		{name: "a field of a map's values", live: crd(t, namespaced, served("v1", fields{"m": keys(fields{"a": text()})})), want: crd(t, namespaced, served("v1", fields{"m": keys(nil)})), breaks: "version v1 loses m{}.a"},
+		{name: "a field of an open object", live: crd(t, namespaced, live), want: crd(t, namespaced, open)},
+		{name: "an object that opens", live: crd(t, namespaced, served("v1", fields{"s": fieldsOf(fields{"a": text()})})), want: crd(t, namespaced, served("v1", fields{"s": openField}))},
+		{name: "a field of an object that says that it is closed", live: crd(t, namespaced, live), want: crd(t, namespaced, closed), breaks: "version v1 loses a"},
+		{name: "without a schema before", live: crd(t, namespaced, bare), want: crd(t, namespaced, live)},
+		{name: "without a schema after", live: crd(t, namespaced, live), want: crd(t, namespaced, bare)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := compatible(test.live, test.want)
+			switch {
+			case test.breaks == "" && err != nil:
+				t.Error(err)
+			case test.breaks != "" && (!errors.Is(err, ErrBreakingCRD) || !strings.HasSuffix(err.Error(), ": "+test.breaks)):
+				t.Errorf("got %v, want %s", err, test.breaks)
+			}
+		})
+	}
+}
+
+func TestCompatibleOfWhatIsNoCRD(t *testing.T) {
+	good := crd(t, apiextensionsv1.NamespaceScoped, served("v1", nil))
+	bad := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad.example.com"}, "spec": "x"}}
+	for name, err := range map[string]error{"before": compatible(bad, good), "after": compatible(good, bad)} {
+		if err == nil || errors.Is(err, ErrBreakingCRD) || !strings.Contains(err.Error(), "bad.example.com") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestEstablished(t *testing.T) {
+	condition := func(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus) any {
+		return map[string]any{"type": string(kind), "status": string(status)}
+	}
+	for _, test := range []struct {
+		name       string
+		conditions []any
+		want       bool
+	}{
+		{"just made", nil, false},
+		{"its names are accepted", []any{condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue)}, false},
+		{"not yet", []any{condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse)}, false},
+		{"established", []any{condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionTrue), condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue)}, true},
+	} {
+		o := crd(t, apiextensionsv1.NamespaceScoped)
+		o.Object["status"] = map[string]any{"conditions": test.conditions}
+		if got, err := established(o); got != test.want || err != nil {
+			t.Errorf("%s: %v, %v", test.name, got, err)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	given := map[string]string{"a": "1", "b": "1"}
+	got := merge(given, map[string]string{"b": "2", "c": "2"})
+	if got["a"] != "1" || got["b"] != "2" || got["c"] != "2" || len(got) != 3 {
+		t.Errorf("got %v", got)
+	}
+	if given["b"] != "1" {
+		t.Error("what was given changed")
+	}
+	if got := merge(nil, nil); got == nil || len(got) != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}

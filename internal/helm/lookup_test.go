@@ -1,0 +1,183 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func TestLookupPermits(t *testing.T) {
+	const none, own, all = watches.LookupNone, watches.LookupOwn, watches.LookupAll
+	for _, test := range []struct {
+		name, path string
+		// permitted holds the scopes that permit it.
+		permitted []watches.LookupScope
+	}{
+		{"an object", "/api/v1/namespaces/apps/secrets/a", []watches.LookupScope{own, all}},
+		{"a list", "/api/v1/namespaces/apps/secrets", []watches.LookupScope{own, all}},
+		{"an object of a group", "/apis/apps/v1/namespaces/apps/deployments/a", []watches.LookupScope{own, all}},
+		{"a subresource", "/apis/apps/v1/namespaces/apps/deployments/a/scale", []watches.LookupScope{own, all}},
+		{"the namespace itself", "/api/v1/namespaces/apps", []watches.LookupScope{own, all}},
+		{"another namespace's object", "/api/v1/namespaces/kube-system/secrets/a", []watches.LookupScope{all}},
+		{"another namespace's object of a group", "/apis/apps/v1/namespaces/other/deployments/a", []watches.LookupScope{all}},
+		{"another namespace itself", "/api/v1/namespaces/other", []watches.LookupScope{all}},
+		{"a namespace whose name begins the same", "/api/v1/namespaces/apps-2/secrets/a", []watches.LookupScope{all}},
+		{"all namespaces", "/api/v1/namespaces", []watches.LookupScope{all}},
+		{"a list of all namespaces' objects", "/api/v1/secrets", []watches.LookupScope{all}},
+		{"a list of all namespaces' objects of a group", "/apis/apps/v1/deployments", []watches.LookupScope{all}},
+		{"a cluster-scoped object", "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin", []watches.LookupScope{all}},
+		{"a cluster-scoped object that is called so", "/api/v1/nodes/apps", []watches.LookupScope{all}},
+		{"a kind of a group that is called namespaces", "/apis/example.com/v1/namespaces", []watches.LookupScope{all}},
+		{"a way out", "/api/v1/namespaces/apps/../other/secrets/a", []watches.LookupScope{all}},
+		{"a way out of discovery", "/api/..", []watches.LookupScope{all}},
+		{"a way out by an empty step", "/api/v1/namespaces//secrets", []watches.LookupScope{all}},
+		{"a watch of another namespace", "/api/v1/watch/namespaces/other/secrets", []watches.LookupScope{all}},
+		{"discovery of the core", "/api/v1", []watches.LookupScope{none, own, all}},
+		{"discovery of its versions", "/api", []watches.LookupScope{none, own, all}},
+		{"discovery of the groups", "/apis", []watches.LookupScope{none, own, all}},
+		{"discovery of a group", "/apis/apps", []watches.LookupScope{none, own, all}},
+		{"discovery of its version", "/apis/apps/v1", []watches.LookupScope{none, own, all}},
+		{"discovery with a slash", "/apis/apps/v1/", []watches.LookupScope{none, own, all}},
+	} {
+		for _, scope := range []watches.LookupScope{"", none, own, all} {
+			err := lookupGetter{scope: scope, namespace: "apps"}.permits(test.path)
+			permitted := false
+			for _, s := range test.permitted {
+				// Empty means own.
+				permitted = permitted || s == scope || s == own && scope == ""
+			}
+			if permitted != (err == nil) {
+				t.Errorf("%s, by scope %q: %v", test.name, scope, err)
+			}
+			if err == nil {
+				continue
+			}
+			rule := "(allow.lookup is own)"
+			if scope == none {
+				rule = "(allow.lookup is none)"
+			}
+			if !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), test.path) || !strings.HasSuffix(err.Error(), rule) {
+				t.Errorf("%s, by scope %q: %v, want it to name the path and the rule", test.name, scope, err)
+			}
+		}
+	}
+}
+
+// counting is an API server that counts.
+type counting struct {
+	mu   sync.Mutex
+	seen []string
+	err  error
+}
+
+func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = append(c.seen, request.Method+" "+request.URL.RequestURI())
+	if c.err != nil {
+		return nil, c.err
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"X-Test": {"a"}},
+		Body: io.NopCloser(strings.NewReader(fmt.Sprintf("%s, request %d", request.URL.Path, len(c.seen)))),
+	}, nil
+}
+
+func ask(t *testing.T, transport http.RoundTripper, path, accept string) (string, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", accept)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if response.Request != request {
+		t.Error("the answer is to another request")
+	}
+	// What one caller does to its answer, the next must not see.
+	if response.Header.Get("X-Test") != "a" {
+		t.Errorf("the headers are %v", response.Header)
+	}
+	response.Header.Set("X-Test", "b")
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body), nil
+}
+
+// A render reads nothing twice, and the next one reads everything anew.
+func TestLookupAsksOnce(t *testing.T) {
+	transport := func(c *counting) http.RoundTripper {
+		getter := lookupGetter{ctx: t.Context(), config: &rest.Config{Host: "https://example.com"}, scope: watches.LookupOwn, namespace: "apps"}
+		config, err := getter.ToRESTConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if getter.config.WrapTransport != nil {
+			t.Error("the operator's own configuration was changed")
+		}
+		return config.WrapTransport(c)
+	}
+	var c counting
+	first := transport(&c)
+	const secret = "/api/v1/namespaces/apps/secrets/a"
+	for _, step := range []struct{ path, accept, want string }{
+		{secret, "json", secret + ", request 1"},
+		{secret, "json", secret + ", request 1"},
+		{secret + "?limit=1", "json", secret + ", request 2"},
+		{"/api/v1", "json", "/api/v1, request 3"},
+		{secret, "json", secret + ", request 1"},
+		{secret, "yaml", secret + ", request 4"},
+		{"/api/v1", "json", "/api/v1, request 3"},
+	} {
+		got, err := ask(t, first, step.path, step.accept)
+		if err != nil || got != step.want {
+			t.Errorf("%s as %s: %q, %v, want %q", step.path, step.accept, got, err, step.want)
+		}
+	}
+	if _, err := ask(t, first, "/api/v1/namespaces/other/secrets/a", "json"); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("another namespace: %v", err)
+	}
+	if got, err := ask(t, transport(&c), secret, "json"); err != nil || got != secret+", request 5" {
+		t.Errorf("the next render: %q, %v", got, err)
+	}
+	want := []string{"GET " + secret, "GET " + secret + "?limit=1", "GET /api/v1", "GET " + secret, "GET " + secret}
+	if diff := cmp.Diff(want, c.seen); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestLookupForgetsFailures(t *testing.T) {
+	c := counting{err: errors.New("away")}
+	a := &answers{next: &c, seen: map[string]answer{}}
+	if _, err := ask(t, a, "/api/v1", ""); !errors.Is(err, c.err) {
+		t.Errorf("got %v", err)
+	}
+	c.err = nil
+	if got, err := ask(t, a, "/api/v1", ""); err != nil || got != "/api/v1, request 2" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestLookupGetterHasNothingElse(t *testing.T) {
+	if _, err := (lookupGetter{}).ToDiscoveryClient(); !errors.Is(err, errNotUsed) {
+		t.Errorf("discovery: %v", err)
+	}
+	if _, err := (lookupGetter{}).ToRESTMapper(); !errors.Is(err, errNotUsed) {
+		t.Errorf("mapper: %v", err)
+	}
+}
