@@ -116,8 +116,7 @@ func TestStateOf(t *testing.T) {
 
 func TestStateOfWhatIsNotOurs(t *testing.T) {
 	for name, object := range map[string]string{
-		"without managed fields": deployment[:strings.Index(deployment, `,
-    "managedFields"`)] + "}}",
+		"without managed fields":     strings.Replace(deployment, `"managedFields"`, `"others"`, 1),
 		"applied by another":         strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "kubectl"`, 1),
 		"updated in our name":        strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Update"`, 1),
 		"a subresource of it":        strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Apply", "subresource": "status"`, 1),
@@ -250,7 +249,7 @@ func TestFingerprint(t *testing.T) {
 		oldFields, oldApplied := entry(t, "fields before"), texts.Draw(t, "applied before")
 		newFields, newApplied := entry(t, "fields after"), texts.Draw(t, "applied after")
 		before, after := object("before", oldFields, oldApplied), object("after", newFields, newApplied)
-		same := string(oldFields) == string(newFields) && oldApplied == newApplied
+		same := bytes.Equal(oldFields, newFields) && oldApplied == newApplied
 		if (before.Fingerprint == after.Fingerprint) != same {
 			t.Fatalf("fingerprints %x and %x of\n%s %s and\n%s %s", before.Fingerprint, after.Fingerprint, oldFields, oldApplied, newFields, newApplied)
 		}
