@@ -95,7 +95,10 @@ const (
 	EventDriftCorrected     = "DriftCorrected"
 	EventDriftFight         = ReasonDriftFight
 	EventRepairFailed       = ReasonRepairFailed
-	EventObjectChanged      = "ObjectMended"
+	EventObjectMended       = "ObjectMended"
+	EventCRDMissing         = "CRDMissing"
+	EventUnwatched          = "Unwatched"
+	EventRecordSetAside     = "RecordSetAside"
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInterrupted        = ReasonInterrupted
 	EventOverrideValuesUsed = "OverrideValuesInUse"

@@ -324,14 +324,19 @@ func TestADamagedRecordIsNoSuccess(t *testing.T) {
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); !errors.Is(err, ErrDamaged) {
-		t.Errorf("uninstall: %v, want ErrDamaged", err)
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrStale) || !errors.Is(err, ErrDamaged) {
+		t.Errorf("upgrade: %v, want ErrDamaged, and ErrStale to look again", err)
 	}
-	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrDamaged) || errors.Is(err, ErrRender) {
-		t.Errorf("upgrade: %v, want ErrDamaged, which is not the chart's fault", err)
-	}
-	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 	equal(t, "the objects", []string{"a=1"}, w.configMaps())
+	aside, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=" + records.OwnerDamaged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(aside.Items) != 1 || string(aside.Items[0].Data["release"]) != "damaged" {
+		t.Errorf("the damaged record is not kept: %v", aside.Items)
+	}
+	w.settle(w.request(c, "two", valuesOf("a=2")), false)
+	equal(t, "the objects", []string{"a=2"}, w.configMaps())
 }
 
 func TestAnotherReleasesObjectsAreNotDeleted(t *testing.T) {

@@ -90,9 +90,9 @@ type Request struct {
 	// ServiceAccount is in whose name objects are read and written, an account
 	// of the release's namespace; empty means the operator's own.
 	ServiceAccount string
-	// Warn is told, one sentence each, what a person should know of an action
-	// that goes on all the same; nil is told nothing.
-	Warn func(string)
+	// Warn is told, as an event's reason and a sentence, what a person should
+	// know of an action that goes on all the same; nil is told nothing.
+	Warn func(reason, what string)
 }
 
 // run holds what belongs to one action.
@@ -133,7 +133,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		},
 	}
 	if objects.warn == nil {
-		objects.warn = func(string) {}
+		objects.warn = func(string, string) {}
 	}
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
@@ -147,6 +147,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		versions:  map[string]string{},
 		stubs:     map[*release.Release]bool{},
 		check:     objects.preflight,
+		warn:      objects.warn,
 		inventory: objects.stored,
 	}
 	config := &action.Configuration{

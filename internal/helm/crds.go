@@ -42,7 +42,7 @@ func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRD
 			}
 			if err := r.ensureCRD(ctx, crd, policy); err != nil {
 				if apierrors.IsForbidden(err) {
-					r.kube.warn(fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+					r.kube.warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
 					continue
 				}
 				return fmt.Errorf("crds/%s: %w", file.Name, err)

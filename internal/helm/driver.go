@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -46,6 +47,8 @@ type recordDriver struct {
 	check func(*release.Release) error
 	// inventory tells what the objects of a deployed revision are.
 	inventory func() records.Inventory
+	// warn is told of records that were set aside.
+	warn func(reason, what string)
 	// created is the revision that the action has stored, 0 for none yet.
 	created int
 	// readErr is why the history could not be read, or the new revision not be
@@ -72,7 +75,42 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 		return nil, fmt.Errorf("read release record %s: %w", key, err)
 	}
 	d.saw(secret)
-	return decode(secret)
+	rls, err = decode(secret)
+	if errors.Is(err, ErrDamaged) {
+		return nil, d.setAside(secret, err)
+	}
+	return rls, err
+}
+
+// setAside makes room where a record cannot be read, for it would be in the
+// way for ever: of an upgrade, which reads it, and of the next record, whose
+// name it may have. What it holds is kept beside, for a person to look at.
+func (d *recordDriver) setAside(secret *corev1.Secret, damage error) error {
+	aside := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fmt.Sprintf("%s.damaged-%s", secret.Name, secret.UID[:min(8, len(secret.UID))]),
+			Labels:      maps.Clone(secret.Labels),
+			Annotations: secret.Annotations,
+		},
+		Type: secret.Type,
+		Data: secret.Data,
+	}
+	if aside.Labels == nil {
+		aside.Labels = map[string]string{}
+	}
+	aside.Labels[records.LabelOwner] = records.OwnerDamaged
+	if _, err := d.secrets.Create(d.ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+	}
+	err := d.secrets.Delete(d.ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+	}
+	if r, ok := records.FromMeta(secret); ok {
+		d.index.Remove(r)
+	}
+	d.warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
+	return fmt.Errorf("%w: %w", ErrStale, damage)
 }
 
 // List is not used by any action.

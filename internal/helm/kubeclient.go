@@ -32,7 +32,7 @@ type kubeClient struct {
 	verify bool
 	log    func(format string, args ...any)
 	// warn is told what a person should know of an object that was applied.
-	warn func(string)
+	warn func(reason, what string)
 
 	allow allow
 	// rendered tells that the next manifest to build was just rendered.

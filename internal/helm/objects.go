@@ -38,7 +38,7 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	err := k.inventory.Need(k.ctx, k.owner.UID, kinds)
 	if err != nil && k.ctx.Err() == nil {
-		k.warn(err.Error())
+		k.warn(api.EventUnwatched, err.Error())
 		return nil
 	}
 	return err
@@ -92,7 +92,10 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	if err != nil {
 		return nil, err
 	}
-	applied, err := k.objects.Apply(k.ctx, o, apply.Options{LeaveReplicas: live.Scaled, Warn: k.warn})
+	applied, err := k.objects.Apply(k.ctx, o, apply.Options{
+		LeaveReplicas: live.Scaled,
+		Warn:          func(what string) { k.warn(api.EventObjectMended, what) },
+	})
 	if err != nil {
 		return nil, err
 	}

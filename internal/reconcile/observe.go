@@ -244,8 +244,8 @@ func (r *Reconciler) request(v *view) helm.Request {
 		CRDs:      r.Kind.CRDs,
 
 		ServiceAccount: v.serviceAccount,
-		Warn: func(what string) {
-			r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventObjectChanged, cut(what))
+		Warn: func(reason, what string) {
+			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(what))
 		},
 	}
 }

@@ -22,6 +22,9 @@ const (
 
 	// OwnerHelm is the value of LabelOwner on every release record.
 	OwnerHelm = "helm"
+	// OwnerDamaged takes its place on records that could not be read and were
+	// set aside.
+	OwnerDamaged = "chartwright-damaged"
 	// SecretType is the type of the Secrets.
 	SecretType = "helm.sh/release.v1"
 )
