@@ -185,6 +185,22 @@ func TestIntact(t *testing.T) {
 	}
 }
 
+func TestUnscaled(t *testing.T) {
+	before, scaled := stateOf(t, deployment), stateOf(t, and(without(deployment), scale("kube-controller-manager")))
+	if before.Unscaled() != before {
+		t.Error("what nobody scaled became something else")
+	}
+	if scaled.Unscaled().Fingerprint != before.Fingerprint {
+		t.Error("without the autoscaler it is not what it was before")
+	}
+	if !scaled.Intact(scaled.Unscaled()) {
+		t.Error("that an autoscaler scales it is damage")
+	}
+	if person := stateOf(t, and(without(deployment), scale("kubectl"))); person.Intact(scaled.Unscaled()) {
+		t.Error("that a person scales it afterwards is none")
+	}
+}
+
 func TestLost(t *testing.T) {
 	image := strings.Replace(deployment, `{".": {}, "f:image": {}, "f:name": {}}`, `{".": {}, "f:name": {}}`, 1)
 	wiped := strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "before-first-apply"`, 1)

@@ -360,6 +360,33 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// An autoscaler may scale while nobody looks. Where it goes and a person scales
+// instead, that is damage.
+func TestRecallOfWhatIsScaled(t *testing.T) {
+	const full, without = `{"f:spec":{"f:paused":{},"f:replicas":{}}}`, `{"f:spec":{"f:paused":{}}}`
+	state := func(version, fields string, entries ...metav1.ManagedFieldsEntry) apply.State {
+		return apply.StateOf(schema.GroupKind{Group: "apps", Kind: "Deployment"}, live("a", version, fields, entries...))
+	}
+	digest := apply.Digest([]apply.State{state("10", full), applied("b")})
+	begin := func(s apply.State) *listened {
+		l := newListened()
+		l.observe(applied("b"))
+		l.observe(s)
+		return l
+	}
+	l := begin(state("11", without, scaledBy("kube-controller-manager")))
+	if !l.Recall(web, digest) || l.drifts(web) != "" {
+		t.Fatalf("scaled by an autoscaler: damaged: %q", l.drifts(web))
+	}
+	l.observe(state("12", without, scaledBy("kubectl")))
+	if got := l.drifts(web); got != "a" || len(l.told) != 1 {
+		t.Errorf("then by a person: damaged: %q, told of %q", got, l.told)
+	}
+	if l := begin(state("11", without, scaledBy("kubectl"))); l.Recall(web, digest) {
+		t.Error("scaled by a person: recalled")
+	}
+}
+
 func TestForget(t *testing.T) {
 	l := newListened()
 	i := Inventory{Index: l.Index, Watches: NewWatches(nil, l.Index)}
