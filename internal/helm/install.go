@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/api"
-
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -22,13 +21,9 @@ import (
 // changed, ErrStale where the index was behind, ErrTooLarge, or the API
 // server's own.
 func (c *Client) Install(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
+	run, loaded, err := c.ready(ctx, r)
 	if err != nil {
 		return err
-	}
-	loaded, err := run.prepare(ctx, r)
-	if err != nil {
-		return run.outcome(ctx, err)
 	}
 	if err := run.forgetFailed(c.index, r); err != nil {
 		return run.outcome(ctx, err)
@@ -43,9 +38,22 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// Replace lets an uninstalled release, whose record the CLI kept, go on
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
-	run.kube.rendered = true
 	_, err = install.Run(loaded, r.Values)
 	return run.expect(run.outcome(ctx, run.classify(err)))
+}
+
+// ready begins an action that renders, and returns the chart to render.
+func (c *Client) ready(ctx context.Context, r Request) (*run, *chart.Chart, error) {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	loaded, err := run.prepare(ctx, r)
+	if err != nil {
+		return nil, nil, run.outcome(ctx, err)
+	}
+	run.kube.rendered = true
+	return run, loaded, nil
 }
 
 // prepare returns a clone of the chart to render. Before, it checks the values

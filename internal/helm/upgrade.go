@@ -18,13 +18,9 @@ import (
 // Upgrade makes a new revision of a release that has a record which is neither
 // pending nor uninstalled. The errors are those of Install.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
+	run, loaded, err := c.ready(ctx, r)
 	if err != nil {
 		return err
-	}
-	loaded, err := run.prepare(ctx, r)
-	if err != nil {
-		return run.outcome(ctx, err)
 	}
 	if len(c.index.History(r.Namespace, r.Release)) > 1 {
 		if err := run.forgetFailed(c.index, r); err != nil {
@@ -42,7 +38,6 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	upgrade.SkipSchemaValidation = true
 	// Without it Helm takes empty values for "as before".
 	upgrade.ResetValues = true
-	run.kube.rendered = true
 	_, err = upgrade.Run(r.Release, loaded, r.Values)
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }

@@ -26,22 +26,10 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 		return true, r.patchFinalizer(ctx, v, controllerutil.AddFinalizer)
 	case decide.StepRemoveFinalizer:
 		return false, r.patchFinalizer(ctx, v, controllerutil.RemoveFinalizer)
-	case decide.StepInstall:
-		r.run(ctx, v, installing)
-	case decide.StepUpgrade:
-		r.run(ctx, v, upgrading)
-	case decide.StepUninstall:
-		r.run(ctx, v, uninstalling)
-	case decide.StepAdopt:
-		r.run(ctx, v, adopting)
-	case decide.StepRepair:
-		r.run(ctx, v, repairing)
-	case decide.StepVerify:
-		r.run(ctx, v, verifying)
-	case decide.StepUnlock:
-		r.run(ctx, v, unlocking)
 	case decide.StepWait:
+		return false, nil
 	}
+	r.run(ctx, v, actions[d.Step])
 	return false, nil
 }
 

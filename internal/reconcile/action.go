@@ -26,36 +26,37 @@ type action struct {
 	done, failed string
 }
 
-var (
-	installing = action{
+// actions holds the steps that are actions, by their name.
+var actions = map[decide.Step]action{
+	decide.StepInstall: {
 		step: decide.StepInstall,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Install(ctx, r.request(v))
 		},
 		done: api.EventInstalled, failed: api.EventInstallFailed,
-	}
-	upgrading = action{
+	},
+	decide.StepUpgrade: {
 		step: decide.StepUpgrade,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Upgrade(ctx, r.request(v))
 		},
 		done: api.EventUpgraded, failed: api.EventUpgradeFailed,
-	}
-	uninstalling = action{
+	},
+	decide.StepUninstall: {
 		step: decide.StepUninstall,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Uninstall(ctx, r.request(v))
 		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
-	}
-	adopting = action{
+	},
+	decide.StepAdopt: {
 		step: decide.StepAdopt,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Adopt(ctx, r.request(v))
 		},
 		done: api.EventAdopted, failed: api.EventAdoptionFailed,
-	}
-	repairing = action{
+	},
+	decide.StepRepair: {
 		step: decide.StepRepair,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			repaired, err := r.Helm.Repair(ctx, r.request(v), v.damage)
@@ -63,23 +64,23 @@ var (
 			return err
 		},
 		failed: api.EventRepairFailed,
-	}
-	verifying = action{
+	},
+	decide.StepVerify: {
 		step: decide.StepVerify,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.Verify(ctx, r.request(v))
 		},
 		failed: api.EventRepairFailed,
-	}
-	unlocking = action{
+	},
+	decide.StepUnlock: {
 		step: decide.StepUnlock,
 		do: func(r *Reconciler, ctx context.Context, v *view) error {
 			return r.Helm.MarkFailed(ctx, r.request(v), v.history[0],
 				"Interrupted: the action ended with the process that ran it")
 		},
 		done: api.EventInterrupted, failed: api.EventInterrupted,
-	}
-)
+	},
+}
 
 // conclude tells the world how an action ended: in memory, for the next pass,
 // and by one event where it is news.
