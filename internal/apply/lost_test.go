@@ -12,7 +12,7 @@ import (
 func TestLostNamesAtMostSoManyFields(t *testing.T) {
 	with := func(fields string) *metav1.ObjectMeta {
 		return &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields),
 		}}}
 	}
 	before := with(`{"f:data":{"f:a":{}}}`)
