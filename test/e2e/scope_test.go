@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// definition is the CRD of a kind whose resources have no namespace.
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shareds.GROUP}
+spec:
+  group: GROUP
+  scope: Cluster
+  names: {kind: Shared, plural: shareds, singular: shared}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// A resource without a namespace has its release where it says, and what the
+// release owns is repaired and deleted as anywhere.
+func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Shared")
+	target := env.NewNamespace("target")
+	crd := strings.ReplaceAll(definition, "GROUP", kind.Group)
+	env.KubectlWith(crd, "apply", "-f", "-")
+	defer env.KubectlWith(crd, "delete", "--wait=false", "-f", "-")
+	env.Kubectl("wait", "--for=condition=Established", "crd/shareds."+kind.Group, "--timeout=30s")
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).
+			With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")),
+		Account: env.NewAccount(), Everywhere: true,
+	}).Start()
+	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: web}\nspec: {message: one, count: 1, target: " + target + "}\n"
+	name := "shareds." + kind.Group + "/web"
+	env.KubectlWith(shared, "apply", "-f", "-")
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
+	if namespace := env.Kubectl("get", name, "-o", "jsonpath={.status.release.namespace}"); namespace != target {
+		t.Errorf("the release is in namespace %s, expected %s", namespace, target)
+	}
+
+	written := harness.ConfigMap("web-0")
+	written.SetNamespace(target)
+	first := env.Get(written).GetUID()
+	env.Kubectl("delete", "configmap", "web-0", "-n", target)
+	env.Kubectl("wait", "configmap/web-0", "-n", target, "--for=create", "--timeout=30s")
+	if env.Get(written).GetUID() == first {
+		t.Error("the ConfigMap was not deleted")
+	}
+
+	// What was chosen once stays: another target moves nothing.
+	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
+	env.Kubectl("wait", name, "--for=jsonpath={.status.release.revision}=2", "--timeout=30s")
+	if namespace := env.Kubectl("get", name, "-o", "jsonpath={.status.release.namespace}"); namespace != target {
+		t.Errorf("the release moved to namespace %s", namespace)
+	}
+	env.Kubectl("delete", name, "--timeout=30s")
+	env.WaitGone(written)
+}
