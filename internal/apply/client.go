@@ -129,18 +129,17 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 // none.
 func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
-	}
-	return live, nil
+	return orNil(o, live, err)
 }
 
 // Read reads the object as it is, whole. It returns nil where there is none.
 func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+	return orNil(o, live, err)
+}
+
+// orNil is the answer to a read: nil, and no error, where nothing is there.
+func orNil[T any](o Object, live *T, err error) (*T, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

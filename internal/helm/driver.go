@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/api"
-
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -64,7 +63,8 @@ var _ driver.Driver = (*recordDriver)(nil)
 // Name returns the name of Helm's own driver, whose format this is.
 func (d *recordDriver) Name() string { return driver.SecretsDriverName }
 
-// Get reads one record.
+// Get reads one record. One that cannot be decoded is set aside, and the error
+// is then both ErrDamaged and ErrStale.
 func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 	defer recovered(&err)
 	secret, err := d.secrets.Get(d.ctx, key, metav1.GetOptions{})

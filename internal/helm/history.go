@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/chartwright/chartwright/internal/api"
-
 	"helm.sh/helm/v3/pkg/release"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
 )
 

@@ -27,19 +27,19 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.ObservedGeneration,
 		})
 	}
-	set(api.ConditionReady, ready.status, ready.reason, ready.message)
-	for kind, holds := range map[string]bool{api.ConditionReconciling: ready.reconciling, api.ConditionStalled: ready.stalled} {
+	// Some conditions are there only while they are True.
+	setWhile := func(holds bool, kind, reason, message string) {
 		if holds {
-			set(kind, metav1.ConditionTrue, ready.reason, ready.message)
+			set(kind, metav1.ConditionTrue, reason, message)
 		} else {
 			meta.RemoveStatusCondition(&s.Conditions, kind)
 		}
 	}
-	if reason, message, holds := drifted(v); holds {
-		set(api.ConditionDrifted, metav1.ConditionTrue, reason, message)
-	} else {
-		meta.RemoveStatusCondition(&s.Conditions, api.ConditionDrifted)
-	}
+	set(api.ConditionReady, ready.status, ready.reason, ready.message)
+	setWhile(ready.reconciling, api.ConditionReconciling, ready.reason, ready.message)
+	setWhile(ready.stalled, api.ConditionStalled, ready.reason, ready.message)
+	drift, damage, holds := drifted(v)
+	setWhile(holds, api.ConditionDrifted, drift, damage)
 	if r, ok := deployed(v.history); ok {
 		reason := api.ReasonUpgradeSuccessful
 		if r.Revision == 1 {
@@ -59,8 +59,8 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 		}
 		s.History = append(s.History, entry(r))
 	}
-	// The map above is ranged over in any order, and a list that differs in
-	// its order alone must not be written.
+	// A condition that comes back is put last, and a list that differs in its
+	// order alone must not be written.
 	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
 	return s
 }
