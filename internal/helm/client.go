@@ -21,8 +21,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// ErrStale marks an action that found the cluster other than the index said.
-// It changed nothing; look again.
+// ErrStale marks an action that found the release's records other than the
+// index said. It counts as no failure; look again.
 var ErrStale = errors.New("the stored release changed meanwhile")
 
 // ErrRender marks an action that ended before anything was written, because

@@ -18,5 +18,7 @@
 //
 // Chart is a chart that is loaded once and cloned for every render, for Helm
 // changes the charts that it renders. Client has one method a verb: Install,
-// Upgrade, Uninstall and MarkFailed.
+// Upgrade, Uninstall and Adopt make, change, end and take over a release;
+// Repair and Verify bring back what it owns; MarkFailed and Prune keep its
+// records in order.
 package helm
