@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,17 +27,17 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/testserver"
 )
 
 // apiServer is the one API server of this package's tests.
 var apiServer struct {
 	sync.Once
-	env     *envtest.Environment
-	client  apply.Client
-	plain   kubernetes.Interface
-	mapper  meta.RESTMapper
-	missing string
-	err     error
+	env    *envtest.Environment
+	client apply.Client
+	plain  kubernetes.Interface
+	mapper meta.RESTMapper
+	err    error
 }
 
 func TestMain(m *testing.M) {
@@ -56,26 +55,21 @@ func TestMain(m *testing.M) {
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
-		assets := os.Getenv("KUBEBUILDER_ASSETS")
-		if assets == "" {
-			assets = filepath.Join(repository(t), "bin", "kube")
-		}
-		if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-			apiServer.missing = "no kube-apiserver in " + assets + ": run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS"
+		env, err := testserver.New()
+		if err != nil {
+			apiServer.err = err
 			return
 		}
-		apiServer.env = &envtest.Environment{BinaryAssetsDirectory: assets}
-		apiServer.env.ControlPlane.Etcd = &envtest.Etcd{}
-		apiServer.env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
-		config, err := apiServer.env.Start()
+		apiServer.env = env
+		config, err := env.Start()
 		if err == nil {
 			config.QPS = -1
 			err = connect(config)
 		}
 		apiServer.err = err
 	})
-	if apiServer.missing != "" {
-		t.Skip(apiServer.missing)
+	if errors.Is(apiServer.err, testserver.ErrMissing) {
+		t.Skip(apiServer.err)
 	}
 	if apiServer.err != nil {
 		t.Fatal(apiServer.err)
@@ -98,23 +92,6 @@ func connect(config *rest.Config) (err error) {
 	}
 	apiServer.mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient)
 	return err
-}
-
-// repository returns the folder of go.mod.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	t.Fatal("no go.mod above the test")
-	return ""
 }
 
 var namespaces atomic.Int64

@@ -70,6 +70,7 @@ var may = map[string][]string{
 	"internal/api":          {},
 	"internal/version":      {},
 	"internal/architecture": {},
+	"internal/testserver":   {},
 	"internal/values":       {},
 	"internal/watches":      {"internal/api"},
 	"internal/records":      {"internal/api"},

@@ -2,9 +2,8 @@ package crd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/testserver"
 )
 
 // server starts an API server and returns a client of it. The test is skipped
@@ -23,14 +23,13 @@ func server(t *testing.T) client.Client {
 	if testing.Short() {
 		t.Skip("an API server takes a few seconds to start: not in -short")
 	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join(repository(t), "bin", "kube")
+	env, err := testserver.New()
+	if errors.Is(err, testserver.ErrMissing) {
+		t.Skip(err)
 	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS", assets)
+	if err != nil {
+		t.Fatal(err)
 	}
-	env := &envtest.Environment{BinaryAssetsDirectory: assets}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -49,25 +48,6 @@ func server(t *testing.T) client.Client {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// repository returns the folder of go.mod.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
 }
 
 // install creates the definition and waits until its kind is served.

@@ -2,10 +2,10 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,15 +28,15 @@ import (
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/testserver"
 )
 
 // apiServer is the one API server of this package's tests.
 var apiServer struct {
 	sync.Once
-	env     *envtest.Environment
-	config  *rest.Config
-	mapper  meta.RESTMapper
-	missing string
+	env    *envtest.Environment
+	config *rest.Config
+	mapper meta.RESTMapper
 
 	capabilities sync.Once
 	read         *Capabilities
@@ -58,17 +58,12 @@ func TestMain(m *testing.M) {
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
-		assets := os.Getenv("KUBEBUILDER_ASSETS")
-		if assets == "" {
-			assets = filepath.Join(repository(t), "bin", "kube")
-		}
-		if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-			apiServer.missing = "no kube-apiserver in " + assets + ": run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS"
+		env, err := testserver.New()
+		if err != nil {
+			apiServer.err = err
 			return
 		}
-		apiServer.env = &envtest.Environment{BinaryAssetsDirectory: assets}
-		apiServer.env.ControlPlane.Etcd = &envtest.Etcd{}
-		apiServer.env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
+		apiServer.env = env
 		// A list from the cache waits up to 100 ms until the cache has caught up.
 		apiServer.env.ControlPlane.GetAPIServer().Configure().Set("watch-cache", "false")
 		if apiServer.config, apiServer.err = apiServer.env.Start(); apiServer.err != nil {
@@ -80,29 +75,12 @@ func startAPIServer(t *testing.T) {
 			apiServer.mapper, apiServer.err = apiutil.NewDynamicRESTMapper(apiServer.config, httpClient)
 		}
 	})
-	if apiServer.missing != "" {
-		t.Skip(apiServer.missing)
+	if errors.Is(apiServer.err, testserver.ErrMissing) {
+		t.Skip(apiServer.err)
 	}
 	if apiServer.err != nil {
 		t.Fatal(apiServer.err)
 	}
-}
-
-// repository returns the folder of go.mod.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	t.Fatal("no go.mod above the test")
-	return ""
 }
 
 // trouble is a transport that makes trouble at the request with a number.

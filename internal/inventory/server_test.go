@@ -1,12 +1,13 @@
 package inventory
 
 import (
-	"os"
-	"path/filepath"
+	"errors"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/testserver"
 )
 
 // server starts an API server. The test is skipped where there is none to
@@ -16,14 +17,13 @@ func server(t *testing.T) *envtest.Environment {
 	if testing.Short() {
 		t.Skip("an API server takes a few seconds to start: not in -short")
 	}
-	assets := os.Getenv("KUBEBUILDER_ASSETS")
-	if assets == "" {
-		assets = filepath.Join(repository(t), "bin", "kube")
+	env, err := testserver.New()
+	if errors.Is(err, testserver.ErrMissing) {
+		t.Skip(err)
 	}
-	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
-		t.Skipf("no kube-apiserver in %s: run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS", assets)
+	if err != nil {
+		t.Fatal(err)
 	}
-	env := &envtest.Environment{BinaryAssetsDirectory: assets}
 	if _, err := env.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -34,23 +34,6 @@ func server(t *testing.T) *envtest.Environment {
 		}
 	})
 	return env
-}
-
-// repository returns the folder of go.mod.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	t.Fatal("no go.mod above the test")
-	return ""
 }
 
 // configMap returns one that web's release would have.
