@@ -23,6 +23,8 @@ type Kind struct {
 	// Overrides win over the spec of every custom resource. Nobody may change
 	// it; values.Merge copies from it.
 	Overrides map[string]any
+	// Sources are ValuesFrom with their names as templates.
+	Sources []Source
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
 	Namespace *Name
@@ -79,6 +81,9 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 			}
 		}
 		if kind.Overrides, err = overrides(entry.OverrideValues); err != nil {
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+		if kind.Sources, err = sources(entry.ValuesFrom); err != nil {
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		if kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace); err != nil {

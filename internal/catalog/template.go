@@ -14,10 +14,22 @@ import (
 type Name struct {
 	key      string
 	template *template.Template
+	// problems tells what keeps a text from being the name of such a thing.
+	problems func(string) []string
 }
 
-// parseName returns nil for an empty text.
+// parseName reads the name of a namespace or an account. It returns nil for an
+// empty text.
 func parseName(key, text string) (*Name, error) {
+	return parse(key, text, validation.IsDNS1123Label)
+}
+
+// parseObjectName reads the name of any other object, which may have dots.
+func parseObjectName(key, text string) (*Name, error) {
+	return parse(key, text, validation.IsDNS1123Subdomain)
+}
+
+func parse(key, text string, problems func(string) []string) (*Name, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -25,7 +37,7 @@ func parseName(key, text string) (*Name, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a template: %w", key, err)
 	}
-	return &Name{key: key, template: parsed}, nil
+	return &Name{key: key, template: parsed, problems: problems}, nil
 }
 
 // Of returns the name for a custom resource. It is an error if the resource
@@ -36,7 +48,7 @@ func (n *Name) Of(object map[string]any) (string, error) {
 		return "", fmt.Errorf("%s: %w", n.key, err)
 	}
 	name := text.String()
-	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+	if problems := n.problems(name); len(problems) > 0 {
 		return "", fmt.Errorf("%s: %q: %s", n.key, name, strings.Join(problems, "; "))
 	}
 	return name, nil

@@ -62,3 +62,20 @@ func TestNameIsNoTemplate(t *testing.T) {
 		t.Errorf("an empty text: %v, %v", name, err)
 	}
 }
+
+func TestObjectNameMayHaveDots(t *testing.T) {
+	cr := map[string]any{"metadata": map[string]any{"name": "web.blue"}}
+	for text, want := range map[string]string{"{{ .metadata.name }}-values": "web.blue-values", "{{ .metadata.name }}/values": "", "../{{ .metadata.name }}": ""} {
+		name, err := parseObjectName("valuesFrom[0].name", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := name.Of(cr)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "valuesFrom[0].name: ") {
+			t.Errorf("%s: the error does not name the key: %v", text, err)
+		}
+	}
+}

@@ -155,6 +155,9 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 		}
 	}
 	p.checkPolicies(w, lines)
+	p.checkFormerManagers(w, lines)
+	p.checkValuesFrom(w, lines)
+	p.checkSubresources(w, lines)
 	if w.Kind == "" {
 		return
 	}

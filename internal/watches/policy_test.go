@@ -10,15 +10,35 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
+// refusal is an entry with something wrong in it.
+type refusal struct {
+	name string
+	// text begins on line 4 of the file.
+	text []string
+	// want holds the beginnings of the problems, in order.
+	want []string
+}
+
+func (test refusal) run(t *testing.T) {
+	file := append([]string{"version: v1", "kind: A", "chart: a"}, test.text...)
+	_, err := watches.Parse("watches.yaml", []byte("- "+strings.Join(file, "\n  ")+"\n"))
+	var problems watches.LineErrors
+	if !errors.As(err, &problems) {
+		t.Fatalf("Parse returned %v, want LineErrors", err)
+	}
+	if len(problems) != len(test.want) {
+		t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
+	}
+	for i, want := range test.want {
+		if got := problems[i].Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
+		}
+	}
+}
+
 func TestPoliciesRefused(t *testing.T) {
 	const drift, ignore = "drift:", "drift: {ignore: "
-	for _, test := range []struct {
-		name string
-		// text begins on line 4 of the file.
-		text []string
-		// want holds the beginnings of the problems, in order.
-		want []string
-	}{
+	for _, test := range []refusal{
 		{"a drift mode", []string{drift, "  mode: Fix"}, []string{`watches.yaml:4: drift.mode is "Fix": expected one of [Repair Warn Disabled]`}},
 		{"a drift mode in other case", []string{"drift: {mode: repair}"}, []string{`watches.yaml:4: drift.mode is "repair": expected one of`}},
 		{"an unknown key of drift", []string{drift, "  modus: Warn"}, []string{`watches.yaml:5: drift: unknown field "modus"`}},
@@ -43,22 +63,7 @@ func TestPoliciesRefused(t *testing.T) {
 			"watches.yaml:4: scope is", "watches.yaml:5: crds is", "watches.yaml:6: allow.lookup is", "watches.yaml:7: drift.mode is",
 		}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			file := append([]string{"version: v1", "kind: A", "chart: a"}, test.text...)
-			_, err := watches.Parse("watches.yaml", []byte("- "+strings.Join(file, "\n  ")+"\n"))
-			var problems watches.LineErrors
-			if !errors.As(err, &problems) {
-				t.Fatalf("Parse returned %v, want LineErrors", err)
-			}
-			if len(problems) != len(test.want) {
-				t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
-			}
-			for i, want := range test.want {
-				if got := problems[i].Error(); !strings.HasPrefix(got, want) {
-					t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
-				}
-			}
-		})
+		t.Run(test.name, test.run)
 	}
 }
 

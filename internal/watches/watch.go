@@ -30,6 +30,9 @@ type Watch struct {
 	// OverrideValues win over the spec. Keys are paths as in helm's --set;
 	// values are expanded from the environment and as templates.
 	OverrideValues map[string]string `json:"overrideValues,omitempty"`
+	// ValuesFrom are objects that values come from: over the spec, in their
+	// order, and under OverrideValues.
+	ValuesFrom []ValuesFrom `json:"valuesFrom,omitempty"`
 	// Selector limits the entry to custom resources with these labels.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// ReconcilePeriod is how often every object is applied again; nil means
@@ -57,6 +60,8 @@ type Watch struct {
 	CRDs CRDPolicy `json:"crds,omitempty"`
 	// Scope is the kind's scope; empty means ScopeNamespaced.
 	Scope Scope `json:"scope,omitempty"`
+	// Subresources are those of the kind's CRD.
+	Subresources Subresources `json:"subresources,omitzero"`
 	// ReleaseNamespace is where the release goes; empty means the custom
 	// resource's namespace. It may be a template over the custom resource, and
 	// a kind of scope Cluster needs it.
@@ -65,6 +70,9 @@ type Watch struct {
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// FormerManagers are more field managers, beside Helm's, whose fields are
+	// taken over with a release that somebody else has made.
+	FormerManagers []string `json:"formerManagers,omitempty"`
 
 	// File and Line tell where the entry and its chart stand, for messages.
 	File      string `json:"-"`
