@@ -29,6 +29,7 @@ var scheme = runtime.NewScheme()
 func TestAPIServer(t *testing.T) {
 	c := server(t)
 	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
+	t.Run("scale", func(t *testing.T) { testScale(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
 }

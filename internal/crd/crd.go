@@ -26,6 +26,9 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 	if err := validate(schema); err != nil {
 		return nil, nil, fmt.Errorf("%s: the schema that was made of values.schema.json is none for the API server: %w", kind.Kind, err)
 	}
+	if err := holdsScale(kind, schema); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
+	}
 	return definition(kind, schema), warnings, nil
 }
 
@@ -42,13 +45,11 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 			Scope: apiextensionsv1.NamespaceScoped,
 			Names: names,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name:    kind.Version,
-				Served:  true,
-				Storage: true,
-				Schema:  &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
-				Subresources: &apiextensionsv1.CustomResourceSubresources{
-					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
-				},
+				Name:                     kind.Version,
+				Served:                   true,
+				Storage:                  true,
+				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
+				Subresources:             subresources(kind),
 				AdditionalPrinterColumns: columns(),
 			}},
 		},
