@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -48,10 +49,11 @@ func (r *run) adopt(c *Client, request Request) error {
 	if err != nil {
 		return err
 	}
+	managers := slices.Concat(formerManagers, request.FormerManagers)
 	for _, info := range objects {
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		if err := r.kube.objects.Upgrade(r.kube.ctx, object(info), formerManagers); err != nil {
+		if err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers); err != nil {
 			return err
 		}
 	}

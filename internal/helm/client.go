@@ -90,6 +90,9 @@ type Request struct {
 	// ServiceAccount is in whose name objects are read and written, an account
 	// of the release's namespace; empty means the operator's own.
 	ServiceAccount string
+	// FormerManagers are field managers, beside Helm's own, whose fields Adopt
+	// takes over.
+	FormerManagers []string
 	// Warn is told, as an event's reason and a sentence, what a person should
 	// know of an action that goes on all the same; nil is told nothing.
 	Warn func(reason, what string)

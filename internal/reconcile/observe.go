@@ -244,6 +244,7 @@ func (r *Reconciler) request(v *view) helm.Request {
 		CRDs:      r.Kind.CRDs,
 
 		ServiceAccount: v.serviceAccount,
+		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(what))
 		},
