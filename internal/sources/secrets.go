@@ -1,0 +1,100 @@
+package sources
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Secrets are texts that nobody may read in a log, an event or a status.
+type Secrets []string
+
+// shortest is the length from which a text is kept secret. Words as short as
+// "yes" and "80" are everywhere, and none is a password.
+const shortest = 4
+
+// redacted stands in place of a secret.
+const redacted = "[redacted]"
+
+// Redact returns a message without the secrets in it, in whichever of their
+// forms.
+func (s Secrets) Redact(message string) string {
+	all := make([]string, 0, 5*len(s))
+	for _, text := range s {
+		all = append(all, forms(text)...)
+	}
+	// A secret may be part of another.
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	for _, form := range all {
+		message = strings.ReplaceAll(message, form, redacted)
+	}
+	return message
+}
+
+// forms returns a text as it is, as Secrets encode it, and as Go, JSON and the
+// check of the chart's schema quote it.
+func forms(text string) []string {
+	quoted := strconv.Quote(text)
+	quoted = quoted[1 : len(quoted)-1]
+	all := []string{
+		text, base64.StdEncoding.EncodeToString([]byte(text)),
+		quoted, strings.ReplaceAll(strings.ReplaceAll(quoted, `\"`, `"`), `'`, `\'`),
+	}
+	// A text always encodes.
+	if encoded, err := json.Marshal(text); err == nil {
+		all = append(all, string(encoded[1:len(encoded)-1]))
+	}
+	if grouped := thousands(text); grouped != text {
+		all = append(all, grouped)
+	}
+	return all
+}
+
+// thousands writes a whole number as the check of the chart's schema does:
+// 12,345.
+func thousands(text string) string {
+	if strings.Trim(text, "0123456789") != "" {
+		return text
+	}
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// secretsOf returns what is secret about a text: the whole, each line of it,
+// for errors may quote one, and each value that it holds as YAML.
+func secretsOf(text string, decoded map[string]any) Secrets {
+	found := map[string]bool{}
+	add := func(text string) {
+		for _, part := range append(strings.Split(text, "\n"), text) {
+			if part = strings.TrimSpace(part); len(part) >= shortest {
+				found[part] = true
+			}
+		}
+	}
+	add(text)
+	var leaves func(any)
+	leaves = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for _, inner := range v {
+				leaves(inner)
+			}
+		case []any:
+			for _, inner := range v {
+				leaves(inner)
+			}
+		case string:
+			add(v)
+		case int64, float64:
+			add(fmt.Sprint(v))
+		}
+	}
+	leaves(decoded)
+	return slices.Sorted(maps.Keys(found))
+}
