@@ -1,15 +1,13 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -21,7 +19,11 @@ import (
 type damage struct {
 	name    string
 	targets []string
-	do      func(env *harness.Env, o *unstructured.Unstructured, target string)
+	// do returns the UID of the object that is left, empty where there is none.
+	do func(env *harness.Env, o *unstructured.Unstructured, target string) types.UID
+	// frozen is done while the operator is, which could be the first to make
+	// the object again.
+	frozen bool
 }
 
 // changes are the JSON patches of the damages that differ from kind to kind.
@@ -65,63 +67,56 @@ var (
 	}
 )
 
-func (c changes) do(env *harness.Env, o *unstructured.Unstructured, target string) {
-	env.Patch(o, "["+c[target]+"]")
+func (c changes) do(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
+	return env.Patch(o, "["+c[target]+"]").GetUID()
 }
 
 // everywhere makes a damage of one JSON patch that fits every object.
-func everywhere(patch string) func(*harness.Env, *unstructured.Unstructured, string) {
-	return func(env *harness.Env, o *unstructured.Unstructured, _ string) { env.Patch(o, "["+patch+"]") }
+func everywhere(patch string) func(*harness.Env, *unstructured.Unstructured, string) types.UID {
+	return func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
+		return env.Patch(o, "["+patch+"]").GetUID()
+	}
 }
 
 func damages() []damage {
 	every := sortedKeys(changed)
 	return []damage{
-		{"deleted", every, func(env *harness.Env, o *unstructured.Unstructured, _ string) { env.Delete(o) }},
-		{"field changed", every, changed.do},
-		{"field removed", every, fieldRemoved.do},
-		{"item removed", sortedKeys(itemRemoved), itemRemoved.do},
-		{"label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/example.com~1team"}`)},
-		{"annotation removed", every, everywhere(`{"op": "remove", "path": "/metadata/annotations/example.com~1note"}`)},
-		{"owner label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1owner-uid"}`)},
-		{"operator label removed", every, everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1operator"}`)},
-		{"managed fields wiped", every, everywhere(`{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`)},
-		{"scaled", []string{"Deployment", "StatefulSet"}, func(env *harness.Env, o *unstructured.Unstructured, _ string) {
-			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
+		{name: "deleted", targets: every, do: func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
+			env.Delete(o)
+			return ""
 		}},
-		{"made by another", every, replaceByAnother},
+		{name: "field changed", targets: every, do: changed.do},
+		{name: "field removed", targets: every, do: fieldRemoved.do},
+		{name: "item removed", targets: sortedKeys(itemRemoved), do: itemRemoved.do},
+		{name: "label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/example.com~1team"}`)},
+		{name: "annotation removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/annotations/example.com~1note"}`)},
+		{name: "owner label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1owner-uid"}`)},
+		{name: "operator label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1operator"}`)},
+		{name: "managed fields wiped", targets: every, do: everywhere(`{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`)},
+		{name: "scaled", targets: []string{"Deployment", "StatefulSet"}, do: func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
+			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
+			return o.GetUID()
+		}},
+		{name: "made by another", targets: every, do: replaceByAnother, frozen: true},
 		// The key of a list item of ours: an apply would leave both.
-		{"list key changed", []string{"Service"}, everywhere(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
+		{name: "list key changed", targets: []string{"Service"}, do: everywhere(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
 	}
 }
 
 // replaceByAnother deletes an object and creates it as a person would, with
-// nothing of the operator's and with another value. The operator may be the
-// first to make it again; then so be it.
-func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) {
+// nothing of the operator's and with another value.
+func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
 	env.T().Helper()
 	bare := &unstructured.Unstructured{Object: manifest(o)}
 	bare.SetLabels(nil)
 	bare.SetAnnotations(nil)
 	bare.SetOwnerReferences(nil)
-	data, err := json.Marshal(bare.Object)
-	if err != nil {
-		env.T().Fatal(err)
-	}
-	// What has a finalizer goes at the moment when that is removed.
-	env.Patch(o, `[{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/hold"]}]`)
 	env.Delete(o)
-	env.Patch(o, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
-	if err := json.Unmarshal(data, &bare.Object); err != nil {
+	env.WaitGone(o)
+	if _, err := env.At(bare).Create(env.T().Context(), bare, metav1.CreateOptions{FieldManager: "kubectl-create"}); err != nil {
 		env.T().Fatal(err)
 	}
-	_, err = env.At(bare).Create(env.T().Context(), bare, metav1.CreateOptions{FieldManager: "kubectl-create"})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		env.T().Logf("%s: the operator was first", target)
-	case err != nil:
-		env.T().Fatal(err)
-	}
+	return changed.do(env, o, target)
 }
 
 // Every damage is done to every object to which it can be done, in one release
@@ -140,18 +135,29 @@ func TestDamageIsRepaired(t *testing.T) {
 		for i, damage := range table {
 			t.Run(damage.name, func(t *testing.T) {
 				t.Parallel()
+				operator := e.operator
 				e := everything{Env: e.For(t), kind: e.kind, widget: e.widget, elsewhere: e.elsewhere}
 				release := crs[i].GetName()
 				objects := e.settled(release)
-				for _, target := range damage.targets {
-					damage.do(e.Env, objects[target], target)
+				// The objects that are to be repaired as they are, by their UIDs.
+				left := map[string]types.UID{}
+				for target, object := range objects {
+					left[target] = object.GetUID()
+				}
+				inflict := func() {
+					for _, target := range damage.targets {
+						left[target] = damage.do(e.Env, objects[target], target)
+					}
+				}
+				if !damage.frozen {
+					inflict()
+				} else if err := operator.Frozen(inflict); err != nil {
+					t.Fatal(err)
 				}
 				for _, target := range sortedKeys(objects) {
 					waitRepaired(e.Env, objects[target])
-					replaced := e.Get(objects[target]).GetUID() != objects[target].GetUID()
-					mayBe := slices.Contains([]string{"deleted", "made by another"}, damage.name)
-					if replaced && (!mayBe || !slices.Contains(damage.targets, target)) {
-						t.Errorf("%s was replaced", target)
+					if is, was := e.Get(objects[target]).GetUID(), left[target]; was != "" && is != was {
+						t.Errorf("%s was replaced: %s became %s", target, was, is)
 					}
 				}
 				e.WaitEvent(crs[i], "DriftCorrected")
