@@ -16,6 +16,19 @@ const (
 	// ConditionDrifted is True while an object of the release is not what the
 	// release says.
 	ConditionDrifted = "Drifted"
+	// ConditionHeld is True while an earlier revision runs, whatever the spec
+	// says.
+	ConditionHeld = "Held"
+	// ConditionPaused is True while nothing is changed, as an annotation asks.
+	ConditionPaused = "Paused"
+	// ConditionTested tells how the chart's tests went on the newest revision.
+	ConditionTested = "Tested"
+	// ConditionRollbackRefused is True while the annotation asks for a revision
+	// that cannot be had.
+	ConditionRollbackRefused = "RollbackRefused"
+	// ConditionInvalidAnnotations is True while an annotation has a value that
+	// cannot be understood, or a key of ours that nobody knows.
+	ConditionInvalidAnnotations = "InvalidAnnotations"
 )
 
 // Reasons of Ready, Reconciling and Stalled.
@@ -59,6 +72,38 @@ const (
 	ReasonTooLarge = "ReleaseTooLarge"
 	// ReasonLocked: somebody else's operation on the release is under way.
 	ReasonLocked = "Locked"
+	// ReasonRollingBack: an earlier revision is being brought back.
+	ReasonRollingBack = "RollingBack"
+	// ReasonRollbackFailed: the last try to bring it back ended in an error.
+	ReasonRollbackFailed = "RollbackFailed"
+	// ReasonPaused: a change waits for the pause to end.
+	ReasonPaused = "Paused"
+	// ReasonOrphaning: the custom resource is being deleted, and its release
+	// stays.
+	ReasonOrphaning = "Orphaning"
+	// ReasonWaitingForObjects: the release is uninstalled, and some of its
+	// objects are not gone yet.
+	ReasonWaitingForObjects = "WaitingForObjects"
+)
+
+// Reasons of Held.
+const (
+	// ReasonRolledBack: a person asked for it.
+	ReasonRolledBack = "RolledBack"
+	// ReasonRolledBackAfterFailure: the kind's onFailure asked for it.
+	ReasonRolledBackAfterFailure = "RolledBackAfterFailure"
+)
+
+// Reasons of Tested.
+const (
+	ReasonTestsPassed = "TestsPassed"
+	ReasonTestsFailed = "TestsFailed"
+)
+
+// Reasons of RollbackRefused and of InvalidAnnotations.
+const (
+	ReasonNoSuchRevision = "NoSuchRevision"
+	ReasonInvalidValue   = "InvalidValue"
 )
 
 // Reasons of Drifted.
@@ -102,4 +147,16 @@ const (
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInterrupted        = ReasonInterrupted
 	EventOverrideValuesUsed = "OverrideValuesInUse"
+	EventRolledBack         = "RolledBack"
+	EventRollbackFailed     = ReasonRollbackFailed
+	EventRollbackRefused    = ConditionRollbackRefused
+	EventResumed            = "Resumed"
+	EventPaused             = ConditionPaused
+	EventUnpaused           = "Unpaused"
+	EventTestsPassed        = ReasonTestsPassed
+	EventTestsFailed        = ReasonTestsFailed
+	EventOrphaned           = "Orphaned"
+	EventHooksSkipped       = "HooksSkipped"
+	EventForced             = "Forced"
+	EventInvalidAnnotations = ConditionInvalidAnnotations
 )

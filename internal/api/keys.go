@@ -40,6 +40,40 @@ const (
 	DriftIgnore = "ignore"
 )
 
+// Annotations by which people ask something of the operator, on a custom
+// resource. Package annotations tells what values they take.
+const (
+	// AnnotationRollbackTo asks for an earlier revision to run again.
+	AnnotationRollbackTo = Domain + "/rollback-to"
+	// AnnotationPause keeps the operator from changing anything.
+	AnnotationPause = Domain + "/pause"
+	// AnnotationReconcile asks for everything to be verified once.
+	AnnotationReconcile = Domain + "/reconcile-requested-at"
+	// AnnotationForce asks for objects that cannot be changed to be deleted and
+	// made again, once.
+	AnnotationForce = Domain + "/force"
+	// AnnotationTest asks for the chart's tests to be run once.
+	AnnotationTest = Domain + "/test"
+	// AnnotationTakeOwnership lets an install or upgrade take over objects that
+	// are another's, where the kind's allow block permits it.
+	AnnotationTakeOwnership = Domain + "/take-ownership"
+	// AnnotationReconcilePeriod takes the place of the kind's reconcilePeriod.
+	AnnotationReconcilePeriod = Domain + "/reconcile-period"
+	// AnnotationUninstallWait keeps the custom resource until every object of
+	// its release is gone.
+	AnnotationUninstallWait = Domain + "/uninstall-wait"
+	// AnnotationDeletionPolicy says what becomes of the release when the custom
+	// resource is deleted.
+	AnnotationDeletionPolicy = Domain + "/deletion-policy"
+	// The rest steer Helm's actions.
+	AnnotationInstallDisableHooks   = Domain + "/install-disable-hooks"
+	AnnotationInstallDescription    = Domain + "/install-description"
+	AnnotationUpgradeDisableHooks   = Domain + "/upgrade-disable-hooks"
+	AnnotationUpgradeDescription    = Domain + "/upgrade-description"
+	AnnotationUninstallDisableHooks = Domain + "/uninstall-disable-hooks"
+	AnnotationUninstallDescription  = Domain + "/uninstall-description"
+)
+
 // Labels on release records, beside Helm's own and the two owner labels.
 const (
 	// LabelRevision repeats the revision that this operator wrote. The helm
@@ -56,4 +90,23 @@ const (
 	LabelChartDigest = Domain + "/chart-digest"
 	// LabelValuesDigest holds the digest of the values given to the chart.
 	LabelValuesDigest = Domain + "/values-digest"
+	// LabelRollbackRequest, LabelReconcileRequest, LabelForceRequest and
+	// LabelTestRequest hold the digests of the requests that were answered, so
+	// that none is answered twice. They are labels and no annotations, since
+	// the helm CLI keeps just those when it writes a record.
+	LabelRollbackRequest  = Domain + "/rollback-request"
+	LabelReconcileRequest = Domain + "/reconcile-request"
+	LabelForceRequest     = Domain + "/force-request"
+	LabelTestRequest      = Domain + "/test-request"
+	// LabelRollbackRefused is "true" where the answer was no.
+	LabelRollbackRefused = Domain + "/rollback-refused"
+	// LabelHeldRevision holds the revision that runs again and stays,
+	// LabelHeldFrom the one that it took the place of, and LabelHeldSpec the
+	// digest of the spec that is not followed meanwhile.
+	LabelHeldRevision = Domain + "/held-revision"
+	LabelHeldFrom     = Domain + "/held-from"
+	LabelHeldSpec     = Domain + "/held-spec"
+	// LabelHeldBy is HeldByFailure where no person asked for it.
+	LabelHeldBy   = Domain + "/held-by"
+	HeldByFailure = "failure"
 )

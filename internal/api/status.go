@@ -20,6 +20,8 @@ type Status struct {
 	Release *ReleaseStatus `json:"release,omitempty"`
 	// DeployedRelease names the release, where the operator-sdk names it.
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
+	// Rollback tells of the revision that is held.
+	Rollback *RollbackStatus `json:"rollback,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
 	History []HistoryEntry `json:"history,omitempty"`
 }
@@ -45,6 +47,16 @@ type ReleaseStatus struct {
 // status.
 type DeployedRelease struct {
 	Name string `json:"name"`
+}
+
+// RollbackStatus describes a rollback that holds.
+type RollbackStatus struct {
+	// To is the revision whose manifest runs again, From the one that it took
+	// the place of.
+	To   int64 `json:"to"`
+	From int64 `json:"from,omitempty"`
+	// Since is when the rollback was done.
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // HistoryEntry is one stored revision of a release.

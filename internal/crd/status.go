@@ -28,6 +28,11 @@ func status() apiextensionsv1.JSONSchemaProps {
 		"deployedRelease": object("The release that is deployed, where the operator-sdk names it.", props{
 			"name": text("Name of the release."),
 		}),
+		"rollback": object("The rollback that holds, if any.", props{
+			"to":    integer("The revision whose manifest runs again."),
+			"from":  integer("The revision that it took the place of."),
+			"since": date("When the rollback was done."),
+		}),
 		"history": list("The newest revisions, newest first.", object("One revision that is kept.", props{
 			"revision":     integer("Number of the revision."),
 			"status":       text("Helm's word for its state."),

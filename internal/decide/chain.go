@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"time"
-
 	"github.com/chartwright/chartwright/internal/api"
 )
 
@@ -12,27 +10,37 @@ type check func(Observation) (Decision, bool)
 // chain holds the checks in the order in which they count. The last always
 // applies.
 var chain = []check{
-	busy,         // one action on a release at a time, whatever else is to be done
-	deleted,      // nothing is left to uninstall: let the custom resource go
-	deleting,     // uninstall before the custom resource goes
-	conflict,     // somebody else's release is never touched
-	invalid,      // what runs goes on running until the spec can be used
-	unguarded,    // the finalizer comes before anything that it has to clean up
-	locked,       // an action that nobody runs any more is recorded as failed
-	uninstalling, // an uninstall is finished once it has begun, then installed anew
-	unmanaged,    // take over what somebody's helm install has made
-	absent,       // install
-	drifted,      // repair what runs, whatever became of the try to change it
-	failed,       // try again, ever more slowly, but at once after an edit
-	outOfSync,    // upgrade
-	due,          // apply every object again, where a period is set or nothing is known
-	inSync,       // nothing to do
+	busy,              // one action on a release at a time, whatever else is to be done
+	deletionPaused,    // a person keeps even a deletion from going on
+	deleted,           // nothing is left to uninstall: let the custom resource go
+	deleting,          // uninstall before the custom resource goes
+	paused,            // a person looks at it, or repairs something by hand
+	conflict,          // somebody else's release is never touched
+	unguarded,         // the finalizer comes before anything that it has to clean up
+	locked,            // an action that nobody runs any more is recorded as failed
+	uninstalling,      // an uninstall is finished once it has begun, then installed anew
+	rollbackRequested, // what a person asks for at night comes before the spec
+	heldBack,          // whoever moves a held release, it goes back; a hold that is over ends
+	drifted,           // repair what runs, whatever became of the try to change it
+	invalid,           // what runs goes on running until the spec can be used
+	absent,            // install
+	unmanaged,         // take over what somebody else has installed, undo what somebody else has changed
+	failed,            // try again, ever more slowly, but at once after an edit; or go back
+	outOfSync,         // upgrade
+	due,               // apply every object again, where somebody asks for it or nothing is known
+	untested,          // run the tests on what is in sync
+	held,              // stay, whatever the spec says
+	inSync,            // nothing to do
 }
 
 // Next returns what to do.
 func Next(o Observation) Decision {
 	for _, look := range chain {
 		if decision, ok := look(o); ok {
+			if decision.State == StatePaused && decision.Pending == "" {
+				o.Paused = false
+				decision.Pending = Next(o).Step
+			}
 			return decision
 		}
 	}
@@ -43,14 +51,18 @@ func busy(o Observation) (Decision, bool) {
 	return Decision{State: StateBusy, Step: StepWait}, o.Running != nil
 }
 
-func deleted(o Observation) (Decision, bool) {
-	if !o.Deleting || o.Newest != nil && o.Newest.Ours || o.Orphans {
-		return Decision{}, false
-	}
-	if !o.Finalizer {
-		return Decision{State: StateDeleted, Step: StepWait}, true
-	}
-	return Decision{State: StateDeleted, Step: StepRemoveFinalizer}, true
+// paused leaves it to Next to tell what would be done all the same.
+func paused(o Observation) (Decision, bool) {
+	return Decision{State: StatePaused, Step: StepWait}, o.Paused
+}
+
+func conflict(o Observation) (Decision, bool) {
+	return Decision{State: StateConflict, Step: StepWait, After: maxBackoff}, o.Conflict
+}
+
+// unguarded leaves alone what could not be installed anyway.
+func unguarded(o Observation) (Decision, bool) {
+	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, !o.Finalizer && (o.Invalid == "" || o.Newest != nil)
 }
 
 // foreign waits for what somebody else has begun: it ends, or its time does.
@@ -60,34 +72,6 @@ func foreign(o Observation, state State) (Decision, bool) {
 	}
 	left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now)
 	return Decision{State: state, Step: StepWait, After: left}, left > 0
-}
-
-func deleting(o Observation) (Decision, bool) {
-	if !o.Deleting {
-		return Decision{}, false
-	}
-	if !o.Finalizer {
-		// Somebody took the finalizer away: the release is theirs now.
-		return Decision{State: StateDeleted, Step: StepWait}, true
-	}
-	if o.Newest != nil && o.Newest.Status == api.StatusUninstalling {
-		if wait, ok := foreign(o, StateDeleting); ok {
-			return wait, true
-		}
-	}
-	return retry(o, Decision{State: StateDeleting, Step: StepUninstall}), true
-}
-
-func conflict(o Observation) (Decision, bool) {
-	return Decision{State: StateConflict, Step: StepWait, After: maxBackoff}, o.Conflict
-}
-
-func invalid(o Observation) (Decision, bool) {
-	return Decision{State: StateInvalid, Step: StepWait}, o.Invalid != ""
-}
-
-func unguarded(o Observation) (Decision, bool) {
-	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, !o.Finalizer
 }
 
 func locked(o Observation) (Decision, bool) {
@@ -112,22 +96,23 @@ func uninstalling(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
 }
 
-func unmanaged(o Observation) (Decision, bool) {
-	if !o.Adoptable || o.Newest == nil || o.Newest.Status == api.StatusUninstalled {
-		return Decision{}, false
-	}
-	return retry(o, Decision{State: StateUnmanaged, Step: StepAdopt}), true
-}
-
 // drifted leaves alone what an upgrade is about to apply anyway.
 func drifted(o Observation) (Decision, bool) {
-	waiting := o.Failure != nil && o.Failure.Aim == o.Desired
-	if !o.Drifted || o.Newest.Status != api.StatusDeployed || o.Newest.Digest != o.Desired && !waiting {
+	if !o.Drifted || !o.stored() || o.Newest.Status != api.StatusDeployed {
+		return Decision{}, false
+	}
+	current := o.Newest.Digest == o.Desired || o.holding()
+	stuck := o.Invalid != "" || o.Failure != nil && o.Failure.Aim == Aim(o)
+	if !current && !stuck {
 		return Decision{}, false
 	}
 	d := retry(o, Decision{State: StateDrifted, Step: StepRepair})
 	// A repair that has to wait holds up no upgrade, which may be the cure.
-	return d, d.Step != StepWait || o.Newest.Digest == o.Desired
+	return d, d.Step != StepWait || current
+}
+
+func invalid(o Observation) (Decision, bool) {
+	return Decision{State: StateInvalid, Step: StepWait}, o.Invalid != "" && !o.holding()
 }
 
 func absent(o Observation) (Decision, bool) {
@@ -137,21 +122,38 @@ func absent(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateAbsent, Step: StepInstall}), true
 }
 
-func failed(o Observation) (Decision, bool) {
-	sameDigest := o.Newest.Digest == o.Desired
+func unmanaged(o Observation) (Decision, bool) {
 	switch {
-	case sameDigest && o.Newest.Status == api.StatusFailed && o.Newest.Number == 1:
+	case o.Newest.Status == api.StatusUninstalled:
+		return Decision{}, false
+	case o.Adoptable:
+		return retry(o, Decision{State: StateUnmanaged, Step: StepAdopt}), true
+	case !o.Newest.Genuine:
+		return retry(o, Decision{State: StateUnmanaged, Step: StepUpgrade}), true
+	}
+	return Decision{}, false
+}
+
+func failed(o Observation) (Decision, bool) {
+	if o.holding() {
+		return Decision{}, false
+	}
+	stored := o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusFailed
+	// The last try may have ended before it stored a revision.
+	unstored := o.Newest.Digest != o.Desired && o.Failure != nil && o.Failure.Aim == Aim(o)
+	switch {
+	case stored && o.Newest.Number == 1:
 		return retry(o, Decision{State: StateFailed, Step: StepInstall}), true
-	case sameDigest && o.Newest.Status == api.StatusFailed,
-		// The last try ended before it stored a revision.
-		!sameDigest && o.Failure != nil && o.Failure.Aim == o.Desired:
+	case stored && o.Retries > 0 && o.LastGood > 0 && o.Failure != nil && o.Failure.Aim == Aim(o) && o.Failure.Attempts >= o.Retries:
+		return Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}, true
+	case stored, unstored:
 		return retry(o, Decision{State: StateFailed, Step: StepUpgrade}), true
 	}
 	return Decision{}, false
 }
 
 func outOfSync(o Observation) (Decision, bool) {
-	if o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
+	if o.holding() || o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateOutOfSync, Step: StepUpgrade}), true
@@ -159,63 +161,29 @@ func outOfSync(o Observation) (Decision, bool) {
 
 func due(o Observation) (Decision, bool) {
 	passed := o.Period > 0 && !o.Now.Before(o.Applied.Add(o.Period))
-	if !passed && !o.Unverified {
+	if !passed && !o.Unverified && !o.VerifyRequested {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateDue, Step: StepVerify}), true
 }
 
+func untested(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateUntested, Step: StepTest}), o.TestRequested
+}
+
+func held(o Observation) (Decision, bool) {
+	return resting(o, StateHeld), o.holding()
+}
+
 func inSync(o Observation) (Decision, bool) {
-	d := Decision{State: StateInSync, Step: StepWait}
+	return resting(o, StateInSync), true
+}
+
+// resting waits until every object is to be applied again.
+func resting(o Observation, state State) Decision {
+	d := Decision{State: state, Step: StepWait}
 	if o.Period > 0 {
 		d.After = o.Applied.Add(o.Period).Sub(o.Now)
 	}
-	return d, true
-}
-
-// Bounds of the time between tries.
-const (
-	minBackoff = time.Second
-	maxBackoff = 5 * time.Minute
-)
-
-// retry turns a step into a wait while the last failure with the same aim is
-// too fresh.
-func retry(o Observation, d Decision) Decision {
-	failure := o.Failure
-	if Repairs(d.Step) {
-		failure = o.RepairFailure
-	}
-	if failure == nil || failure.Aim != Aim(d.Step, o.Desired) {
-		return d
-	}
-	if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
-		d.Step, d.After = StepWait, left
-	}
 	return d
-}
-
-// Aim is what a step is to bring about: a digest, or that the release is gone.
-func Aim(step Step, desired string) string {
-	switch {
-	case step == StepUninstall:
-		return "uninstalled"
-	case Repairs(step):
-		return "repaired"
-	}
-	return desired
-}
-
-// Repairs tells the steps that bring back what runs from those that change it.
-func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }
-
-// backoff doubles from minBackoff to maxBackoff.
-func backoff(attempts int) time.Duration {
-	wait := minBackoff
-	for range attempts - 1 {
-		if wait *= 2; wait >= maxBackoff {
-			return maxBackoff
-		}
-	}
-	return wait
 }

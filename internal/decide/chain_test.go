@@ -86,6 +86,7 @@ func TestDeleted(t *testing.T) {
 		{"its release is there", guarded(beingDeleted, newest(1, api.StatusDeployed, desired)), nil},
 		{"its release is gone", guarded(beingDeleted), &Decision{State: StateDeleted, Step: StepRemoveFinalizer}},
 		{"the release is another's", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), ofAnother), &Decision{State: StateDeleted, Step: StepRemoveFinalizer}},
+		{"somebody took the finalizer away", guarded(beingDeleted, noFinalizer, newest(1, api.StatusDeployed, desired)), &Decision{State: StateDeleted, Step: StepWait}},
 		{"other finalizers hold it", guarded(beingDeleted, noFinalizer), &Decision{State: StateDeleted, Step: StepWait}},
 	})
 }
@@ -98,8 +99,7 @@ func TestDeleting(t *testing.T) {
 		{"pending", guarded(beingDeleted, newest(1, api.StatusPendingInstall, desired)), uninstall},
 		{"begun before", guarded(beingDeleted, newest(1, api.StatusUninstalling, desired)), uninstall},
 		{"another's upgrade", guarded(beingDeleted, newest(2, api.StatusPendingUpgrade, ""), byOthers), uninstall},
-		{"somebody took the finalizer away", guarded(beingDeleted, noFinalizer, newest(1, api.StatusDeployed, desired)), &Decision{State: StateDeleted, Step: StepWait}},
-		{"failed just now", guarded(beingDeleted, newest(1, api.StatusDeployed, desired), failedTo(Aim(StepUninstall, desired), 1, 0)), &Decision{State: StateDeleting, Step: StepWait, After: time.Second}},
+		{"failed just now", guarded(beingDeleted, newest(1, api.StatusDeployed, desired), failedTo("gone", 1, 0)), &Decision{State: StateDeleting, Step: StepWait, After: time.Second}},
 		{"an upgrade failed just now", guarded(beingDeleted, newest(1, api.StatusDeployed, desired), failedTo(desired, 9, 0)), uninstall},
 	})
 }
@@ -147,7 +147,7 @@ func TestUninstalling(t *testing.T) {
 		{"no release", guarded(), nil},
 		{"deployed", guarded(newest(1, api.StatusDeployed, desired)), nil},
 		{"begun", guarded(newest(1, api.StatusUninstalling, desired)), &Decision{State: StateUninstalling, Step: StepUninstall}},
-		{"failed just now", guarded(newest(1, api.StatusUninstalling, desired), failedTo(Aim(StepUninstall, desired), 3, time.Second)), &Decision{State: StateUninstalling, Step: StepWait, After: 3 * time.Second}},
+		{"failed just now", guarded(newest(1, api.StatusUninstalling, desired), failedTo("gone", 3, time.Second)), &Decision{State: StateUninstalling, Step: StepWait, After: 3 * time.Second}},
 	})
 }
 
@@ -211,7 +211,7 @@ func unverified(o *Observation) { o.Unverified = true }
 func damaged(o *Observation) { o.Drifted = true }
 
 func repairFailed(o *Observation) {
-	o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: 1, At: now}
+	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 1, At: now}
 }
 
 func TestDrifted(t *testing.T) {
@@ -259,7 +259,6 @@ func TestNextOrder(t *testing.T) {
 		{"deletion comes before a conflict", guarded(beingDeleted, conflicts), StateDeleted},
 		{"a conflict comes before the finalizer", guarded(conflicts, noFinalizer), StateConflict},
 		{"an invalid spec needs no finalizer", guarded(isInvalid, noFinalizer), StateInvalid},
-		{"an invalid spec leaves a lock alone", guarded(isInvalid, newest(1, api.StatusPendingInstall, desired)), StateInvalid},
 		{"the finalizer comes before an install", guarded(noFinalizer), StateUnguarded},
 		{"the finalizer comes before unlocking", guarded(noFinalizer, newest(1, api.StatusPendingInstall, desired)), StateUnguarded},
 		{"a lock comes before an upgrade", guarded(newest(2, api.StatusPendingUpgrade, "another")), StateLocked},
@@ -283,14 +282,5 @@ func TestBackoff(t *testing.T) {
 		if got := backoff(attempts); got != want {
 			t.Errorf("after %d failures %s, want %s", attempts, got, want)
 		}
-	}
-}
-
-func TestAim(t *testing.T) {
-	if Aim(StepUninstall, desired) == Aim(StepInstall, desired) {
-		t.Error("a failed install would hold up the uninstall")
-	}
-	if Aim(StepInstall, desired) != Aim(StepUpgrade, desired) {
-		t.Error("a failed install and the upgrade to the same have different aims")
 	}
 }

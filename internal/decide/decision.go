@@ -5,8 +5,7 @@ import "time"
 // Step is the one thing to do next.
 type Step string
 
-// The steps. Install, Upgrade and Uninstall are Helm's actions; the rest are
-// one request each.
+// The steps. Install, Upgrade, Rollback, Uninstall and Test are Helm's actions.
 const (
 	// StepWait is to do nothing until something happens or After has passed.
 	StepWait            Step = "Wait"
@@ -17,6 +16,14 @@ const (
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
+	// StepRollback is to bring back the decision's revision, and to hold it.
+	StepRollback Step = "Rollback"
+	// StepResume is to end a hold: from then on the spec counts.
+	StepResume Step = "Resume"
+	// StepRefuse is to record that a rollback request cannot be met.
+	StepRefuse Step = "Refuse"
+	// StepOrphan is to let go of the objects, and then of the custom resource.
+	StepOrphan Step = "Orphan"
 	// StepAdopt is to take over a release that no operator made.
 	StepAdopt Step = "Adopt"
 	// StepRepair is to apply the damaged objects again from the stored
@@ -24,6 +31,8 @@ const (
 	StepRepair Step = "Repair"
 	// StepVerify is to apply every object again from the stored manifest.
 	StepVerify Step = "Verify"
+	// StepTest is to run the chart's tests.
+	StepTest Step = "Test"
 )
 
 // State is where a custom resource stands.
@@ -37,10 +46,10 @@ const (
 	StateDeleted State = "Deleted"
 	// StateDeleting: the custom resource goes, its release must go first.
 	StateDeleting State = "Deleting"
+	// StatePaused: a person has asked for nothing to be changed.
+	StatePaused State = "Paused"
 	// StateConflict: the release's name is taken.
 	StateConflict State = "Conflict"
-	// StateInvalid: the spec cannot be made into values.
-	StateInvalid State = "Invalid"
 	// StateUnguarded: nothing keeps the custom resource until its release is
 	// uninstalled.
 	StateUnguarded State = "Unguarded"
@@ -48,19 +57,28 @@ const (
 	StateLocked State = "Locked"
 	// StateUninstalling: an uninstall has begun and was not finished.
 	StateUninstalling State = "Uninstalling"
-	// StateUnmanaged: a release is there that no operator made.
-	StateUnmanaged State = "Unmanaged"
-	// StateAbsent: there is no release.
-	StateAbsent State = "Absent"
+	// StateRollbackRequested: a person asks for an earlier revision, or for
+	// the end of a hold.
+	StateRollbackRequested State = "RollbackRequested"
 	// StateDrifted: an object of the release is damaged.
 	StateDrifted State = "Drifted"
+	// StateInvalid: the spec cannot be made into values.
+	StateInvalid State = "Invalid"
+	// StateAbsent: there is no release.
+	StateAbsent State = "Absent"
+	// StateUnmanaged: somebody else has made the newest revision.
+	StateUnmanaged State = "Unmanaged"
 	// StateFailed: the newest revision, or the last try, failed.
 	StateFailed State = "Failed"
 	// StateOutOfSync: the release was rendered from something else.
 	StateOutOfSync State = "OutOfSync"
-	// StateDue: every object is to be applied again, because the period says so
-	// or because it is not known what they should be like.
+	// StateDue: every object is to be applied again, because a person or the
+	// period asks for it or because it is not known what they should be like.
 	StateDue State = "Due"
+	// StateUntested: a person asks for the chart's tests.
+	StateUntested State = "Untested"
+	// StateHeld: an earlier revision runs, as a person asked.
+	StateHeld State = "Held"
 	// StateInSync: the release is what the spec asks for.
 	StateInSync State = "InSync"
 )
@@ -69,6 +87,10 @@ const (
 type Decision struct {
 	State State
 	Step  Step
+	// Revision is the one to bring back, where the step is StepRollback.
+	Revision int
 	// After bounds a wait; 0 means until something happens.
 	After time.Duration
+	// Pending is what would be done if it were not for the pause.
+	Pending Step
 }

@@ -5,12 +5,15 @@ import "time"
 // Observation is everything that a decision depends on.
 type Observation struct {
 	Now time.Time
-
 	// Deleting: the custom resource has a deletion timestamp.
 	Deleting bool
 	// Finalizer: the custom resource carries our finalizer.
 	Finalizer bool
-
+	// Paused: nothing is to be changed; PausedDeletion: nor uninstalled.
+	Paused         bool
+	PausedDeletion bool
+	// Orphan: the release stays when the custom resource goes.
+	Orphan bool
 	// Running is the action under way on the release, if any.
 	Running *Running
 	// Newest is the newest stored revision, if any.
@@ -18,7 +21,6 @@ type Observation struct {
 	// Conflict: every release name that the custom resource may use belongs
 	// to somebody else.
 	Conflict bool
-
 	// Adoptable: the release has the name that the custom resource's would
 	// have, and no operator made it.
 	Adoptable bool
@@ -29,18 +31,32 @@ type Observation struct {
 	Drifted bool
 	// Unverified: nothing is known of what the objects should be like.
 	Unverified bool
-
 	// Desired is the digest of what the release should be rendered from.
 	Desired string
 	// Invalid is why no such digest can be had, empty where it can.
 	Invalid string
-
+	// Request is the rollback request that was not answered yet, if any.
+	Request *Request
+	// Held is the hold, if any.
+	Held *Held
+	// VerifyRequested: a person asked for everything to be verified, or forced.
+	VerifyRequested bool
+	// TestRequested: a person asked for the chart's tests.
+	TestRequested bool
+	// Nudge changes with every request for another try, which waits for no
+	// backoff.
+	Nudge string
+	// LastGood is the revision to go back to where the newest fails for good,
+	// 0 for none.
+	LastGood int
+	// Retries is how many tries may fail before the release goes back to
+	// LastGood; 0 goes on trying.
+	Retries int
 	// Period is how often every object is applied again; 0 is never.
 	Period time.Duration
 	// Applied is when every object was last applied, or this process first
 	// looked.
 	Applied time.Time
-
 	// Failure is the last try of this process to bring the release to the
 	// spec, or to uninstall it, if it failed; RepairFailure that of a repair.
 	Failure       *Failure
@@ -56,7 +72,7 @@ type Running struct {
 // Revision is one stored revision of the release.
 type Revision struct {
 	Number int
-	// Status is Helm's word, see package records.
+	// Status is Helm's word, see package api.
 	Status string
 	// Digest is what the revision was rendered from; empty where somebody
 	// else wrote it, so that it equals no desired digest.
@@ -71,6 +87,25 @@ type Revision struct {
 	Timeout time.Duration
 }
 
+// Request is a rollback request.
+type Request struct {
+	// Token tells it from others.
+	Token string
+	// Revision is the one to bring back. 0 stands for the other two: Resume
+	// asks for the end of a hold, and a request without it cannot be met.
+	Revision int
+	Resume   bool
+}
+
+// Held is a hold on an earlier revision.
+type Held struct {
+	Revision int
+	// Token is that of the request which led to it.
+	Token string
+	// Over: the spec was edited since.
+	Over bool
+}
+
 // Failure is an action that failed. It is forgotten when the process ends,
 // which costs one more try.
 type Failure struct {
@@ -79,4 +114,13 @@ type Failure struct {
 	// Attempts counts the failures in a row with that aim.
 	Attempts int
 	At       time.Time
+}
+
+// holding tells whether the release stays where it is, whatever the spec says.
+func (o Observation) holding() bool { return o.Held != nil && !o.Held.Over }
+
+// stored tells whether there is a release of this custom resource that is not
+// on its way out.
+func (o Observation) stored() bool {
+	return o.Newest != nil && o.Newest.Ours && !uninstalled(o.Newest.Status)
 }

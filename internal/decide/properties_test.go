@@ -37,7 +37,7 @@ func observation(t *rapid.T) Observation {
 	o.Drifted = rapid.Bool().Draw(t, "drifted")
 	o.Unverified = rapid.Bool().Draw(t, "unverified")
 	if rapid.Bool().Draw(t, "repair failed") {
-		o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: rapid.IntRange(1, 60).Draw(t, "repairs"), At: past(t, "repaired")}
+		o.RepairFailure = &Failure{Aim: "repaired", Attempts: rapid.IntRange(1, 60).Draw(t, "repairs"), At: past(t, "repaired")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "invalid") == 0 {
 		o.Invalid = "spec: expected an object"
@@ -60,7 +60,7 @@ func observation(t *rapid.T) Observation {
 	}
 	if rapid.Bool().Draw(t, "failed") {
 		o.Failure = &Failure{
-			Aim:      rapid.SampledFrom([]string{desired, "another", Aim(StepUninstall, desired)}).Draw(t, "aim"),
+			Aim:      rapid.SampledFrom([]string{desired, "another", "gone"}).Draw(t, "aim"),
 			Attempts: rapid.IntRange(1, 60).Draw(t, "attempts"),
 			At:       past(t, "at"),
 		}
@@ -92,8 +92,11 @@ func TestNextProperties(t *testing.T) {
 		if (d.Step == StepInstall || d.Step == StepUpgrade) && !o.Finalizer {
 			t.Errorf("%s before the finalizer", d.Step)
 		}
-		if action && d.Step != StepUninstall && (o.Invalid != "" || o.Conflict) {
-			t.Errorf("%s though invalid %q, conflict %v", d.Step, o.Invalid, o.Conflict)
+		if action && d.Step != StepUninstall && o.Conflict {
+			t.Errorf("%s of what is another's", d.Step)
+		}
+		if o.Invalid != "" && (d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepAdopt) {
+			t.Errorf("%s though %s", d.Step, o.Invalid)
 		}
 		if n := o.Newest; n != nil && n.Status == api.StatusDeployed && n.Digest == desired && (d.Step == StepInstall || d.Step == StepUpgrade) {
 			t.Errorf("%s of what is deployed", d.Step)
@@ -135,7 +138,7 @@ func TestNextProperties(t *testing.T) {
 
 		// What failed just now is not tried again at once, whatever it is.
 		if action {
-			failure := &Failure{Aim: Aim(d.Step, desired), Attempts: 1, At: now}
+			failure := &Failure{Aim: AimOf(d.Step, o), Attempts: 1, At: now}
 			if Repairs(d.Step) {
 				o.RepairFailure = failure
 			} else {
@@ -167,7 +170,7 @@ func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
 		number = w.Newest.Number
 	}
 	if !succeeds {
-		aim := Aim(step, w.Desired)
+		aim := AimOf(step, w.Observation)
 		if Repairs(step) {
 			if w.RepairFailure == nil {
 				w.RepairFailure = &Failure{Aim: aim}
@@ -275,7 +278,7 @@ func TestEveryPathEnds(t *testing.T) {
 func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
 	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
 	o.Drifted = true
-	o.RepairFailure = &Failure{Aim: Aim(StepRepair, desired), Attempts: 9, At: now}
+	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
 	if d := Next(o); d.Step != StepUpgrade {
 		t.Errorf("%+v, want the upgrade", d)
 	}

@@ -220,7 +220,7 @@ func TestTooLarge(t *testing.T) {
 	for i := range 40 {
 		var text strings.Builder
 		for j := range 1500 {
-			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}).action)))
+			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}, records.Marks{}).action)))
 			_ = j
 		}
 		noise = append(noise, "m"+strings.Repeat("x", i+1)+"="+text.String())
@@ -408,19 +408,19 @@ func TestRetriesMakeNoHistory(t *testing.T) {
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
 		t.Fatal(err)
 	}
-	// Helm calls superseded what an upgrade replaced, also if it had failed.
-	equal(t, "after the first good one", []string{"v2 deployed", "v1 superseded"}, w.statuses())
+	// What never was deployed must not pass for good, whatever Helm calls it.
+	equal(t, "after the first good one", []string{"v2 deployed", "v1 failed"}, w.statuses())
 	for range 3 {
 		if err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=2")))); err == nil {
 			t.Fatal("the API server takes a name that is none")
 		}
-		equal(t, "after a failed upgrade", []string{"v3 failed", "v2 deployed", "v1 superseded"}, w.statuses())
+		equal(t, "after a failed upgrade", []string{"v3 failed", "v2 deployed", "v1 failed"}, w.statuses())
 	}
 	equal(t, "what runs", []string{"a=1"}, w.configMaps())
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "better", valuesOf("a=2"))); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "after the next good one", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 superseded"}, w.statuses())
+	equal(t, "after the next good one", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 failed"}, w.statuses())
 	if err := w.helm.Prune(t.Context(), w.request(c, "", nil), 2); err != nil {
 		t.Fatal(err)
 	}

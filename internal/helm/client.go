@@ -93,6 +93,24 @@ type Request struct {
 	// FormerManagers are field managers, beside Helm's own, whose fields Adopt
 	// takes over.
 	FormerManagers []string
+	// Marks go onto the revision that the action makes, or onto the newest.
+	Marks records.Marks
+	// DisableHooks skips the action's hooks.
+	DisableHooks bool
+	// Description takes the place of Helm's own on the revision.
+	Description string
+	// TakeOwnership takes over objects that belong to another release, or to
+	// nobody.
+	TakeOwnership bool
+	// Force deletes and makes again what cannot be changed otherwise.
+	Force bool
+	// Verify applies what seems unchanged, too.
+	Verify bool
+	// WaitForDelete waits until the objects of an uninstalled release are gone.
+	WaitForDelete bool
+	// Lend gives back the slot that the action has while it only waits, and
+	// returns how to take one again; nil has none to give.
+	Lend func() (resume func())
 	// Warn is told, as an event's reason and a sentence, what a person should
 	// know of an action that goes on all the same; nil is told nothing.
 	Warn func(reason, what string)
@@ -120,6 +138,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	objects := &kubeClient{
 		ctx:       ctx,
 		objects:   as.objects,
+		core:      as.core,
 		owner:     r.Owner,
 		release:   r.Release,
 		namespace: r.Namespace,
@@ -127,7 +146,12 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		warn:      r.Warn,
 		allow:     allow(r.Allow),
 		ignore:    r.Ignore,
+		verify:    r.Verify,
+		force:     r.Force,
+		lend:      r.Lend,
 		inventory: c.inventory,
+
+		takeOwnership: r.TakeOwnership,
 		builder: &builder{
 			mapper:    c.mapper,
 			clients:   newBoundClients(ctx, as.config, as.http),
@@ -138,6 +162,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if objects.warn == nil {
 		objects.warn = func(string, string) {}
 	}
+	if objects.lend == nil {
+		objects.lend = func() func() { return func() {} }
+	}
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
 	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
@@ -145,9 +172,12 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		ctx:       ctx,
 		secrets:   c.kubernetes.CoreV1().Secrets(r.Namespace),
 		index:     c.index,
-		stamp:     newStamp(r.Release, r.Owner, r.Digests),
+		stamp:     newStamp(r.Release, r.Owner, r.Digests, r.Marks),
 		namespace: r.Namespace,
 		versions:  map[string]string{},
+
+		annotations: map[string]map[string]string{},
+
 		stubs:     map[*release.Release]bool{},
 		check:     objects.preflight,
 		warn:      objects.warn,
@@ -159,6 +189,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		KubeClient:       objects,
 		Capabilities:     capabilities,
 		Log:              log.printf,
+		HookOutputFunc:   log.output,
 	}
 	return &run{config: config, kube: objects, driver: storedBy, log: log}, nil
 }

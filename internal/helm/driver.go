@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,7 +41,9 @@ type recordDriver struct {
 	// read or wrote it, so that an update of a record that somebody else
 	// changed meanwhile is refused.
 	versions map[string]string
-	stubs    map[*release.Release]bool
+	// annotations holds what each record had besides when it was last read.
+	annotations map[string]map[string]string
+	stubs       map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error
@@ -48,8 +51,10 @@ type recordDriver struct {
 	inventory func() records.Inventory
 	// warn is told of records that were set aside.
 	warn func(reason, what string)
-	// created is the revision that the action has stored, 0 for none yet.
+	// created is the revision that the action has stored, 0 for none yet, and
+	// pending that release as Helm goes on changing it.
 	created int
+	pending *release.Release
 	// readErr is why the history could not be read, or the new revision not be
 	// tried out. Helm takes a history that cannot be read for none.
 	readErr error
@@ -188,7 +193,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	if err != nil {
 		return fmt.Errorf("store release record %s: %w", key, err)
 	}
-	d.created = rls.Version
+	d.created, d.pending = rls.Version, rls
 	d.wrote(created)
 	return nil
 }
@@ -201,6 +206,11 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
+	if rls.Info.Status == release.StatusSuperseded && d.failed(key) {
+		// Helm calls whatever a good revision comes after superseded, and what
+		// never was deployed must not pass for good.
+		rls.Info.Status = release.StatusFailed
+	}
 	secret, err := encode(key, rls)
 	if err != nil {
 		return err
@@ -208,6 +218,7 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]
 	d.stamp.annotate(secret, rls, d.inventoryOf(rls))
+	d.carry(secret)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), grace)
 	defer cancel()
 	updated, err := d.secrets.Update(ctx, secret, metav1.UpdateOptions{})
@@ -246,8 +257,35 @@ func (d *recordDriver) inventoryOf(rls *release.Release) records.Inventory {
 	return d.inventory()
 }
 
+// failed tells whether the index has a record as failed.
+func (d *recordDriver) failed(key string) bool {
+	for _, r := range d.index.History(d.namespace, d.stamp.release) {
+		if r.Secret == key {
+			return r.Status == api.StatusFailed
+		}
+	}
+	return false
+}
+
+// keyOf is the name under which Helm's storage keeps a revision.
+func (d *recordDriver) keyOf(rls *release.Release) string {
+	return fmt.Sprintf("%s.%s.v%d", storage.HelmStorageType, rls.Name, rls.Version)
+}
+
 func (d *recordDriver) saw(secret *corev1.Secret) {
 	d.versions[secret.Name] = secret.ResourceVersion
+	d.annotations[secret.Name] = secret.Annotations
+}
+
+// carry leaves the annotations on a record that were found there. Only the
+// inventory goes, with the revision that it is of.
+func (d *recordDriver) carry(secret *corev1.Secret) {
+	for key, value := range d.annotations[secret.Name] {
+		_, anew := secret.Annotations[key]
+		if gone := key == records.AnnotationInventory && secret.Labels[records.LabelStatus] != api.StatusDeployed; !anew && !gone {
+			secret.Annotations[key] = value
+		}
+	}
 }
 
 func (d *recordDriver) wrote(secret *corev1.Secret) {

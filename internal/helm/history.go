@@ -51,7 +51,12 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 func excess(history []records.Record, limit int) []records.Record {
 	var drop []records.Record
 	deployed, failed := 0, 0
+	held := records.MarksOf(history).Held
 	for i, record := range history {
+		if held != nil && held.Revision == record.Revision {
+			// It may have to be brought back once more.
+			continue
+		}
 		switch record.Status {
 		case api.StatusDeployed, api.StatusSuperseded:
 			deployed++

@@ -154,7 +154,7 @@ func TestTruncate(t *testing.T) {
 
 func TestStamp(t *testing.T) {
 	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}, Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "op"}
-	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"})
+	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"}, records.Marks{})
 	rls := aRelease()
 	rls.Labels["chartwright.dev/input-digest"] = "of an older revision"
 	rls.Labels["chartwright.dev/held"] = "of an older revision"
@@ -186,7 +186,7 @@ func TestStamp(t *testing.T) {
 	if !utf8.ValidString(r.Description.Description) || len(r.Description.Description) > maxDescription {
 		t.Errorf("the description has %d bytes", len(r.Description.Description))
 	}
-	if other := newStamp("web", owner, Digests{}); other.action == s.action || s.action == "" {
+	if other := newStamp("web", owner, Digests{}, records.Marks{}); other.action == s.action || s.action == "" {
 		t.Error("two actions have one id")
 	}
 	s.annotate(secret, &release.Release{Info: &release.Info{}}, records.Inventory{})

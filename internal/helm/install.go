@@ -32,6 +32,9 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	install.ReleaseName = r.Release
 	install.Namespace = r.Namespace
 	install.Timeout = r.Timeout
+	install.DisableHooks = r.DisableHooks
+	install.Description = r.Description
+	install.TakeOwnership = r.TakeOwnership
 	install.SkipCRDs = true
 	install.DisableOpenAPIValidation = true
 	install.SkipSchemaValidation = true

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -22,6 +23,7 @@ import (
 type kubeClient struct {
 	ctx     context.Context
 	objects apply.Client
+	core    func() (typedcorev1.CoreV1Interface, error)
 	builder *builder
 	owner   apply.Owner
 	// release and namespace are of the release.
@@ -30,7 +32,12 @@ type kubeClient struct {
 	refer bool
 	// verify applies what seems unchanged, too.
 	verify bool
-	log    func(format string, args ...any)
+	// force makes again what cannot be changed; takeOwnership takes what is
+	// another's.
+	force, takeOwnership bool
+	// lend gives back the action's slot while it only waits.
+	lend func() (resume func())
+	log  func(format string, args ...any)
 	// warn is told what a person should know of an object that was applied.
 	warn func(reason, what string)
 
@@ -145,6 +152,8 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 // WaitForDelete waits until the objects are gone, or the timeout passed.
 func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
+	resume := k.lend()
+	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
 	for _, info := range resources {
@@ -158,6 +167,8 @@ func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Dur
 // WatchUntilReady waits until hooks are done, or the timeout passed.
 func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
+	resume := k.lend()
+	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
 	for _, info := range resources {

@@ -92,10 +92,14 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	if err != nil {
 		return nil, err
 	}
-	applied, err := k.objects.Apply(k.ctx, o, apply.Options{
+	options := apply.Options{
 		LeaveReplicas: live.Scaled,
 		Warn:          func(what string) { k.warn(api.EventObjectMended, what) },
-	})
+	}
+	applied, err := k.objects.Apply(k.ctx, o, options)
+	if err != nil && k.force {
+		applied, err = k.remake(o, options, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,16 +160,11 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 		if wanted[state.Key] || state.Kept || state.Deleting {
 			continue
 		}
-		mapping, err := k.builder.mapper.RESTMapping(state.GroupKind())
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		o, err := k.named(state)
+		if err == nil {
+			err = k.remove(o, state, metav1.DeletePropagationBackground)
 		}
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(mapping.GroupVersionKind)
-		o.SetNamespace(state.Namespace)
-		o.SetName(state.Name)
-		errs = append(errs, k.remove(apply.Object{Unstructured: o, Mapping: mapping}, state, metav1.DeletePropagationBackground))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -35,10 +35,32 @@ func (k *kubeClient) preflight(rls *release.Release) error {
 	if err := k.allow.check(k.namespace, everything); err != nil {
 		return err
 	}
+	if k.takeOwnership {
+		if err := k.unclaimed(objects); err != nil {
+			return err
+		}
+	}
 	if rls.Version == 1 {
 		return nil
 	}
 	return k.rehearse(objects)
+}
+
+// unclaimed refuses to take objects over that a living custom resource has.
+func (k *kubeClient) unclaimed(objects kube.ResourceList) error {
+	for _, info := range objects {
+		live, err := k.objects.Get(k.ctx, object(info))
+		if err != nil {
+			return err
+		}
+		if live == nil {
+			continue
+		}
+		if err := apply.Belongs(live, k.owner); err != nil {
+			return fmt.Errorf("%w: take over %s: %w", ErrConflict, apply.Describe(object(info).Unstructured), err)
+		}
+	}
+	return nil
 }
 
 // rehearse applies what changes without changing anything.
@@ -59,6 +81,11 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 			continue
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
+		if err != nil && k.force {
+			if unchangeable, probeErr := k.objects.Unchangeable(k.ctx, o, err); probeErr != nil || unchangeable {
+				err = probeErr
+			}
+		}
 		switch {
 		case err == nil:
 		case k.ctx.Err() != nil:

@@ -136,7 +136,10 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	}
 	c.inventory.Expect(r.Owner.UID, run.kube.applied)
-	return c.store(ctx, record, run.kube.stored())
+	if err := c.store(ctx, record, run.kube.stored()); err != nil {
+		return err
+	}
+	return c.Mark(ctx, r)
 }
 
 // store writes onto a record what its objects are, if it says anything else.

@@ -23,6 +23,7 @@ type stamp struct {
 	owner   apply.Owner
 	action  string
 	digests Digests
+	marks   records.Marks
 }
 
 // Digests tell what a revision was rendered from. Each fits into a label.
@@ -35,8 +36,8 @@ type Digests struct {
 	Values string
 }
 
-func newStamp(rls string, owner apply.Owner, digests Digests) stamp {
-	return stamp{release: rls, owner: owner, action: string(uuid.NewUUID()), digests: digests}
+func newStamp(rls string, owner apply.Owner, digests Digests, marks records.Marks) stamp {
+	return stamp{release: rls, owner: owner, action: string(uuid.NewUUID()), digests: digests, marks: marks}
 }
 
 // mark puts our labels on a new revision, in place of any that Helm copied
@@ -56,6 +57,11 @@ func (s stamp) mark(rls *release.Release) {
 		api.LabelChartDigest:  s.digests.Chart,
 		api.LabelValuesDigest: s.digests.Values,
 	})
+	for key, value := range s.marks.Labels() {
+		if value != "" {
+			labels[key] = value
+		}
+	}
 	rls.Labels = labels
 }
 

@@ -2,14 +2,45 @@ package helm
 
 import (
 	"context"
+	"fmt"
 
 	"helm.sh/helm/v3/pkg/action"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Uninstall runs the delete hooks, deletes the objects and then every record.
 // It can be run again wherever an earlier run was cut short. Objects of kinds
 // that the server no longer knows count as deleted.
+//
+// Hooks are skipped, and the request's Warn is told, where they cannot run any
+// more: in a namespace that goes, and where the service account is gone in
+// whose name they would. The objects are then deleted in the operator's name.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
+	err := c.uninstall(ctx, r)
+	if err == nil || r.DisableHooks && r.ServiceAccount == "" {
+		return err
+	}
+	var why string
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		why = fmt.Sprintf("namespace %s is being deleted", r.Namespace)
+	case apierrors.IsForbidden(err) && c.accountGone(ctx, r):
+		why = fmt.Sprintf("service account %s/%s is gone", r.Namespace, r.ServiceAccount)
+	default:
+		return err
+	}
+	if r.Warn != nil {
+		r.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
+	}
+	r.DisableHooks, r.ServiceAccount = true, ""
+	return c.uninstall(ctx, r)
+}
+
+func (c *Client) uninstall(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
@@ -18,6 +49,9 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	uninstall := action.NewUninstall(run.config)
 	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
+	uninstall.DisableHooks = r.DisableHooks
+	uninstall.Description = r.Description
+	uninstall.Wait = r.WaitForDelete
 	if _, err = uninstall.Run(r.Release); err == nil {
 		err = run.driver.readErr
 	}
@@ -30,4 +64,14 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// accountGone tells whether the account of a request is not there. Where that
+// cannot be found out, it counts as there.
+func (c *Client) accountGone(ctx context.Context, r Request) bool {
+	if r.ServiceAccount == "" {
+		return false
+	}
+	account, err := c.kubernetes.CoreV1().ServiceAccounts(r.Namespace).Get(ctx, r.ServiceAccount, metav1.GetOptions{})
+	return apierrors.IsNotFound(err) || err == nil && account.DeletionTimestamp != nil
 }

@@ -33,6 +33,9 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	upgrade := action.NewUpgrade(run.config)
 	upgrade.Namespace = r.Namespace
 	upgrade.Timeout = r.Timeout
+	upgrade.DisableHooks = r.DisableHooks
+	upgrade.Description = r.Description
+	upgrade.TakeOwnership = r.TakeOwnership
 	upgrade.SkipCRDs = true
 	upgrade.DisableOpenAPIValidation = true
 	upgrade.SkipSchemaValidation = true

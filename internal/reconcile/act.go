@@ -29,7 +29,7 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 	case decide.StepWait:
 		return false, nil
 	}
-	r.run(ctx, v, actions[d.Step])
+	r.run(ctx, v, d)
 	return false, nil
 }
 
@@ -53,15 +53,16 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 }
 
 // run begins an action, which calls for another pass when it has ended.
-func (r *Reconciler) run(ctx context.Context, v *view, a action) {
-	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", a.step)
+func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
+	a := actions[d.Step]
+	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
 	var after time.Duration
-	started := r.Pool.Run(v.release, v.cr.GetUID(), a.step, func(ctx context.Context) {
+	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, func(ctx context.Context, lend func() func()) {
 		logger.V(1).Info("action begins")
 		began := r.Now()
-		err := recoverable(func() error { return a.do(r, ctx, v) })
-		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(a.step), outcome(err), r.Now().Sub(began))
-		r.conclude(log.IntoContext(ctx, logger), v, a, err)
+		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })
+		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(d.Step), outcome(err), r.Now().Sub(began))
+		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {
 		case errors.Is(err, helm.ErrStale):
 			after = catchUp

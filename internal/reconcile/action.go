@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -17,65 +18,95 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 )
 
-// action is one of Helm's actions as an operator runs it.
+// action is what a step does beside the passes.
 type action struct {
-	step decide.Step
-	do   func(*Reconciler, context.Context, *view) error
+	do func(*Reconciler, context.Context, *view, helm.Request) error
 	// done and failed are the reasons of the events that tell how it ended. What
 	// is no news when done has no done.
 	done, failed string
+	// prunes: there may be more revisions afterwards than are kept.
+	prunes bool
+	// applies: every object was looked at.
+	applies bool
 }
 
-// actions holds the steps that are actions, by their name.
+// actions holds the steps that are actions.
 var actions = map[decide.Step]action{
 	decide.StepInstall: {
-		step: decide.StepInstall,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Install(ctx, r.request(v))
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Install(ctx, request)
 		},
-		done: api.EventInstalled, failed: api.EventInstallFailed,
+		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true,
 	},
 	decide.StepUpgrade: {
-		step: decide.StepUpgrade,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Upgrade(ctx, r.request(v))
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Upgrade(ctx, request)
 		},
-		done: api.EventUpgraded, failed: api.EventUpgradeFailed,
+		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true,
+	},
+	decide.StepRollback: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Rollback(ctx, request, request.Marks.Held.Revision)
+		},
+		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
+	},
+	decide.StepResume: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Mark(ctx, request)
+		},
+		done: api.EventResumed, failed: api.EventRollbackFailed,
+	},
+	decide.StepRefuse: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Mark(ctx, request)
+		},
+		failed: api.EventRollbackFailed,
 	},
 	decide.StepUninstall: {
-		step: decide.StepUninstall,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Uninstall(ctx, r.request(v))
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Uninstall(ctx, request)
 		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	},
-	decide.StepAdopt: {
-		step: decide.StepAdopt,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Adopt(ctx, r.request(v))
+	decide.StepOrphan: {
+		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
+			if err := r.Helm.Orphan(ctx, request); err != nil {
+				return err
+			}
+			// Nothing else tells that it was done.
+			return r.patchFinalizer(ctx, v, controllerutil.RemoveFinalizer)
 		},
-		done: api.EventAdopted, failed: api.EventAdoptionFailed,
+		done: api.EventOrphaned, failed: api.EventUninstallFailed,
+	},
+	decide.StepAdopt: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Adopt(ctx, request)
+		},
+		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true,
 	},
 	decide.StepRepair: {
-		step: decide.StepRepair,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			repaired, err := r.Helm.Repair(ctx, r.request(v), v.damage)
+		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
+			repaired, err := r.Helm.Repair(ctx, request, v.damage)
 			r.reportRepairs(v, repaired)
 			return err
 		},
 		failed: api.EventRepairFailed,
 	},
 	decide.StepVerify: {
-		step: decide.StepVerify,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.Verify(ctx, r.request(v))
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Verify(ctx, request)
 		},
-		failed: api.EventRepairFailed,
+		failed: api.EventRepairFailed, applies: true,
+	},
+	decide.StepTest: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Test(ctx, request)
+		},
+		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
 	decide.StepUnlock: {
-		step: decide.StepUnlock,
-		do: func(r *Reconciler, ctx context.Context, v *view) error {
-			return r.Helm.MarkFailed(ctx, r.request(v), v.history[0],
+		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
+			return r.Helm.MarkFailed(ctx, request, v.history[0],
 				"Interrupted: the action ended with the process that ran it")
 		},
 		done: api.EventInterrupted, failed: api.EventInterrupted,
@@ -84,14 +115,14 @@ var actions = map[decide.Step]action{
 
 // conclude tells the world how an action ended: in memory, for the next pass,
 // and by one event where it is news.
-func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error) {
+func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, err error) {
 	logger := log.FromContext(ctx)
 	uid := v.cr.GetUID()
+	a := actions[d.Step]
 	switch {
 	case err == nil:
-		r.memory.succeeded(uid, decide.Repairs(a.step))
-		switch a.step {
-		case decide.StepInstall, decide.StepUpgrade, decide.StepAdopt, decide.StepVerify:
+		r.memory.succeeded(uid, decide.Repairs(d.Step))
+		if a.applies {
 			r.memory.appliedAll(uid, r.Now())
 		}
 		if a.done == "" {
@@ -99,12 +130,12 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 			return
 		}
 		logger.Info("action done")
-		r.emit(v, a.done, r.doneNote(v, a))
-		if a.step == decide.StepInstall || a.step == decide.StepUpgrade {
+		r.emit(v, a.done, r.doneNote(v, d))
+		if d.Step == decide.StepInstall || d.Step == decide.StepUpgrade {
 			r.tellOverrides(v)
 		}
-		if a.step == decide.StepUpgrade {
-			if err := r.Helm.Prune(ctx, r.request(v), r.Kind.HistoryLimit()); err != nil {
+		if a.prunes {
+			if err := r.Helm.Prune(ctx, r.request(v, d, nil), r.Kind.HistoryLimit()); err != nil {
 				logger.Error(err, "history not pruned")
 			}
 		}
@@ -119,11 +150,18 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, a action, err error)
 		logger.V(1).Info("action gave way", "reason", err.Error())
 	case errors.Is(err, ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
+	case errors.Is(err, helm.ErrTestsFailed):
+		// It is an outcome, and stands on the record.
+		logger.Info("tests failed", "reason", err.Error())
+		r.Recorder.Event(v.cr, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
 		f := explain(a, err)
-		f.Aim = decide.Aim(a.step, v.digests.Input)
+		if d.Step == decide.StepUninstall && r.Kind.Chart.Features.DeleteHooks {
+			f.message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
+		}
+		f.Aim = decide.AimOf(d.Step, v.observation)
 		f.At = r.Now()
-		news := r.memory.put(uid, decide.Repairs(a.step), f)
+		news := r.memory.put(uid, decide.Repairs(d.Step), f)
 		logger.Error(err, "action failed", "reason", f.reason)
 		if news {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, f.reason, note(f.message, err))
@@ -142,20 +180,34 @@ func (r *Reconciler) tellOverrides(v *view) {
 		cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
 }
 
-func (r *Reconciler) doneNote(v *view, a action) string {
-	switch a.step {
+func (r *Reconciler) doneNote(v *view, d decide.Decision) string {
+	name := v.release.Name
+	switch d.Step {
 	case decide.StepUninstall:
-		return fmt.Sprintf("Release %s is uninstalled", v.release.Name)
+		return fmt.Sprintf("Release %s is uninstalled", name)
+	case decide.StepOrphan:
+		return fmt.Sprintf("Release %s and its objects are left as they are", name)
 	case decide.StepAdopt:
-		return fmt.Sprintf("Release %s, which nobody managed, is taken over", v.release.Name)
+		return fmt.Sprintf("Release %s, which nobody managed, is taken over", name)
 	case decide.StepUnlock:
-		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, v.release.Name)
+		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, name)
+	case decide.StepResume:
+		return fmt.Sprintf("Release %s follows the spec again", name)
+	case decide.StepTest:
+		return fmt.Sprintf("The tests of revision %d of release %s passed", v.history[0].Revision, name)
 	}
 	revision := 1
-	if history := r.Index.History(v.release.Namespace, v.release.Name); len(history) > 0 {
+	if history := r.Index.History(v.release.Namespace, name); len(history) > 0 {
 		revision = history[0].Revision
 	}
-	return fmt.Sprintf("Release %s is at revision %d of chart %s-%s", v.release.Name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
+	if d.Step == decide.StepRollback {
+		return fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
+	}
+	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
+	if d.State == decide.StateUnmanaged {
+		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.history[0].Revision)
+	}
+	return text
 }
 
 func (r *Reconciler) emit(v *view, reason, message string) {
@@ -195,9 +247,11 @@ func note(message string, err error) string {
 	return cut(message)
 }
 
-func cut(message string) string {
-	if len(message) > maxNote {
-		message = strings.ToValidUTF8(message[:maxNote-len("…")], "") + "…"
+func cut(message string) string { return cutTo(message, maxNote) }
+
+func cutTo(message string, limit int) string {
+	if len(message) > limit {
+		message = strings.ToValidUTF8(message[:limit-len("…")], "") + "…"
 	}
 	return message
 }

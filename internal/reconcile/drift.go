@@ -33,7 +33,7 @@ func (r *Reconciler) reportRepairs(v *view, repaired []helm.Repaired) {
 // drifted says what the condition Drifted tells, and false where it is not
 // True.
 func drifted(v *view) (reason, message string, holds bool) {
-	if f := v.repairFailure; f != nil && f.Aim == decide.Aim(decide.StepRepair, "") && (len(v.drift) > 0 || v.observation.Unverified) {
+	if f := v.repairFailure; f != nil && f.Aim == decide.AimOf(decide.StepRepair, v.observation) && (len(v.drift) > 0 || v.observation.Unverified) {
 		return f.reason, f.message, true
 	}
 	if len(v.fighting) > 0 {

@@ -13,7 +13,7 @@ import (
 
 func TestDrifted(t *testing.T) {
 	changed, gone := inventory.Drift{Key: front}, inventory.Drift{Key: back, Gone: true}
-	refused := &failure{Failure: decide.Failure{Aim: decide.Aim(decide.StepRepair, "")}, reason: "Refused", message: "no"}
+	refused := &failure{Failure: decide.Failure{Aim: "repaired"}, reason: "Refused", message: "no"}
 	elsewhere := &failure{Failure: decide.Failure{Aim: "another"}, reason: "Refused", message: "no"}
 	unverified := decide.Observation{Unverified: true}
 	const fight = "Somebody damages these again and again, and they are repaired ever more slowly: "

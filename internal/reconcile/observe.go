@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/decide"
@@ -28,6 +29,11 @@ type view struct {
 	release types.NamespacedName
 	// history is of that release, newest first.
 	history []records.Record
+
+	// asks is what people ask for by annotations, and marks what of it was
+	// answered and what is held.
+	asks  annotations.Annotations
+	marks records.Marks
 
 	values         map[string]any
 	digests        helm.Digests
@@ -59,12 +65,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	cr = r.latest.newest(key, cr)
 	r.keys.put(cr.GetUID(), key)
 
-	v := &view{key: key, cr: cr}
+	v := &view{key: key, cr: cr, asks: annotations.Parse(cr.GetAnnotations())}
 	v.observation = decide.Observation{
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
 		Finalizer: hasFinalizer(cr),
-		Period:    r.period(),
+		Period:    r.period(v),
 		Applied:   r.memory.appliedAt(cr.GetUID(), r.Now()),
 	}
 	v.observation.Conflict = !r.findRelease(v)
@@ -76,6 +82,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		v.observation.Invalid = err.Error()
 	}
 	v.observation.Desired = v.digests.Input
+	r.observeRequests(v)
 	if v.failure = r.memory.get(cr.GetUID(), false); v.failure != nil {
 		v.observation.Failure = &v.failure.Failure
 	}
@@ -181,7 +188,10 @@ func (r *Reconciler) revision(v *view) *decide.Revision {
 }
 
 // period is how often every object is applied again.
-func (r *Reconciler) period() time.Duration {
+func (r *Reconciler) period(v *view) time.Duration {
+	if v.asks.ReconcilePeriod != nil {
+		return *v.asks.ReconcilePeriod
+	}
 	if r.Kind.ReconcilePeriod != nil {
 		return r.Kind.ReconcilePeriod.Duration
 	}
@@ -191,17 +201,24 @@ func (r *Reconciler) period() time.Duration {
 // observeInputs computes what the release is to be rendered from. A resource
 // that is being deleted needs none of it.
 func (r *Reconciler) observeInputs(v *view) error {
+	if r.Kind.ServiceAccount != nil {
+		account, err := r.Kind.ServiceAccount.Of(v.cr.Object)
+		switch {
+		case err == nil:
+			v.serviceAccount = account
+		case v.observation.Deleting:
+			// Nothing that the release names may run in the operator's own name.
+			v.asks.Uninstall.DisableHooks = true
+		default:
+			return err
+		}
+	}
 	if v.observation.Deleting {
 		return nil
 	}
 	spec, err := values.FromSpec(v.cr.Object)
 	if err != nil {
 		return err
-	}
-	if r.Kind.ServiceAccount != nil {
-		if v.serviceAccount, err = r.Kind.ServiceAccount.Of(v.cr.Object); err != nil {
-			return err
-		}
 	}
 	v.values = values.Merge(spec, r.Kind.Overrides)
 	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
@@ -230,7 +247,8 @@ func (r *Reconciler) owner(v *view) apply.Owner {
 
 // request returns what Helm's actions need. Each action gets values of its
 // own, for it may change them.
-func (r *Reconciler) request(v *view) helm.Request {
+func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) helm.Request {
+	steered := v.steered(d.Step)
 	return helm.Request{
 		Owner:     r.owner(v),
 		Release:   v.release.Name,
@@ -244,9 +262,31 @@ func (r *Reconciler) request(v *view) helm.Request {
 		CRDs:      r.Kind.CRDs,
 
 		ServiceAccount: v.serviceAccount,
+		Marks:          r.marksAfter(v, d),
+		DisableHooks:   steered.DisableHooks,
+		Description:    steered.Description,
+		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
+		Force:          v.forced(),
+		Verify:         v.observation.VerifyRequested,
+		WaitForDelete:  v.asks.UninstallWait,
+		Lend:           lend,
 		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(what))
 		},
+	}
+}
+
+// steered returns what annotations say of one of Helm's actions.
+func (v *view) steered(step decide.Step) annotations.Action {
+	switch step {
+	case decide.StepInstall:
+		return v.asks.Install
+	case decide.StepUpgrade:
+		return v.asks.Upgrade
+	case decide.StepUninstall:
+		return v.asks.Uninstall
+	default:
+		return annotations.Action{}
 	}
 }

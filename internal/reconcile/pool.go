@@ -82,7 +82,10 @@ func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 // Run begins an action on a release for a custom resource, as soon as a slot
 // is free, and calls done when it has ended. It returns false where one is
 // under way already or the pool is stopping.
-func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, action func(context.Context), done func()) bool {
+//
+// An action that only waits, for a hook say, calls lend: others have its slot
+// until it calls what lend returned, which waits for a slot again.
+func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, action func(ctx context.Context, lend func() func()), done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, busy := p.running[release]; busy || p.closed {
@@ -101,12 +104,20 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 				<-p.slots
 				metrics.ActionEnded()
 			}()
-			action(p.ctx)
+			action(p.ctx, p.lend)
 		case <-p.ctx.Done():
 			metrics.ActionBegan(false)
 		}
 	})
 	return true
+}
+
+// lend gives a slot back and returns what takes one again. When the pool stops,
+// an action that ends early needs none, and gets one all the same, for it will
+// give it back: others end, too.
+func (p *Pool) lend() func() {
+	<-p.slots
+	return func() { p.slots <- struct{}{} }
 }
 
 func (p *Pool) free(release types.NamespacedName) {

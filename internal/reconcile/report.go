@@ -55,6 +55,14 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after [
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		r.tellTransition(v, before, after, api.ConditionDrifted)
 	}
+	r.tellTransition(v, before, after, api.ConditionRollbackRefused)
+	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
+	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
+	case is && !was:
+		r.emit(v, api.EventPaused, "Nothing is changed from now on")
+	case was && !is:
+		r.emit(v, api.EventUnpaused, "The pause is over")
+	}
 }
 
 func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, kind string) {
@@ -62,7 +70,11 @@ func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, k
 	if was := meta.FindStatusCondition(before, kind); is == nil || was != nil && was.Reason == is.Reason && was.Message == is.Message {
 		return
 	}
-	r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
+	reason := is.Reason
+	if kind != api.ConditionReady && kind != api.ConditionDrifted {
+		reason = kind
+	}
+	r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(is.Message))
 }
 
 // decodeStatus reads our part of a status. What somebody broke in it counts as

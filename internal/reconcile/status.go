@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	ready := readiness(v, d)
 	s := api.Status{
 		ObservedGeneration: v.cr.GetGeneration(),
-		State:              ready.reason,
+		State:              ready.state,
 		Conditions:         slices.Clone(conditions),
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
@@ -38,8 +39,24 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	set(api.ConditionReady, ready.status, ready.reason, ready.message)
 	setWhile(ready.reconciling, api.ConditionReconciling, ready.reason, ready.message)
 	setWhile(ready.stalled, api.ConditionStalled, ready.reason, ready.message)
-	drift, damage, holds := drifted(v)
-	setWhile(holds, api.ConditionDrifted, drift, damage)
+	drift, damage, is := drifted(v)
+	setWhile(is, api.ConditionDrifted, drift, damage)
+	s.Rollback = rollback(v)
+	reason, hold := holds(v)
+	setWhile(hold != "", api.ConditionHeld, reason, hold)
+	pause := pausing(d)
+	setWhile(pause != "", api.ConditionPaused, api.ReasonPaused, pause)
+	refused := refusal(v)
+	setWhile(refused != "", api.ConditionRollbackRefused, refusalReason(v), refused)
+	setWhile(len(v.asks.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, cut(strings.Join(v.asks.Problems, "; ")))
+	switch t := tested(v); {
+	case t == nil:
+		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)
+	case t.Passed:
+		set(api.ConditionTested, metav1.ConditionTrue, api.ReasonTestsPassed, t.Message)
+	default:
+		set(api.ConditionTested, metav1.ConditionFalse, api.ReasonTestsFailed, t.Message)
+	}
 	if r, ok := deployed(v.history); ok {
 		reason := api.ReasonUpgradeSuccessful
 		if r.Revision == 1 {
@@ -62,65 +79,6 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	// A condition that comes back is put last, and a list that differs in its
 	// order alone must not be written.
 	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
-	return s
-}
-
-// summary is what Ready says, and whether Reconciling and Stalled hold.
-type summary struct {
-	status      metav1.ConditionStatus
-	reason      string
-	message     string
-	reconciling bool
-	stalled     bool
-}
-
-// readiness says how a custom resource is doing. A failure that lasts is told
-// even while it is being tried again, or the two would take turns.
-func readiness(v *view, d decide.Decision) summary {
-	o := v.observation
-	if f := v.failure; f != nil && (o.Deleting && f.Aim == decide.Aim(decide.StepUninstall, "") || !o.Deleting && f.Aim == o.Desired) {
-		return summary{
-			status: metav1.ConditionFalse, reason: f.reason, message: f.message,
-			reconciling: !f.stalled, stalled: f.stalled,
-		}
-	}
-	if o.Running != nil && !decide.Repairs(o.Running.Step) {
-		return working(o.Running.Step, v)
-	}
-	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy:
-		return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.release.Name)}
-	case decide.StateConflict:
-		return summary{
-			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
-			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", releaseNames(v.cr.GetName(), v.cr.GetKind())),
-		}
-	case decide.StateDeleting, decide.StateUninstalling:
-		return working(decide.StepUninstall, v)
-	case decide.StateInvalid:
-		return summary{status: metav1.ConditionFalse, reason: api.ReasonInvalidValues, message: o.Invalid, stalled: true}
-	case decide.StateLocked:
-		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.release.Name, o.Newest.Status)}
-	default:
-		return working(d.Step, v)
-	}
-}
-
-func working(step decide.Step, v *view) summary {
-	s := summary{status: metav1.ConditionUnknown, reconciling: true}
-	switch step {
-	case decide.StepUninstall, decide.StepRemoveFinalizer:
-		s.status = metav1.ConditionFalse
-		s.reason, s.message = api.ReasonUninstalling, fmt.Sprintf("Release %s is being uninstalled", v.release.Name)
-	case decide.StepAdopt:
-		s.reason, s.message = api.ReasonAdopting, fmt.Sprintf("Release %s, which nobody managed, is being taken over", v.release.Name)
-	case decide.StepUpgrade:
-		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being upgraded", v.release.Name)
-	case decide.StepUnlock:
-		s.reason, s.message = api.ReasonInterrupted, fmt.Sprintf("The last action on release %s was cut short and is tried again", v.release.Name)
-	default:
-		s.reason, s.message = api.ReasonInstalling, fmt.Sprintf("Release %s is being installed", v.release.Name)
-	}
 	return s
 }
 
@@ -174,7 +132,10 @@ func deployedAt(r records.Record) *metav1.Time {
 // order puts the conditions that matter most first; those of others come last,
 // in the order in which they stand.
 func order(kind string) int {
-	known := []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionDrifted}
+	known := []string{
+		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused,
+		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations,
+	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i
 	}

@@ -71,7 +71,7 @@ func conditions(s api.Status) []string {
 func TestStatusConditions(t *testing.T) {
 	deployed := []string{api.StatusDeployed}
 	upgraded := []string{api.StatusDeployed, api.StatusSuperseded}
-	uninstalled := decide.Aim(decide.StepUninstall, "")
+	uninstalled := "gone"
 	for _, test := range []struct {
 		name string
 		v    *view

@@ -42,6 +42,16 @@ type Description struct {
 	Description  string      `json:"description,omitempty"`
 }
 
+// AnnotationTested holds Tested as JSON.
+const AnnotationTested = api.Domain + "/tested"
+
+// Tested is the outcome of the chart's tests.
+type Tested struct {
+	Passed  bool        `json:"passed"`
+	At      metav1.Time `json:"at,omitzero"`
+	Message string      `json:"message,omitempty"`
+}
+
 // AnnotationInventory holds Inventory as JSON.
 const AnnotationInventory = api.Domain + "/inventory"
 
@@ -103,11 +113,17 @@ type Record struct {
 	Operator string
 	Action   string
 
-	InputDigest string
-	ChartDigest string
+	InputDigest  string
+	ChartDigest  string
+	ValuesDigest string
 
 	Description
 	Inventory Inventory
+	// Marks count on the newest revision that was Written; see MarksOf.
+	Marks Marks
+	// Tested tells how the chart's tests went on this revision, nil where they
+	// were not run.
+	Tested *Tested
 
 	// writtenFor is the revision in our own label.
 	writtenFor int
@@ -117,8 +133,17 @@ type Record struct {
 // last to write it. The helm CLI copies our labels to the revisions that it
 // makes, whose digests are void; and of those that it changes, as when it
 // uninstalls, it drops the annotations.
-func (r Record) Genuine() bool {
-	return r.OwnerUID != "" && r.writtenFor == r.Revision && r.Owner != ""
+func (r Record) Genuine() bool { return r.Written() && r.Owner != "" }
+
+// Written tells whether a Chartwright operator made the revision, whoever wrote
+// its record last: labels outlive that.
+func (r Record) Written() bool {
+	return r.OwnerUID != "" && r.Revision > 0 && r.writtenFor == r.Revision
+}
+
+// WasDeployed tells whether the revision is deployed or once was.
+func (r Record) WasDeployed() bool {
+	return r.Status == api.StatusDeployed || r.Status == api.StatusSuperseded
 }
 
 // changed reads when Helm, or we, last wrote a record.
@@ -161,12 +186,20 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		Action:          labels[api.LabelAction],
 		InputDigest:     labels[api.LabelInputDigest],
 		ChartDigest:     labels[api.LabelChartDigest],
+		ValuesDigest:    labels[api.LabelValuesDigest],
+		Marks:           marksFrom(labels),
 	}
 	// A value that is no number leaves 0, which no revision has.
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])
 	if text := m.GetAnnotations()[AnnotationRelease]; text != "" {
 		// An annotation that somebody broke costs the description alone.
 		_ = json.Unmarshal([]byte(text), &r.Description)
+	}
+	if text := m.GetAnnotations()[AnnotationTested]; text != "" {
+		var tested Tested
+		if json.Unmarshal([]byte(text), &tested) == nil {
+			r.Tested = &tested
+		}
 	}
 	if text := m.GetAnnotations()[AnnotationInventory]; text != "" {
 		// And one more pass over the objects.

@@ -41,7 +41,7 @@ func Compact(obj any) (any, error) {
 		return obj, nil
 	}
 	annotations := map[string]string{}
-	for _, key := range []string{api.AnnotationOwner, AnnotationRelease, AnnotationInventory} {
+	for _, key := range []string{api.AnnotationOwner, AnnotationRelease, AnnotationInventory, AnnotationTested} {
 		if value, ok := m.Annotations[key]; ok {
 			annotations[key] = value
 		}

@@ -18,7 +18,34 @@ type Allow struct {
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
 	// Lookup says what templates may read by lookup; empty means LookupOwn.
 	Lookup LookupScope `json:"lookup,omitempty"`
+	// TakeOwnership says whether a release may take over objects of others;
+	// empty means TakeOwnershipNever.
+	TakeOwnership TakeOwnership `json:"takeOwnership,omitempty"`
 }
+
+// TakeOwnership is whether objects of others may be taken over.
+type TakeOwnership string
+
+// Ways to take over.
+const (
+	// TakeOwnershipNever: an object of another release, or of nobody, is a
+	// conflict.
+	TakeOwnershipNever TakeOwnership = "never"
+	// TakeOwnershipOnRequest: the annotation take-ownership of a custom
+	// resource takes it over, unless a living custom resource has it.
+	TakeOwnershipOnRequest TakeOwnership = "onRequest"
+)
+
+// OnFailure is what to do where an upgrade fails again and again.
+type OnFailure string
+
+// Answers to failure.
+const (
+	// OnFailureRetry: try again, ever more slowly, and never give up.
+	OnFailureRetry OnFailure = "Retry"
+	// OnFailureRollback: go back to the last good revision, and hold it.
+	OnFailureRollback OnFailure = "Rollback"
+)
 
 // LookupScope is how far templates may read.
 type LookupScope string
@@ -106,6 +133,15 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	}
 	if scopes := []LookupScope{"", LookupNone, LookupOwn, LookupAll}; !slices.Contains(scopes, w.Allow.Lookup) {
 		p.problemf(lines["allow"], "allow.lookup is %q: expected one of %v", w.Allow.Lookup, scopes[1:])
+	}
+	if ways := []TakeOwnership{"", TakeOwnershipNever, TakeOwnershipOnRequest}; !slices.Contains(ways, w.Allow.TakeOwnership) {
+		p.problemf(lines["allow"], "allow.takeOwnership is %q: expected one of %v", w.Allow.TakeOwnership, ways[1:])
+	}
+	if answers := []OnFailure{"", OnFailureRetry, OnFailureRollback}; !slices.Contains(answers, w.OnFailure) {
+		p.problemf(lines["onFailure"], "onFailure is %q: expected one of %v", w.OnFailure, answers[1:])
+	}
+	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
+		p.problemf(lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
 	}
 	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
 		p.problemf(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])

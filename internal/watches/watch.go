@@ -13,6 +13,8 @@ const (
 	DefaultMaxHistory = 10
 	// DefaultTimeout bounds each hook of an action.
 	DefaultTimeout = 5 * time.Minute
+	// DefaultRetries is how many tries may fail before a rollback.
+	DefaultRetries = 3
 )
 
 // Watch is one entry of watches.yaml.
@@ -50,6 +52,13 @@ type Watch struct {
 	MaxHistory *int `json:"maxHistory,omitempty"`
 	// Timeout bounds each hook of an action; nil means DefaultTimeout.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+
+	// OnFailure says what to do where an upgrade fails again and again; empty
+	// means OnFailureRetry.
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+	// Retries is how many tries of an upgrade may fail before OnFailureRollback
+	// rolls it back; nil means DefaultRetries.
+	Retries *int `json:"retries,omitempty"`
 
 	// Allow says where the chart may act. The zero value allows nothing outside
 	// the release's namespace.
@@ -99,6 +108,19 @@ func (w Watch) ActionTimeout() time.Duration {
 		return DefaultTimeout
 	}
 	return w.Timeout.Duration
+}
+
+// FailureRetries returns how many tries of an upgrade may fail before it is
+// rolled back, 0 where it never is.
+func (w Watch) FailureRetries() int {
+	switch {
+	case w.OnFailure != OnFailureRollback:
+		return 0
+	case w.Retries == nil:
+		return DefaultRetries
+	default:
+		return *w.Retries
+	}
 }
 
 // ChartError reports something wrong with the entry's chart.

@@ -1,0 +1,170 @@
+package annotations
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Annotations is what the annotations of a custom resource ask for. The zero
+// value asks for nothing.
+type Annotations struct {
+	// Rollback is nil where no annotation asks for one.
+	Rollback *Rollback
+	Pause    Pause
+	// Reconcile, Force and Test hold the tokens of requests, empty for none.
+	Reconcile string
+	Force     string
+	Test      string
+
+	TakeOwnership bool
+	// ReconcilePeriod is nil where the kind's own holds.
+	ReconcilePeriod *time.Duration
+	UninstallWait   bool
+	// Orphan keeps objects and records when the custom resource is deleted.
+	Orphan bool
+
+	Install   Action
+	Upgrade   Action
+	Uninstall Action
+
+	// Problems tell what could not be understood, one sentence each, in the
+	// order of the keys.
+	Problems []string
+}
+
+// Action steers one of Helm's actions.
+type Action struct {
+	DisableHooks bool
+	// Description takes the place of Helm's own on the revision.
+	Description string
+}
+
+// Pause is what is not done for now.
+type Pause string
+
+// Pauses, by the annotation's words.
+const (
+	PauseNot               Pause = ""
+	PauseChanges           Pause = "true"
+	PauseIncludingDeletion Pause = "including-deletion"
+)
+
+// OrphanPolicy is the value of the deletion policy that keeps everything.
+const OrphanPolicy = "orphan"
+
+// readers hold how each annotation is read; an error says what was expected.
+var readers = map[string]func(*Annotations, string) error{
+	api.AnnotationRollbackTo: func(a *Annotations, value string) error {
+		a.Rollback = parseRollback(value)
+		// What is wrong with it is told with what can be had.
+		return nil
+	},
+	api.AnnotationPause: func(a *Annotations, value string) error {
+		switch p := Pause(value); p {
+		case PauseNot, PauseChanges, PauseIncludingDeletion:
+			a.Pause = p
+		case "false":
+		default:
+			return fmt.Errorf(`expected "true", "false" or %q`, PauseIncludingDeletion)
+		}
+		return nil
+	},
+	api.AnnotationReconcile: text(func(a *Annotations) *string { return &a.Reconcile }),
+	api.AnnotationForce:     text(func(a *Annotations) *string { return &a.Force }),
+	api.AnnotationTest:      text(func(a *Annotations) *string { return &a.Test }),
+	api.AnnotationReconcilePeriod: func(a *Annotations, value string) error {
+		period, err := time.ParseDuration(value)
+		if err != nil || period < 0 {
+			return fmt.Errorf(`expected a duration such as "10m", or "0" for never`)
+		}
+		a.ReconcilePeriod = &period
+		return nil
+	},
+	api.AnnotationDeletionPolicy: func(a *Annotations, value string) error {
+		switch value {
+		case OrphanPolicy:
+			a.Orphan = true
+		case "", "delete":
+		default:
+			return fmt.Errorf(`expected %q or "delete"`, OrphanPolicy)
+		}
+		return nil
+	},
+	api.AnnotationTakeOwnership:         boolean(func(a *Annotations) *bool { return &a.TakeOwnership }),
+	api.AnnotationUninstallWait:         boolean(func(a *Annotations) *bool { return &a.UninstallWait }),
+	api.AnnotationInstallDisableHooks:   boolean(func(a *Annotations) *bool { return &a.Install.DisableHooks }),
+	api.AnnotationUpgradeDisableHooks:   boolean(func(a *Annotations) *bool { return &a.Upgrade.DisableHooks }),
+	api.AnnotationUninstallDisableHooks: boolean(func(a *Annotations) *bool { return &a.Uninstall.DisableHooks }),
+	api.AnnotationInstallDescription:    text(func(a *Annotations) *string { return &a.Install.Description }),
+	api.AnnotationUpgradeDescription:    text(func(a *Annotations) *string { return &a.Upgrade.Description }),
+	api.AnnotationUninstallDescription:  text(func(a *Annotations) *string { return &a.Uninstall.Description }),
+}
+
+// others are keys of ours that a custom resource may carry although they say
+// nothing about it: it may itself be an object of another release.
+var others = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
+
+// Parse reads the annotations of a custom resource.
+func Parse(from map[string]string) Annotations {
+	var a Annotations
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		if !strings.HasPrefix(key, api.Domain+"/") || slices.Contains(others, key) {
+			continue
+		}
+		read, known := readers[key]
+		if !known {
+			a.Problems = append(a.Problems, fmt.Sprintf("%s is not known; known are %s", key, strings.Join(names(), ", ")))
+			continue
+		}
+		if err := read(&a, strings.TrimSpace(from[key])); err != nil {
+			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, shorten(from[key]), err))
+		}
+	}
+	return a
+}
+
+func text(field func(*Annotations) *string) func(*Annotations, string) error {
+	return func(a *Annotations, value string) error {
+		*field(a) = value
+		return nil
+	}
+}
+
+func boolean(field func(*Annotations) *bool) func(*Annotations, string) error {
+	return func(a *Annotations, value string) error {
+		if value == "" {
+			return nil
+		}
+		set, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf(`expected "true" or "false"`)
+		}
+		*field(a) = set
+		return nil
+	}
+}
+
+// names lists the annotations without our prefix.
+func names() []string {
+	found := make([]string, 0, len(readers))
+	for key := range readers {
+		found = append(found, strings.TrimPrefix(key, api.Domain+"/"))
+	}
+	slices.Sort(found)
+	return found
+}
+
+// shorten keeps a condition readable whatever somebody wrote.
+func shorten(value string) string {
+	const most = 64
+	if len(value) <= most {
+		return value
+	}
+	return strings.ToValidUTF8(value[:most], "") + "…"
+}

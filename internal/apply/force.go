@@ -1,0 +1,59 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// precious kinds hold what cannot be made again.
+var precious = []schema.GroupKind{
+	{Kind: "PersistentVolumeClaim"},
+	{Kind: "PersistentVolume"},
+	{Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+// Unchangeable tells whether an object was refused for what it is now, and
+// would be taken if it were made anew: the API server is asked so, by a dry
+// run under another name. Kinds that hold what cannot be made again are never.
+func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (bool, error) {
+	if !apierrors.IsInvalid(refusal) || slices.Contains(precious, o.GroupVersionKind().GroupKind()) {
+		return false, nil
+	}
+	live, err := c.Get(ctx, o)
+	if err != nil || live == nil {
+		return false, err
+	}
+	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
+	name := o.GetName()
+	probe.SetName(name[:min(len(name), 40)] + "-" + rand.String(5))
+	_, err = c.patch(ctx, probe, true)
+	return err == nil, nil
+}
+
+// Replace deletes the object and makes it again. What belongs to it goes, save
+// the pods of a StatefulSet, which the new one takes over. The error is
+// ErrForeign where the object is another's.
+func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Options) (*metav1.PartialObjectMetadata, error) {
+	policy := metav1.DeletePropagationBackground
+	if o.GetKind() == "StatefulSet" {
+		policy = metav1.DeletePropagationOrphan
+	}
+	if err := c.Delete(ctx, o, owner, policy); err != nil {
+		return nil, err
+	}
+	if err := c.WaitGone(ctx, o); err != nil {
+		return nil, err
+	}
+	applied, err := c.Apply(ctx, o, options)
+	if err != nil {
+		return nil, fmt.Errorf("it was deleted, to be made again: %w", err)
+	}
+	return applied, nil
+}

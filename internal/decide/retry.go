@@ -1,0 +1,86 @@
+package decide
+
+import (
+	"strconv"
+	"time"
+)
+
+// Bounds of the time between tries.
+const (
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// retry turns a step into a wait while the last failure with the same aim is
+// too fresh.
+func retry(o Observation, d Decision) Decision {
+	failure := o.Failure
+	if Repairs(d.Step) {
+		failure = o.RepairFailure
+	}
+	if failure == nil || failure.Aim != AimOf(d.Step, o) {
+		return d
+	}
+	if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
+		d.Step, d.After = StepWait, left
+	}
+	return d
+}
+
+// Aim is what a custom resource's release is to be brought to: a digest of what
+// it is rendered from, an earlier revision, or that it is gone. A request for
+// another try makes it another aim.
+func Aim(o Observation) string {
+	switch {
+	case o.Deleting:
+		return "gone"
+	case o.Request != nil && o.stored():
+		return rollbackAim(o.Request.Revision, o.Request.Token)
+	case o.holding() && o.stored():
+		return rollbackAim(o.Held.Revision, o.Held.Token)
+	default:
+		return o.Desired + o.Nudge
+	}
+}
+
+func rollbackAim(revision int, token string) string {
+	return "revision " + strconv.Itoa(revision) + " " + token
+}
+
+// AimOf is what one step is to bring about, by which its failure is known.
+func AimOf(step Step, o Observation) string {
+	switch {
+	case Repairs(step):
+		return "repaired" + o.Nudge
+	case step == StepUninstall:
+		return "gone"
+	case step == StepTest:
+		return "tested" + o.Nudge
+	default:
+		return Aim(o)
+	}
+}
+
+// Repairs tells the steps that bring back what runs from those that change it.
+func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }
+
+// Changes tells the steps that change what runs, or what is to.
+func Changes(step Step) bool {
+	switch step {
+	case StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock:
+		return true
+	default:
+		return false
+	}
+}
+
+// backoff doubles from minBackoff to maxBackoff.
+func backoff(attempts int) time.Duration {
+	wait := minBackoff
+	for range attempts - 1 {
+		if wait *= 2; wait >= maxBackoff {
+			return maxBackoff
+		}
+	}
+	return wait
+}

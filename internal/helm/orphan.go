@@ -1,0 +1,47 @@
+package helm
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// Orphan lets go of a release whose custom resource is about to go: its objects
+// lose the reference to it, by which they would go, too. Objects and records
+// keep their labels, so that a custom resource of the same name takes up where
+// the old one left.
+func (c *Client) Orphan(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, state := range c.inventory.OwnedBy(r.Owner.UID) {
+		o, err := run.kube.named(state)
+		if err == nil {
+			err = run.kube.objects.Unrefer(ctx, o, r.Owner.UID)
+		}
+		errs = append(errs, err)
+	}
+	if err := run.outcome(ctx, errors.Join(errs...)); err != nil {
+		return err
+	}
+	c.inventory.Forget(r.Owner.UID)
+	return nil
+}
+
+// named returns what is needed of an object to patch or delete it.
+func (k *kubeClient) named(state apply.State) (apply.Object, error) {
+	mapping, err := k.builder.mapper.RESTMapping(state.GroupKind())
+	if err != nil {
+		return apply.Object{}, err
+	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(mapping.GroupVersionKind)
+	o.SetNamespace(state.Namespace)
+	o.SetName(state.Name)
+	return apply.Object{Unstructured: o, Mapping: mapping}, nil
+}

@@ -1,0 +1,83 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// ErrNoSuchRevision marks a rollback to a revision that is not stored.
+var ErrNoSuchRevision = errors.New("no such revision is stored")
+
+// Rollback makes a new revision from the stored manifest, hooks and values of an
+// earlier one; nothing is rendered. The new one has the digests of that one,
+// so that a spec which asks for the same again needs no upgrade.
+//
+// Errors are ErrNoSuchRevision, ErrRefused and ErrNotAllowed where nothing was
+// changed, ErrStale where the index was behind, or the API server's own.
+func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
+	target, found := find(c.index.History(r.Namespace, r.Release), revision)
+	if !found {
+		return fmt.Errorf("%w: %d", ErrNoSuchRevision, revision)
+	}
+	r.Digests = Digests{}
+	if target.Written() {
+		r.Digests = Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
+	}
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := run.forgetFailedRollback(c.index, r, revision); err != nil {
+		return run.outcome(ctx, err)
+	}
+	if err := run.findLeftovers(c.index, r); err != nil {
+		return run.outcome(ctx, err)
+	}
+	rollback := action.NewRollback(run.config)
+	rollback.Version = revision
+	rollback.Timeout = r.Timeout
+	rollback.DisableHooks = r.DisableHooks
+	err = rollback.Run(r.Release)
+	if err == nil || !run.unfinished() {
+		return run.expect(run.outcome(ctx, err))
+	}
+	// Helm leaves the revision pending where, say, a hook failed.
+	run.driver.pending.SetStatus(release.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
+	key := run.driver.keyOf(run.driver.pending)
+	return run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending)))
+}
+
+// unfinished tells whether the action has stored a revision and has not said
+// how it ended.
+func (r *run) unfinished() bool {
+	return r.driver.pending != nil && r.driver.pending.Info.Status.IsPending() && r.driver.writeErr == nil
+}
+
+// forgetFailedRollback deletes the record of the newest try to go back to the
+// same revision if it failed, so that history grows by one a change.
+func (r *run) forgetFailedRollback(index *records.Index, request Request, revision int) error {
+	newest := index.History(request.Namespace, request.Release)[0]
+	held := newest.Marks.Held
+	if newest.Status != api.StatusFailed || !newest.Genuine() || held == nil || held.Revision != revision || newest.Revision == revision {
+		return nil
+	}
+	_, err := r.driver.Delete(newest.Secret)
+	return err
+}
+
+// find returns the record of a revision.
+func find(history []records.Record, revision int) (records.Record, bool) {
+	for _, record := range history {
+		if record.Revision == revision {
+			return record, true
+		}
+	}
+	return records.Record{}, false
+}

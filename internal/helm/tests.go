@@ -1,0 +1,53 @@
+package helm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// ErrTestsFailed marks tests of a chart that ran and failed.
+var ErrTestsFailed = errors.New("the chart's tests failed")
+
+// Test runs the chart's tests on the newest revision and notes on its record
+// how they went, with the request's marks. The error is ErrTestsFailed where
+// they failed; any other leaves the tests to be run again.
+func (c *Client) Test(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	tests := action.NewReleaseTesting(run.config)
+	tests.Namespace = r.Namespace
+	tests.Timeout = r.Timeout
+	_, err = tests.Run(r.Release)
+	tested := records.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
+	switch {
+	case err == nil:
+	case run.driver.readErr != nil, run.driver.writeErr != nil, ctx.Err() != nil:
+		return run.outcome(ctx, err)
+	default:
+		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
+		tested.Message = truncate(err.Error(), maxDescription)
+	}
+	history := c.index.History(r.Namespace, r.Release)
+	if len(history) == 0 {
+		return run.outcome(ctx, fmt.Errorf("%w: it is gone", ErrStale))
+	}
+	text, encodeErr := json.Marshal(tested)
+	if encodeErr != nil {
+		return encodeErr
+	}
+	// A failed test is an outcome, and an outcome that was not stored is none.
+	if markErr := c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{records.AnnotationTested: string(text)}); markErr != nil {
+		return run.outcome(ctx, markErr)
+	}
+	return run.outcome(ctx, err)
+}

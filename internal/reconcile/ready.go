@@ -1,0 +1,118 @@
+package reconcile
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/decide"
+)
+
+// summary is what Ready says, and whether Reconciling and Stalled hold.
+type summary struct {
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+	// state is the word for the STATUS column.
+	state       string
+	reconciling bool
+	stalled     bool
+}
+
+// readiness says how a custom resource is doing.
+func readiness(v *view, d decide.Decision) summary {
+	s := health(v, d)
+	o := v.observation
+	switch {
+	case s.status == metav1.ConditionTrue && o.Held != nil && !o.Held.Over:
+		s.state = fmt.Sprintf("Held (rev %d)", o.Held.Revision)
+	case d.State == decide.StatePaused:
+		s.state = api.ReasonPaused
+	default:
+		s.state = s.reason
+	}
+	return s
+}
+
+// health is readiness without the word for it. A failure that lasts is told
+// even while it is being tried again, or the two would take turns.
+func health(v *view, d decide.Decision) summary {
+	o := v.observation
+	if f := v.failure; f != nil && f.Aim == decide.Aim(o) {
+		return summary{
+			status: metav1.ConditionFalse, reason: f.reason, message: f.message,
+			reconciling: !f.stalled, stalled: f.stalled,
+		}
+	}
+	if o.Running != nil && decide.Changes(o.Running.Step) {
+		return working(o.Running.Step, v)
+	}
+	switch d.State {
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateHeld:
+		if d.Step == decide.StepRollback {
+			return working(d.Step, v)
+		}
+		return serving(v)
+	case decide.StatePaused:
+		return waiting(v, d)
+	case decide.StateConflict:
+		return summary{
+			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
+			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", releaseNames(v.cr.GetName(), v.cr.GetKind())),
+		}
+	case decide.StateDeleting, decide.StateUninstalling:
+		return working(decide.StepUninstall, v)
+	case decide.StateInvalid:
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonInvalidValues, message: o.Invalid, stalled: true}
+	case decide.StateLocked:
+		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.release.Name, o.Newest.Status)}
+	default:
+		return working(d.Step, v)
+	}
+}
+
+// serving says that what was asked for runs.
+func serving(v *view) summary {
+	o := v.observation
+	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
+		return working(decide.StepUpgrade, v)
+	}
+	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.release.Name)
+	if o.Held != nil && !o.Held.Over {
+		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
+	}
+	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text}
+}
+
+// waiting says whether the pause keeps the spec from being followed.
+func waiting(v *view, d decide.Decision) summary {
+	if !decide.Changes(d.Pending) && d.Pending != decide.StepAddFinalizer {
+		return serving(v)
+	}
+	return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(d.Pending)}
+}
+
+func working(step decide.Step, v *view) summary {
+	s := summary{status: metav1.ConditionUnknown, reconciling: true}
+	name := v.release.Name
+	switch step {
+	case decide.StepUninstall, decide.StepRemoveFinalizer:
+		s.status = metav1.ConditionFalse
+		s.reason, s.message = api.ReasonUninstalling, fmt.Sprintf("Release %s is being uninstalled", name)
+	case decide.StepOrphan:
+		s.status = metav1.ConditionFalse
+		s.reason, s.message = api.ReasonOrphaning, fmt.Sprintf("Release %s is being let go of", name)
+	case decide.StepAdopt:
+		s.reason, s.message = api.ReasonAdopting, fmt.Sprintf("Release %s, which nobody managed, is being taken over", name)
+	case decide.StepUpgrade:
+		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being upgraded", name)
+	case decide.StepRollback:
+		s.reason, s.message = api.ReasonRollingBack, fmt.Sprintf("Release %s is being brought back to an earlier revision", name)
+	case decide.StepUnlock:
+		s.reason, s.message = api.ReasonInterrupted, fmt.Sprintf("The last action on release %s was cut short and is tried again", name)
+	default:
+		s.reason, s.message = api.ReasonInstalling, fmt.Sprintf("Release %s is being installed", name)
+	}
+	return s
+}

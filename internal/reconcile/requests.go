@@ -1,0 +1,171 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/values"
+)
+
+// tokenLength is the number of hex digits by which a request is known.
+const tokenLength = 16
+
+// token is the digest of a request's value, empty for none.
+func token(value string) string {
+	if value == "" {
+		return ""
+	}
+	return values.DigestOf(value)[:tokenLength]
+}
+
+// observeRequests finds out what people ask for by annotations, and what of it
+// was answered.
+func (r *Reconciler) observeRequests(v *view) {
+	o := &v.observation
+	asks := v.asks
+	o.Paused = asks.Pause != annotations.PauseNot
+	o.PausedDeletion = asks.Pause == annotations.PauseIncludingDeletion
+	o.Orphan = asks.Orphan
+	o.Nudge = token(asks.Reconcile) + token(asks.Force)
+	if !o.Adoptable {
+		v.marks = records.MarksOf(v.history)
+	}
+	o.VerifyRequested = unanswered(asks.Reconcile, v.marks.Reconcile) || v.forced()
+	o.TestRequested = unanswered(asks.Test, v.marks.Test)
+	if held := v.marks.Held; held != nil {
+		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: held.Spec != r.specDigest(v)}
+	}
+	o.Retries = r.Kind.FailureRetries()
+	o.LastGood = lastGood(v.history)
+	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
+		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
+	}
+}
+
+func unanswered(value, answered string) bool { return value != "" && token(value) != answered }
+
+// forced tells whether a person has asked for force, and nothing was forced for
+// that request yet.
+func (v *view) forced() bool { return unanswered(v.asks.Force, v.marks.Force) }
+
+// specDigest is that of the spec without what an autoscaler sets.
+func (r *Reconciler) specDigest(v *view) string {
+	spec, err := values.FromSpec(v.cr.Object)
+	if err != nil {
+		return token(fmt.Sprint(v.cr.Object["spec"]))
+	}
+	if path := r.Kind.ScalePath(); len(path) > 1 {
+		remove(spec, path[1:])
+	}
+	return values.Digest(spec)[:tokenLength]
+}
+
+// remove takes a field out of nested objects.
+func remove(from map[string]any, path []string) {
+	if len(path) == 1 {
+		delete(from, path[0])
+		return
+	}
+	if inner, ok := from[path[0]].(map[string]any); ok {
+		remove(inner, path[1:])
+	}
+}
+
+// lastGood is the newest revision before the newest that was deployed.
+func lastGood(history []records.Record) int {
+	for i, record := range history {
+		if i > 0 && record.WasDeployed() {
+			return record.Revision
+		}
+	}
+	return 0
+}
+
+// available returns the revision that a request asks for, 0 where there is
+// none: what never was deployed is not brought back.
+func available(v *view, asked annotations.Rollback) int {
+	var before int
+	switch {
+	case len(v.history) == 0 || asked.None:
+		return 0
+	case v.marks.Held != nil:
+		before = v.marks.Held.Revision
+	default:
+		before = v.history[0].Revision
+	}
+	for _, record := range v.history {
+		if !record.WasDeployed() {
+			continue
+		}
+		if asked.Previous && record.Revision < before || record.Revision == asked.Revision {
+			return record.Revision
+		}
+	}
+	return 0
+}
+
+// refusal says why a rollback request is not met and what could be had, empty
+// where none was refused.
+func refusal(v *view) string {
+	asked := v.asks.Rollback
+	var why string
+	switch {
+	case asked == nil:
+		return ""
+	case asked.Malformed():
+		why = fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, cutTo(asked.Value, 64))
+	case !v.marks.Refused || v.marks.Rollback != token(asked.Value):
+		return ""
+	case asked.Previous:
+		why = "No revision before the one that runs was ever deployed"
+	default:
+		why = fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
+	}
+	var can []string
+	for _, record := range v.history {
+		if record.WasDeployed() {
+			can = append(can, strconv.Itoa(record.Revision))
+		}
+	}
+	slices.Reverse(can)
+	if len(can) == 0 {
+		return why + "; there is no revision to go back to"
+	}
+	return why + "; nothing was changed. To be had are: " + strings.Join(can, ", ")
+}
+
+// marksAfter returns the marks that a step leaves on the record.
+func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
+	marks := v.marks
+	request := v.observation.Request
+	switch d.Step {
+	case decide.StepInstall, decide.StepUpgrade:
+		marks.Held = nil
+		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
+	case decide.StepVerify:
+		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
+	case decide.StepTest:
+		marks.Test = token(v.asks.Test)
+	case decide.StepRollback:
+		held := records.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v)}
+		switch {
+		case d.State == decide.StateFailed:
+			held.ByFailure = true
+		case request == nil && marks.Held != nil:
+			// It goes back to where it was.
+			held.From, held.Spec, held.ByFailure = marks.Held.From, marks.Held.Spec, marks.Held.ByFailure
+		}
+		marks.Held = &held
+	case decide.StepResume:
+		marks.Held = nil
+	}
+	if request != nil && d.State == decide.StateRollbackRequested {
+		marks.Rollback, marks.Refused = request.Token, d.Step == decide.StepRefuse
+	}
+	return marks
+}
