@@ -73,6 +73,7 @@ var may = map[string][]string{
 	"internal/testserver":   {},
 	"internal/values":       {},
 	"internal/watches":      {"internal/api"},
+	"internal/annotations":  {"internal/api"},
 	"internal/records":      {"internal/api"},
 	"internal/decide":       {"internal/api"},
 	"internal/apply":        {"internal/api"},
@@ -82,7 +83,7 @@ var may = map[string][]string{
 	"internal/catalog":      {"internal/helm", "internal/values", "internal/watches"},
 	"internal/sources":      {"internal/api", "internal/helm", "internal/values", "internal/watches"},
 	"internal/crd":          {"internal/api", "internal/catalog", "internal/helm", "internal/watches"},
-	"internal/reconcile":    {"internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
+	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
 	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/helm", "internal/inventory", "internal/metrics", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
 }
 
