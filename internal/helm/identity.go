@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"k8s.io/client-go/dynamic"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -45,6 +46,11 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	}
 	c.identities[user] = made
 	return made, nil
+}
+
+// core returns a client for what the others cannot do: read the logs of pods.
+func (i identity) core() (typedcorev1.CoreV1Interface, error) {
+	return typedcorev1.NewForConfigAndClient(i.config, i.http)
 }
 
 func newIdentity(config *rest.Config, httpClient *http.Client) (identity, error) {

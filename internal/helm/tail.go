@@ -2,12 +2,19 @@ package helm
 
 import (
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 )
 
-// tailLength is the number of lines of Helm's log that an error carries.
-const tailLength = 8
+// tailLength is the number of lines of Helm's log that an error carries, and
+// outputWidth what is kept of a line that a hook has printed, in bytes.
+const (
+	tailLength  = 8
+	outputWidth = 200
+)
 
 // tail keeps the end of what one action logs.
 type tail struct {
@@ -28,4 +35,39 @@ func (t *tail) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.last)
+}
+
+// output returns where what a container of a hook has printed goes, as Helm
+// wants it. Each write must be of whole lines.
+func (t *tail) output(_, _, container string) io.Writer {
+	return containerOutput{log: t, container: container}
+}
+
+type containerOutput struct {
+	log       *tail
+	container string
+}
+
+// Write logs each line that says something, cut to a length that leaves room
+// for the others.
+func (o containerOutput) Write(text []byte) (int, error) {
+	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
+		line = strings.TrimSpace(strings.Map(printable, line))
+		if line != "" {
+			o.log.printf("%s: %s", o.container, truncate(line, outputWidth))
+		}
+	}
+	return len(text), nil
+}
+
+// printable drops what would color or clear a terminal.
+func printable(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case unicode.IsControl(r):
+		return -1
+	default:
+		return r
+	}
 }
