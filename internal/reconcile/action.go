@@ -234,24 +234,3 @@ func explain(a action, err error) failure {
 	}
 	return f
 }
-
-// maxNote is the API server's limit of an event's note, in bytes.
-const maxNote = 1024
-
-// note is an event's text: what happened, with the end of Helm's log.
-func note(message string, err error) string {
-	var failed *helm.ActionError
-	if errors.As(err, &failed) && len(failed.Log) > 0 {
-		message += "\nHelm's log ended with:\n" + strings.Join(failed.Log, "\n")
-	}
-	return cut(message)
-}
-
-func cut(message string) string { return cutTo(message, maxNote) }
-
-func cutTo(message string, limit int) string {
-	if len(message) > limit {
-		message = strings.ToValidUTF8(message[:limit-len("…")], "") + "…"
-	}
-	return message
-}
