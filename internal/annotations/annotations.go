@@ -66,12 +66,16 @@ var readers = map[string]func(*Annotations, string) error{
 		return nil
 	},
 	api.AnnotationPause: func(a *Annotations, value string) error {
-		switch p := Pause(value); p {
-		case PauseNot, PauseChanges, PauseIncludingDeletion:
-			a.Pause = p
-		case "false":
-		default:
+		if Pause(value) == PauseIncludingDeletion {
+			a.Pause = PauseIncludingDeletion
+			return nil
+		}
+		set := false
+		if err := boolean(func(*Annotations) *bool { return &set })(a, value); err != nil {
 			return fmt.Errorf(`expected "true", "false" or %q`, PauseIncludingDeletion)
+		}
+		if set {
+			a.Pause = PauseChanges
 		}
 		return nil
 	},

@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -43,4 +44,16 @@ func (a allow) check(namespace string, objects kube.ResourceList) error {
 		return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
 	}
 	return nil
+}
+
+// wayOut says what could be done about an object that is another's.
+func (k *kubeClient) wayOut() string {
+	switch {
+	case k.takeOwnership:
+		return ""
+	case k.allow.TakeOwnership == watches.TakeOwnershipOnRequest:
+		return fmt.Sprintf("; to take it over, set the annotation %s to \"true\"", api.AnnotationTakeOwnership)
+	default:
+		return "; rename one of the two (allow.takeOwnership is never)"
+	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/records"
@@ -27,15 +29,17 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 	tests := action.NewReleaseTesting(run.config)
 	tests.Namespace = r.Namespace
 	tests.Timeout = r.Timeout
-	_, err = tests.Run(r.Release)
+	rls, err := tests.Run(r.Release)
 	tested := records.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
 	switch {
+	case err == nil && !hasTests(rls):
+		tested.Message = "The chart has no tests"
 	case err == nil:
 	case run.driver.readErr != nil, run.driver.writeErr != nil, ctx.Err() != nil:
 		return run.outcome(ctx, err)
 	default:
 		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
-		tested.Message = truncate(err.Error(), maxDescription)
+		tested.Message = truncate(run.log.redact.text(err.Error()), maxDescription)
 	}
 	history := c.index.History(r.Namespace, r.Release)
 	if len(history) == 0 {
@@ -50,4 +54,8 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		return run.outcome(ctx, markErr)
 	}
 	return run.outcome(ctx, err)
+}
+
+func hasTests(rls *release.Release) bool {
+	return slices.ContainsFunc(rls.Hooks, func(h *release.Hook) bool { return slices.Contains(h.Events, release.HookTest) })
 }

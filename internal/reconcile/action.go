@@ -194,7 +194,7 @@ func (r *Reconciler) doneNote(v *view, d decide.Decision) string {
 	case decide.StepResume:
 		return fmt.Sprintf("Release %s follows the spec again", name)
 	case decide.StepTest:
-		return fmt.Sprintf("The tests of revision %d of release %s passed", v.history[0].Revision, name)
+		return fmt.Sprintf("Revision %d of release %s was tested: see the condition %s", v.history[0].Revision, name, api.ConditionTested)
 	}
 	revision := 1
 	if history := r.Index.History(v.release.Namespace, name); len(history) > 0 {

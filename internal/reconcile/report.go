@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -55,7 +56,10 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after [
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		r.tellTransition(v, before, after, api.ConditionDrifted)
 	}
-	r.tellTransition(v, before, after, api.ConditionRollbackRefused)
+	// What could be had instead may change, and is no news.
+	if why := refused(v); why != "" && !strings.HasPrefix(message(before, api.ConditionRollbackRefused), why) {
+		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
+	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:
@@ -75,6 +79,14 @@ func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, k
 		reason = kind
 	}
 	r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(is.Message))
+}
+
+// message is that of a condition, empty where there is none.
+func message(conditions []metav1.Condition, kind string) string {
+	if c := meta.FindStatusCondition(conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 // decodeStatus reads our part of a status. What somebody broke in it counts as

@@ -109,22 +109,28 @@ func available(v *view, asked annotations.Rollback) int {
 	return 0
 }
 
-// refusal says why a rollback request is not met and what could be had, empty
-// where none was refused.
-func refusal(v *view) string {
+// refused says why a rollback request is not met, empty where none was refused.
+func refused(v *view) string {
 	asked := v.asks.Rollback
-	var why string
 	switch {
 	case asked == nil:
 		return ""
 	case asked.Malformed():
-		why = fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, cutTo(asked.Value, 64))
+		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, cutTo(asked.Value, 64))
 	case !v.marks.Refused || v.marks.Rollback != token(asked.Value):
 		return ""
 	case asked.Previous:
-		why = "No revision before the one that runs was ever deployed"
+		return "No revision before the one that runs was ever deployed"
 	default:
-		why = fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
+		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
+	}
+}
+
+// refusal is refused with what could be had.
+func refusal(v *view) string {
+	why := refused(v)
+	if why == "" {
+		return ""
 	}
 	var can []string
 	for _, record := range v.history {

@@ -46,8 +46,8 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
 	pause := pausing(d)
 	setWhile(pause != "", api.ConditionPaused, api.ReasonPaused, pause)
-	refused := refusal(v)
-	setWhile(refused != "", api.ConditionRollbackRefused, refusalReason(v), refused)
+	refusal := refusal(v)
+	setWhile(refusal != "", api.ConditionRollbackRefused, refusalReason(v), refusal)
 	setWhile(len(v.asks.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, cut(strings.Join(v.asks.Problems, "; ")))
 	switch t := tested(v); {
 	case t == nil:
