@@ -131,3 +131,20 @@ func (e *Env) For(t *testing.T) *Env {
 	sub.t = t
 	return &sub
 }
+
+// In returns the same part of the cluster with another namespace, in which the
+// test's kinds so far are seen off, too.
+func (e *Env) In(namespace string) *Env {
+	e.t.Helper()
+	other := *e
+	other.Namespace = namespace
+	other.cleanup(func(ctx context.Context) error {
+		for _, kind := range other.kinds {
+			if err := other.release(ctx, kind); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &other
+}

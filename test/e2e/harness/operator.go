@@ -26,6 +26,9 @@ type Options struct {
 	// Everywhere is to watch all namespaces, which takes kinds of the test's
 	// own.
 	Everywhere bool
+	// Proxy is what stands between the operator and the API server, if anything
+	// does.
+	Proxy *Proxy
 	// Args are more flags.
 	Args []string
 }
@@ -62,9 +65,12 @@ func (e *Env) NewOperator(options Options) *Operator {
 		kubeconfig: e.kubeconfig(options.Account),
 		log:        filepath.Join(e.t.TempDir(), "operator.log"),
 	}
+	if options.Proxy != nil {
+		e.must(options.Proxy.redirect(o.kubeconfig))
+	}
 	e.cleanup(func(context.Context) error {
 		var err error
-		if o.running() {
+		if o.Running() {
 			err = o.end(syscall.SIGTERM)
 		}
 		if e.t.Failed() {
@@ -80,6 +86,20 @@ func (o *Operator) User() string { return o.options.Account.User() }
 
 // Start starts the process and waits until it is ready.
 func (o *Operator) Start() *Operator {
+	o.env.t.Helper()
+	o.Launch()
+	o.env.Wait("operator "+o.options.Name+" to be ready", func(ctx context.Context) error {
+		if !o.Running() {
+			o.env.t.Fatalf("the operator ended while it started: %v", o.exit)
+		}
+		return o.Probe(ctx, "/readyz")
+	})
+	return o
+}
+
+// Launch starts the process, and leaves it to the test to see what becomes of
+// it.
+func (o *Operator) Launch() {
 	o.env.t.Helper()
 	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	o.env.must(err)
@@ -104,19 +124,13 @@ func (o *Operator) Start() *Operator {
 	o.env.must(cmd.Start())
 	release, err := shared.guard.adopt(cmd.Process.Pid)
 	o.env.must(err)
-	o.cmd, o.done = cmd, make(chan struct{})
+	done := make(chan struct{})
+	o.cmd, o.done = cmd, done
 	go func() {
 		o.exit = cmd.Wait()
 		release()
-		close(o.done)
+		close(done)
 	}()
-	o.env.Wait("operator "+o.options.Name+" to be ready", func(ctx context.Context) error {
-		if !o.running() {
-			o.env.t.Fatalf("the operator ended while it started: %v", o.exit)
-		}
-		return o.Probe(ctx, "/readyz")
-	})
-	return o
 }
 
 // Probe asks the probe endpoint and returns nil where it answers 200.
@@ -151,6 +165,17 @@ func (o *Operator) Kill() {
 	}
 }
 
+// KillAtWrite kills the process at one of the writes that it makes from now on,
+// see Proxy.Trap.
+func (o *Operator) KillAtWrite(write int, moment Moment) *Trap {
+	// Not the process that may have taken its place by then.
+	cmd, done := o.cmd, o.done
+	return o.options.Proxy.Trap(write, moment, func() {
+		_ = cmd.Process.Kill()
+		<-done
+	})
+}
+
 func (o *Operator) end(signal os.Signal) error {
 	if err := o.cmd.Process.Signal(signal); err != nil {
 		return fmt.Errorf("end the operator: %w", err)
@@ -168,7 +193,8 @@ func (o *Operator) end(signal os.Signal) error {
 	return nil
 }
 
-func (o *Operator) running() bool {
+// Running tells whether the process lives.
+func (o *Operator) Running() bool {
 	if o.cmd == nil {
 		return false
 	}

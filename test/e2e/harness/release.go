@@ -1,0 +1,132 @@
+package harness
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Revision is what a record holds, as far as tests ask for it.
+type Revision struct {
+	Name     string
+	Version  int
+	Manifest string
+	// Config are the values.
+	Config map[string]any
+	Info   struct{ Status, Description string }
+}
+
+// ReadRevision decodes a record by Helm's format, and by nothing of ours.
+func ReadRevision(record *corev1.Secret) (Revision, error) {
+	var revision Revision
+	packed, err := base64.StdEncoding.DecodeString(string(record.Data["release"]))
+	if err != nil {
+		return revision, fmt.Errorf("record %s: %w", record.Name, err)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return revision, fmt.Errorf("record %s: %w", record.Name, err)
+	}
+	if err := json.NewDecoder(unpacked).Decode(&revision); err != nil {
+		return revision, fmt.Errorf("record %s: %w", record.Name, err)
+	}
+	return revision, nil
+}
+
+// Objects returns what the manifest holds.
+func (r Revision) Objects() ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(r.Manifest), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("manifest of %s: %w", r.Name, err)
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// Rest returns the deployed revision of a release that is at rest: no revision
+// is pending and one, the newest that did not fail, is deployed.
+func (e *Env) Rest(ctx context.Context, release string) (Revision, error) {
+	records, err := e.records(ctx, release)
+	if err != nil {
+		return Revision{}, err
+	}
+	var deployed []*corev1.Secret
+	for i := range records {
+		switch status := records[i].Labels["status"]; {
+		case status == api.StatusDeployed:
+			deployed = append(deployed, &records[i])
+		case api.Pending(status), status == api.StatusUninstalling:
+			return Revision{}, fmt.Errorf("release %s is not at rest: %s", release, revisions(records))
+		}
+	}
+	if len(deployed) != 1 {
+		return Revision{}, fmt.Errorf("release %s has %d revisions that are deployed: %s", release, len(deployed), revisions(records))
+	}
+	return ReadRevision(deployed[0])
+}
+
+// Intact compares what there is of a custom resource's release, among objects
+// of the kinds given, with the manifest of a revision: nothing may be missing,
+// be different or be left over.
+func (e *Env) Intact(ctx context.Context, cr *unstructured.Unstructured, revision Revision, kinds ...schema.GroupVersionKind) error {
+	wanted, err := revision.Objects()
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		live, err := e.in(kind).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(cr.GetUID())})
+		if err != nil {
+			return err
+		}
+		for i := range live.Items {
+			// Its records are marked as its objects are.
+			if live.Items[i].Object["type"] == "helm.sh/release.v1" {
+				continue
+			}
+			if !slices.ContainsFunc(wanted, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == kind.Kind && o.GetName() == live.Items[i].GetName()
+			}) {
+				return fmt.Errorf("%s is left over, revision %d has none", named(&live.Items[i]), revision.Version)
+			}
+		}
+	}
+	for _, object := range wanted {
+		live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.GetLabels()[api.LabelOwnerUID] != string(cr.GetUID()) {
+			return fmt.Errorf("%s belongs to %q", named(object), live.GetLabels()[api.LabelOwnerUID])
+		}
+		for _, field := range []string{"data", "type"} {
+			if want := object.Object[field]; want != nil && !reflect.DeepEqual(want, live.Object[field]) {
+				return fmt.Errorf("%s has %s %v, revision %d has %v", named(object), field, live.Object[field], revision.Version, want)
+			}
+		}
+	}
+	return nil
+}

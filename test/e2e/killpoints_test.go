@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// killed is an operator that dies again and again, one verb at a time.
+type killed struct {
+	*harness.Env
+	kind     harness.Kind
+	proxy    *harness.Proxy
+	operator *harness.Operator
+}
+
+// verb is one of the ways in which a release changes.
+type verb struct {
+	name string
+	// ready brings a custom resource to where the verb begins, and do asks for
+	// it.
+	ready, do func(killed, string)
+	// done looks whether it has come about, and nothing else has.
+	done func(context.Context, killed, string) error
+}
+
+var verbs = []verb{
+	{
+		"install",
+		func(killed, string) {},
+		func(k killed, name string) { k.Create(k.first(name)) },
+		func(ctx context.Context, k killed, name string) error {
+			return k.converged(ctx, name, "one=first, two=second")
+		},
+	},
+	{
+		"upgrade",
+		killed.installed,
+		func(k killed, name string) { k.SetSpec(k.second(name, false)) },
+		func(ctx context.Context, k killed, name string) error {
+			return k.converged(ctx, name, "one=changed, three=third")
+		},
+	},
+	{
+		"upgrade-with-hook",
+		killed.installed,
+		func(k killed, name string) { k.SetSpec(k.second(name, true)) },
+		func(ctx context.Context, k killed, name string) error {
+			return k.converged(ctx, name, "one=changed, three=third")
+		},
+	},
+	{
+		"rollback",
+		func(k killed, name string) {
+			k.installed(name)
+			k.SetSpec(k.second(name, false))
+			k.WaitRevision(k.first(name), 2)
+		},
+		func(k killed, name string) {
+			k.Patch(k.first(name), `[{"op": "add", "path": "/metadata/annotations", "value": {"chartwright.dev/rollback-to": "1"}}]`)
+		},
+		func(ctx context.Context, k killed, name string) error {
+			return errors.Join(k.converged(ctx, name, "one=first, two=second"), k.held(ctx, name))
+		},
+	},
+	{
+		"uninstall",
+		killed.installed,
+		func(k killed, name string) { k.Delete(k.first(name)) },
+		func(ctx context.Context, k killed, name string) error { return k.gone(ctx, name) },
+	},
+}
+
+// An operator is killed at every write that it makes, in turn, before the write
+// reaches the API server and after it, with the answer lost. Whatever the next
+// process finds, it ends where an operator that lives on would have ended. The
+// points, as the log has them, are in docs/design.md.
+func TestKillPoints(t *testing.T) {
+	t.Parallel()
+	for _, verb := range verbs {
+		t.Run(verb.name, func(t *testing.T) {
+			t.Parallel()
+			var table killTable
+			t.Cleanup(func() { t.Logf("%s:\n%s", verb.name, &table) })
+			for _, moment := range []harness.Moment{harness.BeforeWrite, harness.AfterWrite} {
+				t.Run(string(moment), func(t *testing.T) {
+					t.Parallel()
+					k := serveKilled(t)
+					points := 0
+					// How often the status is written meanwhile differs, so that
+					// one miss is not the end.
+					for write, misses := 1, 0; misses < 2; write++ {
+						if k.survives(verb, write, moment, &table) {
+							points++
+						} else {
+							misses++
+						}
+					}
+					// The record, three objects and the status, at the least.
+					if points < 5 {
+						t.Errorf("%d points %s a write: the proxy misses writes", points, moment)
+					}
+				})
+			}
+		})
+	}
+}
+
+func serveKilled(t *testing.T) killed {
+	t.Helper()
+	env := harness.New(t)
+	k := killed{Env: env, kind: env.NewKind("Pieces"), proxy: env.NewProxy()}
+	env.InstallCRD(k.kind)
+	k.operator = env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(k.kind, harness.Chart("pieces"))),
+		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}}),
+		Proxy:   k.proxy,
+	}).Start()
+	return k
+}
+
+// survives kills the operator at one write of a verb and checks that the next
+// one brings it about. It returns false where there are not as many writes.
+func (k killed) survives(verb verb, write int, moment harness.Moment, table *killTable) bool {
+	k.T().Helper()
+	name := fmt.Sprintf("%s-%d", moment, write)
+	verb.ready(k, name)
+	trap := k.operator.KillAtWrite(write, moment)
+	verb.do(k, name)
+	died := false
+	k.Wait(fmt.Sprintf("%s to be killed %s write %d, or done", name, moment, write), func(ctx context.Context) error {
+		if _, died = trap.Sprung(); died {
+			return nil
+		}
+		if err := verb.done(ctx, k, name); err != nil {
+			return err
+		}
+		if len(trap.Writes()) >= write {
+			return errors.New("it is being killed")
+		}
+		return nil
+	})
+	if !died {
+		k.proxy.Trap(0, moment, nil)
+		return false
+	}
+	call, _ := trap.Sprung()
+	found, said := k.found(name), len(k.operator.Log())
+	k.operator.Start()
+	k.Wait(fmt.Sprintf("%s to be done, after a kill %s write %d, %s", name, moment, write, call), func(ctx context.Context) error {
+		return verb.done(ctx, k, name)
+	})
+	table.add(name, fmt.Sprintf("%s %s", moment, call), found, steps(k.operator.Log()[said:], name))
+	return true
+}
+
+func (k killed) first(name string) *unstructured.Unstructured {
+	return harness.MakeCR(k.kind, name).Set("pieces", map[string]any{"one": "first", "two": "second"}).Obj()
+}
+
+func (k killed) second(name string, hook bool) *unstructured.Unstructured {
+	return harness.MakeCR(k.kind, name).Set("pieces", map[string]any{"one": "changed", "three": "third"}).Set("hook.enabled", hook).Obj()
+}
+
+func (k killed) installed(name string) {
+	k.T().Helper()
+	k.Create(k.first(name))
+	k.WaitRevision(k.first(name), 1)
+}
+
+// converged looks whether the release is at rest, is reported as Ready, and has
+// exactly the pieces given.
+func (k killed) converged(ctx context.Context, name, pieces string) error {
+	cr, err := k.At(k.first(name)).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	status, err := harness.StatusOf(cr)
+	if err != nil {
+		return err
+	}
+	ready := harness.Condition(status, "Ready")
+	if ready == nil || ready.Status != metav1.ConditionTrue || status.ObservedGeneration != cr.GetGeneration() {
+		return fmt.Errorf("generation %d is not Ready: %v", cr.GetGeneration(), cr.Object["status"])
+	}
+	revision, err := k.Rest(ctx, name)
+	if err != nil {
+		return err
+	}
+	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
+		return fmt.Errorf("the status tells of %v, and revision %d is deployed", status.Release, revision.Version)
+	}
+	if err := k.Intact(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind()); err != nil {
+		return err
+	}
+	found, err := k.pieces(ctx, name)
+	if err == nil && found != pieces {
+		err = fmt.Errorf("the pieces are %s, expected %s", found, pieces)
+	}
+	return err
+}
+
+func (k killed) held(ctx context.Context, name string) error {
+	cr, err := k.At(k.first(name)).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	status, err := harness.StatusOf(cr)
+	if held := harness.Condition(status, "Held"); err == nil && (held == nil || held.Status != metav1.ConditionTrue) {
+		err = fmt.Errorf("it is not held: %v", cr.Object["status"])
+	}
+	return err
+}
+
+func (k killed) gone(ctx context.Context, name string) error {
+	if _, err := k.At(k.first(name)).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return fmt.Errorf("the custom resource is there (%w)", err)
+	}
+	if found := k.found(name); found != "nothing" {
+		return fmt.Errorf("left over: %s", found)
+	}
+	return nil
+}
