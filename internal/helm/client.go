@@ -114,6 +114,9 @@ type Request struct {
 	// Warn is told, as an event's reason and a sentence, what a person should
 	// know of an action that goes on all the same; nil is told nothing.
 	Warn func(reason, what string)
+	// Redact takes out of a text what nobody may read in errors, logs and the
+	// status, for values may be secret; nil takes out nothing.
+	Redact func(string) string
 }
 
 // run holds what belongs to one action.
@@ -134,7 +137,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := &tail{}
+	log := &tail{redact: r.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,
 		objects:   as.objects,
@@ -183,6 +186,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		warn:      objects.warn,
 		inventory: objects.stored,
 	}
+	storedBy.stamp.redact = r.Redact
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace},
 		Releases:         storage.Init(storedBy),
@@ -209,7 +213,7 @@ func (r *run) outcome(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	return &ActionError{Err: err, Log: r.log.lines()}
+	return &ActionError{Err: r.log.redact.error(err), Log: r.log.lines()}
 }
 
 // ActionError is an action that failed, with the end of Helm's log.

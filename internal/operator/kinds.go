@@ -12,6 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/sources"
 )
 
 // kinds starts each kind when its CRD is there. It is a Runnable that needs no
@@ -21,6 +22,7 @@ type kinds struct {
 	manager manager.Manager
 	options Options
 	shared  reconcile.Shared
+	sources *sources.Store
 	// changed is told of CRDs that come or change.
 	changed chan struct{}
 
@@ -52,6 +54,9 @@ func (k *kinds) Start(ctx context.Context) error {
 		return err
 	}
 	if err := k.watchCRDs(ctx); err != nil {
+		return err
+	}
+	if err := k.watchSources(ctx); err != nil {
 		return err
 	}
 	if err := k.watchDependents(ctx); err != nil {

@@ -60,6 +60,9 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
+	if kinds.sources, err = kinds.newSources(); err != nil {
+		return nil, err
+	}
 	recorder, err := newRecorder(mgr, options.Name)
 	if err != nil {
 		return nil, err
@@ -73,6 +76,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Index:           index,
 		Inventory:       objects,
 		Pool:            pool,
+		Sources:         kinds.sources,
 		Recorder:        recorder,
 		Now:             time.Now,
 	}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/sources"
 	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -38,6 +40,10 @@ type view struct {
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
+	// secrets are what of the values nobody may read elsewhere.
+	secrets sources.Secrets
+	// invalidReason is why the values cannot be had, where it is not the spec.
+	invalidReason string
 
 	// damage is what is to be repaired now; drift is all that is damaged.
 	damage map[apply.Key]bool
@@ -78,7 +84,10 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	if len(v.history) > 0 {
 		v.observation.Newest = r.revision(v)
 	}
-	if err := r.observeInputs(v); err != nil && v.observation.Invalid == "" {
+	switch err := r.observeInputs(ctx, v); {
+	case errors.Is(err, errSourceUnread):
+		return nil, err
+	case err != nil && v.observation.Invalid == "":
 		v.observation.Invalid = err.Error()
 	}
 	v.observation.Desired = v.digests.Input
@@ -200,7 +209,7 @@ func (r *Reconciler) period(v *view) time.Duration {
 
 // observeInputs computes what the release is to be rendered from. A resource
 // that is being deleted needs none of it.
-func (r *Reconciler) observeInputs(v *view) error {
+func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if r.Kind.ServiceAccount != nil {
 		account, err := r.Kind.ServiceAccount.Of(v.cr.Object)
 		switch {
@@ -218,6 +227,9 @@ func (r *Reconciler) observeInputs(v *view) error {
 	}
 	spec, err := values.FromSpec(v.cr.Object)
 	if err != nil {
+		return err
+	}
+	if spec, err = r.mergeSources(ctx, v, spec); err != nil {
 		return err
 	}
 	v.values = values.Merge(spec, r.Kind.Overrides)
@@ -272,8 +284,9 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Lend:           lend,
 		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
-			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(what))
+			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(v.secrets.Redact(what)))
 		},
+		Redact: v.secrets.Redact,
 	}
 }
 

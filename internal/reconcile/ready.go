@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,7 @@ func health(v *view, d decide.Decision) summary {
 	case decide.StateDeleting, decide.StateUninstalling:
 		return working(decide.StepUninstall, v)
 	case decide.StateInvalid:
-		return summary{status: metav1.ConditionFalse, reason: api.ReasonInvalidValues, message: o.Invalid, stalled: true}
+		return summary{status: metav1.ConditionFalse, reason: cmp.Or(v.invalidReason, api.ReasonInvalidValues), message: o.Invalid, stalled: true}
 	case decide.StateLocked:
 		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.release.Name, o.Newest.Status)}
 	default:

@@ -35,6 +35,7 @@ type Shared struct {
 	Index     *records.Index
 	Inventory inventory.Inventory
 	Pool      *Pool
+	Sources   Sources
 	Recorder  record.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
@@ -128,6 +129,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	r.fights.forget(uid)
 	r.latest.forget(client.ObjectKeyFromObject(cr))
 	r.Inventory.Forget(uid)
+	r.forgetSources(uid)
 }
 
 // RecordChanged calls for a pass over the custom resource that a record belongs

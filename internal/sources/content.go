@@ -55,7 +55,7 @@ func parse(text string) (map[string]any, string) {
 	case nil:
 		return map[string]any{}, ""
 	case map[string]any:
-		return values.Normalize(decoded), ""
+		return decoded, ""
 	default:
 		return nil, "is YAML, but no map of values"
 	}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // Secrets are texts that nobody may read in a log, an event or a status.
@@ -22,7 +25,7 @@ const redacted = "[redacted]"
 
 // Redact returns a message without the secrets in it, in whichever of their
 // forms.
-func (s Secrets) Redact(message string) string {
+func (s Secrets) Redact(said string) string {
 	all := make([]string, 0, 5*len(s))
 	for _, text := range s {
 		all = append(all, forms(text)...)
@@ -30,9 +33,9 @@ func (s Secrets) Redact(message string) string {
 	// A secret may be part of another.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	for _, form := range all {
-		message = strings.ReplaceAll(message, form, redacted)
+		said = strings.ReplaceAll(said, form, redacted)
 	}
-	return message
+	return said
 }
 
 // forms returns a text as it is, as Secrets encode it, and as Go, JSON and the
@@ -48,22 +51,11 @@ func forms(text string) []string {
 	if encoded, err := json.Marshal(text); err == nil {
 		all = append(all, string(encoded[1:len(encoded)-1]))
 	}
-	if grouped := thousands(text); grouped != text {
-		all = append(all, grouped)
+	if number, err := strconv.ParseFloat(text, 64); err == nil {
+		// As the check of the chart's schema prints it: 12,345 and 1.234567×10⁰⁶
+		all = append(all, message.NewPrinter(language.English).Sprint(number))
 	}
 	return all
-}
-
-// thousands writes a whole number as the check of the chart's schema does:
-// 12,345.
-func thousands(text string) string {
-	if strings.Trim(text, "0123456789") != "" {
-		return text
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }
 
 // secretsOf returns what is secret about a text: the whole, each line of it,

@@ -13,7 +13,7 @@ import (
 
 func TestRedact(t *testing.T) {
 	const password, pem = "p<a'\"ss\\word", "-----BEGIN-----\nMIIBwords\nlikethat\n-----END-----"
-	document, err := json.Marshal(map[string]any{"db": map[string]any{"password": password, "pin": 1234567, "list": []any{"shibboleth"}}, "port": 80, "mode": "on"})
+	document, err := json.Marshal(map[string]any{"db": map[string]any{"password": password, "pin": 1234567, "code": 54321, "list": []any{"shibboleth"}}, "port": 80, "mode": "on"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,8 @@ func TestRedact(t *testing.T) {
 		"by the schema":     `'p<a\'"ss\\word' does not match`,
 		"encoded":           "data: " + base64.StdEncoding.EncodeToString([]byte(password)),
 		"a number":          "maximum: got 1234567",
-		"a grouped number":  "maximum: got 1,234,567, want 9,999",
+		"a grouped number":  "maximum: got 54,321, want 9,999",
+		"a large number":    "maximum: got 1.234567×10⁰⁶, want 9,999",
 		"in a list":         "item shibboleth is wrong",
 		"a line of it":      "yaml: near MIIBwords",
 		"all lines":         "cannot parse " + pem,
@@ -37,7 +38,7 @@ func TestRedact(t *testing.T) {
 		"the document":      "cannot parse " + string(document),
 	} {
 		got := secrets.Redact(message)
-		for _, part := range []string{"word", "234", "shibboleth", "MIIB", base64.StdEncoding.EncodeToString([]byte(password))} {
+		for _, part := range []string{"word", "234", "321", "shibboleth", "MIIB", base64.StdEncoding.EncodeToString([]byte(password))} {
 			if strings.Contains(got, part) {
 				t.Errorf("%s: %q is left of %q", name, got, message)
 				break

@@ -196,6 +196,11 @@ func TestChangeWakesExactlyItsUsers(t *testing.T) {
 	c.expectWoken(t, "a", "b")
 	c.Handler(configMap.Kind).OnDelete(cache.DeletedFinalStateUnknown{Obj: meta(configMap, "20")})
 	c.expectWoken(t, "b", "c")
+	c.reads = nil
+	if _, _, err := c.Merge(t.Context(), "a", []Source{whole(secret)}, map[string]any{}); err == nil {
+		t.Error("one that went is still there")
+	}
+	c.expectReads(t, 0)
 	// Those who use it no more.
 	c.Forget("a")
 	c.putSeen(configMap, map[string]string{"values.yaml": ""})

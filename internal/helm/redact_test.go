@@ -1,0 +1,63 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+const canary = "canary-77c1"
+
+// hideCanary is what a request with a secret of that value says.
+func hideCanary(said string) string { return strings.ReplaceAll(said, canary, "…") }
+
+func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
+	log := &tail{redact: hideCanary}
+	log.printf("creating %s", canary)
+	// What is cut off must not leave the half of a secret.
+	hook := strings.Repeat("x", outputWidth-len("…")-5) + canary
+	if _, err := log.output("", "", "hook").Write([]byte(hook + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	cause := fmt.Errorf("%w: spec.password is %s", ErrInvalidValues, canary)
+	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
+		r := &run{driver: &recordDriver{}, log: log}
+		if err == nil {
+			r.driver.writeErr = cause
+		}
+		err := r.outcome(t.Context(), err)
+		if strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "spec.password is …") {
+			t.Errorf("%s: %v", name, err)
+		}
+		var action *ActionError
+		if !errors.Is(err, ErrInvalidValues) || !errors.As(err, &action) {
+			t.Fatalf("%s: %v is no longer what it was", name, err)
+		}
+		if said := strings.Join(action.Log, "\n"); strings.Contains(said, canary[:4]) || !strings.HasPrefix(said, "creating …\nhook: xxx") {
+			t.Errorf("%s: the log says %q", name, said)
+		}
+	}
+	// Without secrets nothing is changed.
+	r := &run{driver: &recordDriver{}, log: &tail{}}
+	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatARecordSaysForTheStatusHoldsNoSecret(t *testing.T) {
+	secret := &corev1.Secret{}
+	// What is cut off must not leave the half of a secret.
+	said := strings.Repeat("x", maxDescription-len("…")-5) + canary
+	rls := &release.Release{Info: &release.Info{Description: said}}
+	stamp{redact: hideCanary}.annotate(secret, rls, records.Inventory{})
+	if got := secret.Annotations[records.AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
+		t.Errorf("%s", got)
+	}
+}

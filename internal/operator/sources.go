@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// newSources returns the store of what values come from, which watchSources
+// feeds.
+func (k *kinds) newSources() (*sources.Store, error) {
+	client, err := typedcorev1.NewForConfigAndClient(k.manager.GetConfig(), k.manager.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("set up the reader of values: %w", err)
+	}
+	return sources.NewStore(sources.FromServer(client), k.sourceChanged), nil
+}
+
+// watchSources watches the kinds that some served kind takes values from, and
+// no other: an operator that needs no ConfigMap needs no right to them.
+func (k *kinds) watchSources(ctx context.Context) error {
+	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
+		if !takesFrom(k.options.Kinds, kind) {
+			continue
+		}
+		options := k.cacheOptions()
+		options.DefaultNamespaces = k.options.cacheNamespaces()
+		options.DefaultTransform = sources.Compact
+		if kind == watches.SourceSecret {
+			// There are many, and nobody takes values from them.
+			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", records.SecretType)
+		}
+		gvk := schema.GroupVersionKind{Version: "v1", Kind: string(kind)}
+		if err := k.watch(ctx, gvk, options, k.sources.Handler(kind)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func takesFrom(kinds []catalog.Kind, kind watches.SourceKind) bool {
+	return slices.ContainsFunc(kinds, func(served catalog.Kind) bool {
+		return slices.ContainsFunc(served.Sources, func(s catalog.Source) bool { return s.Kind == kind })
+	})
+}
+
+// sourceChanged calls for a pass over the custom resource whose values come
+// from an object that changed.
+func (k *kinds) sourceChanged(user types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.serving {
+		r.SourceChanged(user)
+	}
+}

@@ -1,0 +1,89 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/sources"
+)
+
+// Sources is what values come from beside the spec, see sources.Store.
+type Sources interface {
+	// Merge lays what the sources of a custom resource hold over values. It
+	// asks the API server only for what has changed.
+	Merge(ctx context.Context, user types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error)
+	// Forget ends what a custom resource uses.
+	Forget(user types.UID)
+}
+
+// errSourceUnread marks a source that the API server did not give, for now. It
+// says nothing about the values, so that the pass is made again.
+var errSourceUnread = errors.New("values could not be read")
+
+const (
+	// sourcePatience is how long the API server may take to give a source.
+	sourcePatience = 10 * time.Second
+	// forbiddenAgain is when a source is asked for again that the operator may
+	// not read: no watch tells of rights.
+	forbiddenAgain = time.Minute
+)
+
+// mergeSources lays the kind's sources over the values of a spec.
+func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]any) (map[string]any, error) {
+	if len(r.Kind.Sources) == 0 {
+		return spec, nil
+	}
+	// Nothing in a spec can name another namespace.
+	namespace := v.cr.GetNamespace()
+	if namespace == "" {
+		namespace = v.release.Namespace
+	}
+	from := make([]sources.Source, len(r.Kind.Sources))
+	for i, source := range r.Kind.Sources {
+		name, err := source.Object.Of(v.cr.Object)
+		if err != nil {
+			return nil, err
+		}
+		from[i] = sources.Source{
+			Ref: sources.Ref{Kind: source.Kind, Namespace: namespace, Name: name},
+			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
+	defer cancel()
+	merged, secrets, err := r.Sources.Merge(ctx, v.cr.GetUID(), from, spec)
+	v.secrets = secrets
+	unusable, ok := errors.AsType[*sources.Error](err)
+	switch {
+	case err == nil:
+		return merged, nil
+	case !ok:
+		return nil, fmt.Errorf("%w: %w", errSourceUnread, err)
+	}
+	if v.observation.Invalid == "" {
+		v.invalidReason = unusable.Reason
+	}
+	if unusable.Reason == api.ReasonValuesSourceForbidden {
+		r.Wake(v.key, forbiddenAgain)
+	}
+	return nil, err
+}
+
+// SourceChanged calls for a pass over the custom resource that uses an object
+// that changed, if it is of this kind.
+func (r *Reconciler) SourceChanged(user types.UID) {
+	if key, ok := r.keys.get(user); ok {
+		r.Wake(key, 0)
+	}
+}
+
+func (r *Reconciler) forgetSources(user types.UID) {
+	if len(r.Kind.Sources) > 0 {
+		r.Sources.Forget(user)
+	}
+}

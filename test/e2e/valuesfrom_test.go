@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// from is an item of valuesFrom.
+type from = map[string]any
+
+// serveFrom serves a kind whose values come from elsewhere, too.
+func serveFrom(env *harness.Env, chart string, sources ...from) (harness.Kind, *harness.Operator) {
+	env.T().Helper()
+	kind := env.NewKind("Sourced")
+	env.InstallCRD(kind)
+	return kind, env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart(chart)).With("valuesFrom", sources)),
+		Account: env.NewAccount(),
+	}).Start()
+}
+
+// holding gives a Secret or a ConfigMap one key.
+func holding(object *unstructured.Unstructured, key, text string) *unstructured.Unstructured {
+	field := "data"
+	if object.GetKind() == "Secret" {
+		field = "stringData"
+	}
+	object.Object[field] = map[string]any{key: text}
+	return object
+}
+
+// rewrite changes the one key.
+func rewrite(env *harness.Env, object *unstructured.Unstructured, key, text string) {
+	env.T().Helper()
+	field := "data"
+	if object.GetKind() == "Secret" {
+		field = "stringData"
+	}
+	text, err := quote(text)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	env.Patch(object, fmt.Sprintf(`[{"op": "add", "path": "/%s", "value": {%q: %s}}]`, field, key, text))
+}
+
+func quote(text string) (string, error) {
+	data, err := json.Marshal(text)
+	return string(data), err
+}
+
+func TestValuesComeFromSecretsAndConfigMaps(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveFrom(env, "plain",
+		from{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
+		from{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "nested.word"},
+	)
+	env.Create(
+		holding(harness.ConfigMap("web-values"), "values.yaml", "message: from the ConfigMap\nnested: {word: shallow}\n"),
+		holding(harness.ConfigMap("api-values"), "values.yaml", "count: 1"),
+		holding(harness.Secret("shared"), "word", "{a,b=c"),
+	)
+	web, other := harness.MakeCR(kind, "web").Set("message", "from the spec").Set("count", 2).Obj(), harness.MakeCR(kind, "api").Obj()
+	env.Create(web, other)
+	env.WaitReady(web, other)
+	expectData(t, env, "web-1", "message", "from the ConfigMap")
+	expectData(t, env, "web-1", "word", "{a,b=c")
+	expectData(t, env, "api-0", "message", "hello")
+
+	// A change of what one uses is one revision of that one.
+	rewrite(env, harness.ConfigMap("web-values"), "values.yaml", "message: changed")
+	env.WaitRevision(web, 2)
+	expectData(t, env, "web-1", "message", "changed")
+	// A change of what both use, one of each.
+	rewrite(env, harness.Secret("shared"), "word", "other")
+	env.WaitRevision(web, 3)
+	env.WaitRevision(other, 2)
+	expectData(t, env, "api-0", "word", "other")
+	// A change that leaves the values as they are, none.
+	rewrite(env, harness.ConfigMap("web-values"), "values.yaml", "{\"message\": \"changed\"} # as before")
+	env.Kubectl("label", "secret/shared", "team=blue")
+	rewrite(env, harness.ConfigMap("api-values"), "values.yaml", "message: last")
+	env.WaitRevision(other, 3)
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+	env.ExpectRevisions("api", "1 superseded, 2 superseded, 3 deployed")
+}
+
+func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveFrom(env, "plain", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
+	secret := func() *unstructured.Unstructured { return harness.Secret("web-values") }
+	web := harness.MakeCR(kind, "web").Obj()
+	// One of that name elsewhere is none of its business.
+	other := holding(secret(), "values.yaml", "message: elsewhere")
+	other.SetNamespace(env.NewNamespace("other"))
+	env.Create(other, web)
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ValuesSourceMissing")
+	want := "values come from Secret " + env.Namespace + "/web-values, which does not exist: create it, with the key values.yaml"
+	if message := condition(t, status, "Ready").Message; message != want {
+		t.Errorf("condition Ready says %q, expected %q", message, want)
+	}
+	env.ExpectRevisions("web", "")
+	env.Create(holding(secret(), "values.yaml", "message: one"))
+	env.WaitReady(web)
+	env.WaitEvent(web, "Installed")
+	running := env.Get(harness.ConfigMap("web-0"))
+
+	for _, broken := range []struct {
+		what   string
+		do     func()
+		reason string
+		says   string
+	}{
+		{"the key", func() { env.Patch(secret(), `[{"op": "replace", "path": "/data", "value": {"values.yml": ""}}]`) }, "ValuesSourceMissing", "which has no such key"},
+		{"YAML", func() { rewrite(env, secret(), "values.yaml", "message: one: two") }, "ValuesSourceInvalid", "is not YAML"},
+		{"the Secret", func() { env.Delete(secret()) }, "ValuesSourceMissing", "which does not exist"},
+	} {
+		broken.do()
+		env.WaitStatus(web, "Invalid for want of "+broken.what, func(status api.Status) error {
+			ready := harness.Condition(status, "Ready")
+			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != broken.reason || !strings.Contains(ready.Message, broken.says) {
+				return fmt.Errorf("not False because %s: %s", broken.reason, broken.says)
+			}
+			return nil
+		})
+		if deployed := condition(t, env.Status(web), "Deployed"); deployed.Status != metav1.ConditionTrue {
+			t.Errorf("%s: condition Deployed is %+v", broken.what, deployed)
+		}
+	}
+	env.WaitEvent(web, "ValuesSourceMissing")
+	env.WaitEvent(web, "ValuesSourceInvalid")
+	if now := env.Get(harness.ConfigMap("web-0")); now.GetResourceVersion() != running.GetResourceVersion() {
+		t.Errorf("what runs was touched: %v", now.Object)
+	}
+
+	// With the same values again, there is nothing to do.
+	env.Create(holding(secret(), "values.yaml", "message: one"))
+	env.WaitReady(web)
+	env.ExpectRevisions("web", "1 deployed")
+	env.Delete(secret(), web)
+	env.WaitGone(web, harness.ConfigMap("web-0"))
+}
+
+func TestSourcesAreReadOnceAfterARestart(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serveFrom(env, "plain",
+		from{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true},
+		from{"kind": "Secret", "name": "shared", "optional": true},
+	)
+	env.Create(
+		holding(harness.ConfigMap("web-values"), "values.yaml", "message: one"),
+		holding(harness.Secret("shared"), "values.yaml", "nested: {word: hidden}"),
+	)
+	web, other := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "api").Obj()
+	env.Create(web, other)
+	env.WaitReady(web, other)
+	env.WaitEvent(web, "Installed")
+	env.WaitEvent(other, "Installed")
+	seen := func() {
+		fence := harness.MakeCR(kind, "fence").Set("count", 0).Obj()
+		env.Create(fence)
+		env.WaitReady(fence)
+		env.Delete(fence)
+		env.WaitGone(fence)
+	}
+
+	audit := env.Audit(operator.User())
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	env.WaitEvent(web, "DriftCorrected")
+	seen()
+	if read := reads(audit); len(read) > 0 {
+		t.Errorf("in sync, the operator read %v", read)
+	}
+
+	operator.Stop()
+	audit = env.Audit(operator.User())
+	operator.Start()
+	seen()
+	if writes := audit.Writes("fence"); len(writes) > 0 {
+		t.Errorf("the operator wrote %v", writes)
+	}
+	if read := reads(audit); fmt.Sprint(read) != "[shared web-values]" && fmt.Sprint(read) != "[web-values shared]" {
+		t.Errorf("the operator read %v, expected each source once", read)
+	}
+	env.ExpectRevisions("web", "1 deployed")
+	env.ExpectRevisions("api", "1 deployed")
+
+	// What changed while nobody looked.
+	operator.Stop()
+	rewrite(env, harness.Secret("shared"), "values.yaml", "nested: {word: found}")
+	operator.Start()
+	env.WaitRevision(web, 2)
+	env.WaitRevision(other, 2)
+	expectData(t, env, "web-0", "word", "found")
+}
+
+// reads returns the sources that the operator asked for.
+func reads(audit *harness.Audit) (names []string) {
+	for _, request := range audit.Requests() {
+		name := request.ObjectRef.Name
+		if request.Verb == "get" && (name == "shared" || strings.HasSuffix(name, "-values")) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// What a Secret holds is told nowhere, whatever goes wrong with it.
+func TestSecretsOfValuesAreNotTold(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serveFrom(env, "strict", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
+	for name, attempt := range map[string]struct{ text, reason, canary string }{
+		// The chart's template tells the mode.
+		"template": {"mode: unheard-of", "RenderFailed", "unheard-of"},
+		"schema":   {"port: 76543", "InvalidValues", "76,543"},
+		"yaml":     {"mode: \"canary-5d1\\q\"", "ValuesSourceInvalid", "canary-5d1"},
+		"word":     {"canary-6e2", "ValuesSourceInvalid", "canary-6e2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := env.For(t)
+			env.Create(holding(harness.Secret(name+"-values"), "values.yaml", attempt.text))
+			cr := harness.MakeCR(kind, name).Obj()
+			env.Create(cr)
+			env.WaitCondition(cr, "Ready", metav1.ConditionFalse, attempt.reason)
+			env.WaitEvent(cr, attempt.reason)
+			told := map[string]string{
+				"the resource": env.Kubectl("get", kind.Resource(), name, "-o", "yaml"),
+				"an event":     env.Kubectl("get", "events", "-o", "yaml"),
+				"the log":      operator.Log(),
+			}
+			for where, text := range told {
+				if i := strings.Index(text, attempt.canary); i >= 0 {
+					t.Errorf("%s tells %s: …%s…", where, attempt.canary, text[max(0, i-200):min(len(text), i+200)])
+				}
+			}
+		})
+	}
+}
