@@ -1,0 +1,136 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// fakeSources remembers what it is asked for.
+type fakeSources struct {
+	asked     []sources.Source
+	fails     error
+	forgotten []types.UID
+}
+
+func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error) {
+	f.asked = from
+	over["merged"] = true
+	return over, sources.Secrets{"canary"}, f.fails
+}
+
+func (f *fakeSources) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
+
+// sourced serves a kind with these sources, and notes when it wakes.
+func sourced(t *testing.T, valuesFrom string) (r *Reconciler, fake *fakeSources, woken *[]time.Duration) {
+	t.Helper()
+	kinds, err := catalog.FromFS(fstest.MapFS{
+		"watches.yaml": {Data: []byte("- {group: g, version: v1, kind: K, chart: c, valuesFrom: [" + valuesFrom + "]}")},
+		"c/Chart.yaml": {Data: []byte("apiVersion: v2\nname: c\nversion: 1.0.0")},
+	}, "watches.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, woken = &fakeSources{}, &[]time.Duration{}
+	r = &Reconciler{Shared: Shared{Sources: fake}, Kind: kinds[0]}
+	r.Wake = func(_ types.NamespacedName, after time.Duration) { *woken = append(*woken, after) }
+	return r, fake, woken
+}
+
+const twoSources = "{kind: Secret, name: '{{ .metadata.name }}-values'}, {kind: ConfigMap, name: '{{ .spec.team }}', key: port, targetPath: a.b, optional: true}"
+
+func sourcedView(namespace string, spec map[string]any) *view {
+	cr := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	cr.SetName("web")
+	cr.SetNamespace(namespace)
+	cr.SetUID("u")
+	return &view{cr: cr, release: types.NamespacedName{Namespace: "target", Name: "web"}}
+}
+
+func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
+	for namespace, want := range map[string]string{"apps": "apps", "": "target"} {
+		r, fake, _ := sourced(t, twoSources)
+		v := sourcedView(namespace, map[string]any{"team": "blue", "namespace": "elsewhere"})
+		merged, err := r.mergeSources(t.Context(), v, map[string]any{"a": "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]sources.Source{
+			{Ref: sources.Ref{Kind: watches.SourceSecret, Namespace: want, Name: "web-values"}, Key: "values.yaml"},
+			{Ref: sources.Ref{Kind: watches.SourceConfigMap, Namespace: want, Name: "blue"}, Key: "port", TargetPath: "a.b", Optional: true},
+		}, fake.asked); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if !cmp.Equal(merged, map[string]any{"a": "b", "merged": true}) || !slices.Equal(v.secrets, sources.Secrets{"canary"}) {
+			t.Errorf("%v, secret are %v", merged, v.secrets)
+		}
+	}
+}
+
+func TestSourcesThatCannotBeHad(t *testing.T) {
+	forbidden := &sources.Error{Reason: api.ReasonValuesSourceForbidden, Message: "no right"}
+	missing := &sources.Error{Reason: api.ReasonValuesSourceMissing, Message: "no such"}
+	for _, test := range []struct {
+		name   string
+		team   string
+		fails  error
+		unread bool
+		reason string
+		woken  []time.Duration
+	}{
+		{"a Secret that is not there", "blue", missing, false, api.ReasonValuesSourceMissing, nil},
+		{"no right to it, of which no watch tells when it comes", "blue", forbidden, false, api.ReasonValuesSourceForbidden, []time.Duration{forbiddenAgain}},
+		{"a server that is away", "blue", errors.New("away"), true, "", nil},
+		{"a spec that names no object", "../blue", nil, false, "", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, fake, woken := sourced(t, twoSources)
+			fake.fails = test.fails
+			v := sourcedView("apps", map[string]any{"team": test.team})
+			_, err := r.mergeSources(t.Context(), v, map[string]any{})
+			if err == nil || errors.Is(err, errSourceUnread) != test.unread {
+				t.Errorf("%v; to be read again: want %v", err, test.unread)
+			}
+			if v.invalidReason != test.reason {
+				t.Errorf("reason %q, want %q", v.invalidReason, test.reason)
+			}
+			if !slices.Equal(*woken, test.woken) {
+				t.Errorf("woken after %v, want %v", *woken, test.woken)
+			}
+		})
+	}
+}
+
+func TestChangeOfASourceWakesItsUser(t *testing.T) {
+	r, fake, woken := sourced(t, twoSources)
+	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
+	r.SourceChanged("other")
+	if len(*woken) > 0 {
+		t.Error("a change for somebody else wakes")
+	}
+	r.SourceChanged("u")
+	if !slices.Equal(*woken, []time.Duration{0}) {
+		t.Errorf("woken after %v", *woken)
+	}
+	r.forgetSources("u")
+	if !slices.Equal(fake.forgotten, []types.UID{"u"}) {
+		t.Errorf("forgotten were %v", fake.forgotten)
+	}
+	// A kind without sources asks nobody.
+	if _, err := (&Reconciler{}).mergeSources(t.Context(), sourcedView("apps", nil), nil); err != nil {
+		t.Error(err)
+	}
+	(&Reconciler{}).forgetSources("u")
+}
