@@ -1,0 +1,65 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Metrics are those of an operator that was started with their Args.
+type Metrics struct {
+	env     *Env
+	address string
+}
+
+// NewMetrics chooses where an operator is to serve its metrics.
+func (e *Env) NewMetrics() Metrics { return Metrics{env: e, address: e.freeAddress()} }
+
+// Args are the flags of the operator.
+func (m Metrics) Args() []string { return []string{"--metrics-bind-address", m.address} }
+
+// Sum returns the sum of a metric over the labels that are not given.
+func (m Metrics) Sum(name string, labels map[string]string) float64 {
+	m.env.t.Helper()
+	families, err := m.scrape(m.env.t.Context())
+	m.env.must(err)
+	sum := 0.0
+	for _, metric := range families[name].GetMetric() {
+		if matches(metric, labels) {
+			sum += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+		}
+	}
+	return sum
+}
+
+func (m Metrics) scrape(ctx context.Context) (families map[string]*dto.MetricFamily, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.address+"/metrics", http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read the metrics: %s", response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(response.Body)
+}
+
+func matches(metric *dto.Metric, labels map[string]string) bool {
+	found := 0
+	for _, label := range metric.GetLabel() {
+		if want, given := labels[label.GetName()]; given && want == label.GetValue() {
+			found++
+		}
+	}
+	return found == len(labels)
+}
