@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Generate returns the definition of a kind, and what of its chart's schema
@@ -42,7 +43,7 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kind.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: kind.Group,
-			Scope: apiextensionsv1.NamespaceScoped,
+			Scope: scope(kind),
 			Names: names,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name:                     kind.Version,
@@ -54,6 +55,11 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 			}},
 		},
 	}
+}
+
+// scope is the kind's, by the words that a watches entry and a CRD share.
+func scope(kind catalog.Kind) apiextensionsv1.ResourceScope {
+	return apiextensionsv1.ResourceScope(cmp.Or(kind.Scope, watches.ScopeNamespaced))
 }
 
 // rootSchema puts spec and status into the schema of a whole custom resource.

@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // bases is where the definitions of the embedded kinds are kept.
@@ -161,6 +162,18 @@ func TestNoSchema(t *testing.T) {
 	}
 	if want := "Box is a release of the Helm chart box."; root.Description != want {
 		t.Errorf("description %q, want %q", root.Description, want)
+	}
+}
+
+func TestScope(t *testing.T) {
+	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
+	for scope, want := range map[watches.Scope]apiextensionsv1.ResourceScope{
+		"": apiextensionsv1.NamespaceScoped, watches.ScopeNamespaced: apiextensionsv1.NamespaceScoped, watches.ScopeCluster: apiextensionsv1.ClusterScoped,
+	} {
+		box.Scope = scope
+		if got := generate(t, box).Spec.Scope; got != want {
+			t.Errorf("%q: %s, want %s", scope, got, want)
+		}
 	}
 }
 
