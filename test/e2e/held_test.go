@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What happens to a release that is held, none of which ends it. Each leaves
+// the revision given.
+var disturbances = []struct {
+	name     string
+	revision int64
+	do       func(release)
+}{
+	{"everything is verified", 4, func(web release) {
+		web.ask("reconcile-requested-at", "now")
+		web.env.Wait("the answer", func(context.Context) error {
+			return answered(web.env.Records(web.name), api.LabelReconcileRequest)
+		})
+	}},
+	{"force is asked for", 4, func(web release) {
+		web.ask("force", "now")
+		web.env.Wait("the answer", func(context.Context) error {
+			return answered(web.env.Records(web.name), api.LabelForceRequest)
+		})
+	}},
+	{"the same spec is applied again", 4, func(web release) {
+		applied := harness.MakeCR(web.kind, web.name).Set("message", "three").Obj()
+		data, err := json.Marshal(applied)
+		if err != nil {
+			web.t.Fatal(err)
+		}
+		web.env.KubectlWith(string(data), "apply", "-f", "-")
+		web.env.KubectlWith(string(data), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	}},
+	{"the annotation is stripped", 4, func(web release) { web.env.Unask(web.cr, "rollback-to") }},
+	{"an autoscaler scales", 4, func(web release) {
+		generation := web.env.Get(web.cr).GetGeneration()
+		web.env.Kubectl("scale", web.kind.Resource(), web.name, "--replicas=5")
+		if web.env.Get(web.cr).GetGeneration() == generation {
+			web.t.Error("nothing was scaled")
+		}
+	}},
+	{"an object drifts", 4, func(web release) {
+		web.env.Patch(harness.ConfigMap(web.name), messageChanged)
+		web.env.WaitEvent(web.cr, "DriftCorrected")
+		waitData(web.env, web.name, "message", "one")
+	}},
+	{"an object is deleted", 4, func(web release) {
+		web.env.Delete(harness.ConfigMap(web.name))
+		waitData(web.env, web.name, "message", "one")
+	}},
+	{"the status is cleared", 4, func(web release) {
+		web.env.Patch(web.cr, `[{"op": "remove", "path": "/status"}]`, "status")
+		// It is a report, and is put right with the next look.
+		web.ask("pause", "false")
+	}},
+	{"what values come from changes", 4, func(web release) {
+		web.env.Create(holding(harness.ConfigMap(web.name+"-values"), "values.yaml", "replicas: 7"))
+	}},
+	{"somebody upgrades by hand", 6, func(web release) {
+		web.env.Helm("upgrade", web.name, harness.Chart("hooks"), "--set", "message=theirs")
+	}},
+	{"somebody rolls back by hand", 6, func(web release) { web.env.Helm("rollback", web.name, "2") }},
+	{"a wrong request is made", 4, func(web release) {
+		web.ask("rollback-to", "99")
+		web.refused("Revision 99", "1, 2, 3, 4")
+	}},
+}
+
+func TestRollbackStaysHeld(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.Patch(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource()),
+		`[{"op": "add", "path": "/spec/versions/0/subresources/scale", "value": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}]`)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("subresources", map[string]any{
+			"scale": map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+		}).With("valuesFrom", []from{{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true}})),
+		Account: env.NewAccount(),
+	}).Start()
+	all := make([]release, len(disturbances))
+	t.Run("when", func(t *testing.T) {
+		for i, disturbance := range disturbances {
+			t.Run(disturbance.name, func(t *testing.T) {
+				t.Parallel()
+				web := threeRevisions(env.For(t), kind, disturbance.name)
+				web.ask("rollback-to", "1")
+				web.held(4, 1, "one")
+				disturbance.do(web)
+				fenceOf(web.env, kind)
+				web.held(disturbance.revision, 1, "one")
+				all[i] = web
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	for _, how := range ends {
+		t.Run("when the operator is "+how.name, func(t *testing.T) {
+			env := env.For(t)
+			how.end(operator)
+			operator.Start()
+			fenceOf(env, kind)
+			for i, web := range all {
+				web.t, web.env = t, env
+				web.held(disturbances[i].revision, 1, "one")
+			}
+		})
+	}
+	t.Run("until the spec is edited", func(t *testing.T) {
+		for i, web := range all {
+			web.t, web.env = t, env.For(t)
+			web.edit("next", nil)
+			web.follows(disturbances[i].revision+1, "next")
+		}
+	})
+}
+
+// Nothing is changed by a request that cannot be met.
+func TestWrongRollbackRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web := threeRevisions(env, kind, "web")
+	web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
+	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	web.edit("five", nil)
+	web.follows(5, "five")
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")
+	events := 0
+	for _, request := range []struct{ value, says string }{
+		{"0", `rollback-to is "0": expected a revision, "previous" or "none"`},
+		{"-1", `rollback-to is "-1": expected a revision`},
+		{"99", "Revision 99 is not stored"},
+		{"abc", `rollback-to is "abc": expected a revision`},
+		{"4", "Revision 4 is not stored, or was never deployed"},
+	} {
+		audit := env.Audit(operator.User())
+		web.ask("rollback-to", request.value)
+		web.refused(request.says, "1, 2, 3, 5")
+		events++
+		fenceOf(env, kind)
+		web.follows(5, "five")
+		for _, write := range audit.Writes("fence") {
+			if write.ObjectRef.Resource == "configmaps" || write.Verb == "create" && write.ObjectRef.Resource == "secrets" {
+				t.Errorf("%s: the operator wrote %v", request.value, write)
+			}
+		}
+		if n := env.CountEvents(web.cr, "RollbackRefused"); n != events {
+			t.Errorf("%s: %d events tell of refusals, expected %d", request.value, n, events)
+		}
+	}
+
+	// An edit is no other request, and the right one ends it.
+	web.edit("six", nil)
+	web.follows(6, "six")
+	fenceOf(env, kind)
+	if n := env.CountEvents(web.cr, "RollbackRefused"); n != events {
+		t.Errorf("after an edit %d events tell of refusals, expected %d", n, events)
+	}
+	web.ask("rollback-to", "3")
+	if status := waitHeld(env, web.cr, 7, 3); harness.Condition(status, "RollbackRefused") != nil {
+		t.Errorf("the refusal is left: %+v", status.Conditions)
+	}
+}
+
+func TestPreviousOfTheFirstRevisionIsRefused(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Ask("rollback-to", "previous").Obj(), "web"}
+	env.Create(web.cr)
+	web.refused("No revision before the one that runs was ever deployed", "1")
+	web.follows(1, "one")
+}
+
+// refused waits until the newest request is refused.
+func (r release) refused(says, available string) {
+	r.t.Helper()
+	r.env.WaitStatus(r.cr, "refused a rollback", func(status api.Status) error {
+		return refusal(status, says, available)
+	})
+	if event := r.env.WaitEvent(r.cr, "RollbackRefused"); event.Type != "Warning" {
+		r.t.Errorf("event is %+v", event)
+	}
+}
+
+func refusal(status api.Status, says, available string) error {
+	refused := harness.Condition(status, "RollbackRefused")
+	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "To be had are: "+available) {
+		return fmt.Errorf("no refusal says %q and to be had are %s", says, available)
+	}
+	return nil
+}
+
+// answered tells whether a request was answered: its mark is on the newest
+// record.
+func answered(records []corev1.Secret, label string) error {
+	if newest := records[len(records)-1]; newest.Labels[label] == "" {
+		return fmt.Errorf("it has labels %v", newest.Labels)
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestRollbackBringsARevisionBackAndHoldsIt(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	for replicas := 2; replicas <= 3; replicas++ {
+		env.SetSpec(harness.MakePodSet("web").Replicas(replicas).Obj())
+		env.WaitRevision(web, int64(replicas))
+	}
+
+	env.Kubectl("annotate", "podset", "web", "chartwright.dev/rollback-to=1")
+
+	status := waitHeld(env, web, 4, 1)
+	waitPods(env, "web", 1)
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 deployed")
+	if history := env.Helm("history", "web"); !strings.Contains(history, "Rollback to 1") {
+		t.Errorf("helm history does not say it:\n%s", history)
+	}
+	if table := env.Kubectl("get", "podset", "web"); !strings.Contains(table, "Held (rev 1)") {
+		t.Errorf("kubectl get does not say it:\n%s", table)
+	}
+	held := condition(t, status, "Held")
+	for _, says := range []string{"Revision 1 ", "revision 3", "since 2", "spec is edited", `chartwright.dev/rollback-to is set to "none"`} {
+		if !strings.Contains(held.Message, says) {
+			t.Errorf("condition Held says %q, expected %q", held.Message, says)
+		}
+	}
+	if held.Reason != "RolledBack" || held.Status != metav1.ConditionTrue {
+		t.Errorf("condition Held is %+v", held)
+	}
+	if r := status.Rollback; r == nil || r.To != 1 || r.From != 3 || r.Since == nil {
+		t.Errorf("status.rollback is %+v", r)
+	}
+	if event := env.WaitEvent(web, "RolledBack"); event.Type != "Normal" || !strings.Contains(event.Note, "runs revision 1 again") {
+		t.Errorf("event is %+v", event)
+	}
+}
+
+// What people ask of rollbacks, each of a release with the revisions "one",
+// "two" and "three".
+func TestRollbackRequests(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	for _, test := range []struct {
+		name string
+		ask  func(*testing.T, release)
+	}{
+		{"an edit of the spec moves forward", func(t *testing.T, web release) {
+			web.ask("rollback-to", "1")
+			web.held(4, 1, "one")
+			web.edit("four", nil)
+			web.follows(5, "four")
+			// The annotation is still there, and was answered.
+			web.edit("five", nil)
+			web.follows(6, "five")
+		}},
+		{"an edit to what runs ends the hold", func(t *testing.T, web release) {
+			web.ask("rollback-to", "1")
+			web.held(4, 1, "one")
+			web.edit("one", nil)
+			web.follows(4, "one")
+			web.env.WaitEvent(web.cr, "Resumed")
+		}},
+		{"none resumes", func(t *testing.T, web release) {
+			web.ask("rollback-to", "2")
+			web.held(4, 2, "two")
+			web.ask("rollback-to", "none")
+			web.follows(5, "three")
+			web.env.WaitEvent(web.cr, "Resumed")
+		}},
+		{"none with nothing held changes nothing", func(t *testing.T, web release) {
+			web.ask("rollback-to", "none")
+			fenceOf(web.env, kind)
+			web.follows(3, "three")
+		}},
+		{"the same value asks nothing and another token asks again", func(t *testing.T, web release) {
+			web.ask("rollback-to", "1@a")
+			web.held(4, 1, "one")
+			web.edit("four", nil)
+			web.follows(5, "four")
+			web.ask("rollback-to", "1@a")
+			web.env.Unask(web.cr, "rollback-to")
+			web.ask("rollback-to", "1@a")
+			fenceOf(web.env, kind)
+			web.follows(5, "four")
+			web.ask("rollback-to", "1@b")
+			web.held(6, 1, "one")
+		}},
+		{"another revision while one is held", func(t *testing.T, web release) {
+			web.ask("rollback-to", "1")
+			web.held(4, 1, "one")
+			web.ask("rollback-to", "2")
+			web.held(5, 2, "two")
+			web.ask("rollback-to", "none")
+			web.follows(6, "three")
+		}},
+		{"previous is the last one, and while held the one before", func(t *testing.T, web release) {
+			web.ask("rollback-to", "previous")
+			web.held(4, 2, "two")
+			web.ask("rollback-to", "previous@again")
+			web.held(5, 1, "one")
+			web.ask("rollback-to", "previous@once-more")
+			web.refused("No revision before", "1, 2, 3, 4, 5")
+			web.held(5, 1, "one")
+		}},
+		{"previous after a failed upgrade is the last good one", func(t *testing.T, web release) {
+			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+			web.env.WaitRevisions(web.name, "1 superseded, 2 superseded, 3 deployed, 4 failed")
+			web.ask("rollback-to", "previous")
+			web.held(5, 3, "three")
+		}},
+		{"a rollback needs no spec that is valid", func(t *testing.T, web release) {
+			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
+			web.ask("rollback-to", "1")
+			web.held(4, 1, "one")
+		}},
+		{"a pause holds a rollback up", func(t *testing.T, web release) {
+			web.ask("pause", "true")
+			web.ask("rollback-to", "1")
+			status := web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
+			if paused := condition(t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
+				t.Errorf("condition Paused says %q", paused.Message)
+			}
+			web.env.Unask(web.cr, "pause")
+			web.held(4, 1, "one")
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.ask(t, threeRevisions(env.For(t), kind, test.name))
+		})
+	}
+}
+
+// release is one of the chart "hooks", or of another that has a message.
+type release struct {
+	t    *testing.T
+	env  *harness.Env
+	kind harness.Kind
+	cr   *unstructured.Unstructured
+	name string
+}
+
+// nameFor makes a name of a text.
+func nameFor(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, ",", ""), " ", "-")
+	return strings.Trim(text[:min(len(text), 40)], "-")
+}
+
+// oneRevision makes a release with the message "one", named after a text.
+func oneRevision(env *harness.Env, kind harness.Kind, text string) release {
+	env.T().Helper()
+	name := nameFor(text)
+	web := release{env.T(), env, kind, harness.MakeCR(kind, name).Set("message", "one").Obj(), name}
+	env.Create(web.cr)
+	env.WaitRevision(web.cr, 1)
+	return web
+}
+
+// threeRevisions makes a release with the messages "one", "two" and "three".
+func threeRevisions(env *harness.Env, kind harness.Kind, name string) release {
+	env.T().Helper()
+	web := oneRevision(env, kind, name)
+	web.edit("two", nil)
+	web.follows(2, "two")
+	web.edit("three", nil)
+	web.follows(3, "three")
+	return web
+}
+
+func (r release) ask(annotation, value string) {
+	r.t.Helper()
+	r.env.Ask(r.cr, annotation, value)
+}
+
+// edit gives the spec another message, and hooks if any.
+func (r release) edit(message string, hooks map[string]any) {
+	r.t.Helper()
+	cr := harness.MakeCR(r.kind, r.name).Set("message", message)
+	if hooks != nil {
+		cr.Set("hooks", hooks)
+	}
+	r.env.SetSpec(cr.Obj())
+}
+
+// held waits until a revision is another one again, with that one's message.
+func (r release) held(revision int64, of int, message string) {
+	r.t.Helper()
+	waitHeld(r.env, r.cr, revision, of)
+	expectData(r.t, r.env, r.name, "message", message)
+	if newest := r.env.Status(r.cr).History[0].Description; newest != fmt.Sprintf("Rollback to %d", of) {
+		r.t.Errorf("revision %d says %q", revision, newest)
+	}
+}
+
+// follows waits until a revision is what the spec asks for.
+func (r release) follows(revision int64, message string) {
+	r.t.Helper()
+	status := r.env.WaitStatus(r.cr, fmt.Sprintf("at revision %d, not held", revision), func(status api.Status) error {
+		ready := harness.Condition(status, "Ready")
+		if ready == nil || ready.Status != metav1.ConditionTrue || status.Release.Revision != revision || harness.Condition(status, "Held") != nil {
+			return fmt.Errorf("not at revision %d", revision)
+		}
+		return nil
+	})
+	if status.State != "Deployed" || status.Rollback != nil {
+		r.t.Errorf("state is %q, rollback is %+v", status.State, status.Rollback)
+	}
+	expectData(r.t, r.env, r.name, "message", message)
+}
+
+// waitHeld waits until a custom resource is Ready at a revision, by which an
+// earlier one is held.
+func waitHeld(env *harness.Env, cr *unstructured.Unstructured, revision int64, of int) api.Status {
+	env.T().Helper()
+	return env.WaitStatus(cr, fmt.Sprintf("held at revision %d as revision %d", of, revision), func(status api.Status) error {
+		return heldAt(status, revision, of)
+	})
+}
+
+func heldAt(status api.Status, revision int64, of int) error {
+	ready, held := harness.Condition(status, "Ready"), harness.Condition(status, "Held")
+	switch {
+	case ready == nil || ready.Status != metav1.ConditionTrue || held == nil || held.Status != metav1.ConditionTrue:
+		return fmt.Errorf("not Ready and Held")
+	case status.Release.Revision != revision || status.State != fmt.Sprintf("Held (rev %d)", of):
+		return fmt.Errorf("not at revision %d with revision %d", revision, of)
+	}
+	return nil
+}
+
+// fenceOf sees a custom resource of a kind from its creation to its end, see
+// fence. What the test has for itself was looked at by then.
+func fenceOf(env *harness.Env, kind harness.Kind) {
+	env.T().Helper()
+	cr := harness.MakeCR(kind, "fence-"+rand.String(5)).Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+	env.Delete(cr)
+	env.WaitGone(cr)
+}
