@@ -145,7 +145,12 @@ func failed(o Observation) (Decision, bool) {
 	case stored && o.Newest.Number == 1:
 		return retry(o, Decision{State: StateFailed, Step: StepInstall}), true
 	case stored && o.Retries > 0 && o.LastGood > 0 && o.Failure != nil && o.Failure.Aim == Aim(o) && o.Failure.Attempts >= o.Retries:
-		return Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}, true
+		back := Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}
+		if o.Failure.Attempts > o.Retries {
+			// It was tried, and has failed, too.
+			back = retry(o, back)
+		}
+		return back, true
 	case stored, unstored:
 		return retry(o, Decision{State: StateFailed, Step: StepUpgrade}), true
 	}

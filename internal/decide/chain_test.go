@@ -32,9 +32,21 @@ func newest(number int, status, digest string) func(*Observation) {
 // byOthers makes the newest revision one that the helm CLI wrote.
 func byOthers(o *Observation) { o.Newest.Genuine, o.Newest.Digest = false, "" }
 
+// began is how long ago the newest revision's action began; its time is a
+// minute.
+func began(ago time.Duration) func(*Observation) {
+	return func(o *Observation) { o.Newest.Began = now.Add(-ago) }
+}
+
 func ofAnother(o *Observation) { o.Newest.Ours = false }
 
 func beingDeleted(o *Observation) { o.Deleting = true }
+
+func isPaused(o *Observation) { o.Paused = true }
+
+func asksToVerify(o *Observation) { o.VerifyRequested = true }
+
+func asksForTests(o *Observation) { o.TestRequested = true }
 
 func noFinalizer(o *Observation) { o.Finalizer = false }
 
@@ -80,27 +92,11 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-func TestDeleted(t *testing.T) {
-	runCheck(t, deleted, []expect{
-		{"it stays", guarded(), nil},
-		{"its release is there", guarded(beingDeleted, newest(1, api.StatusDeployed, desired)), nil},
-		{"its release is gone", guarded(beingDeleted), &Decision{State: StateDeleted, Step: StepRemoveFinalizer}},
-		{"the release is another's", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), ofAnother), &Decision{State: StateDeleted, Step: StepRemoveFinalizer}},
-		{"somebody took the finalizer away", guarded(beingDeleted, noFinalizer, newest(1, api.StatusDeployed, desired)), &Decision{State: StateDeleted, Step: StepWait}},
-		{"other finalizers hold it", guarded(beingDeleted, noFinalizer), &Decision{State: StateDeleted, Step: StepWait}},
-	})
-}
-
-func TestDeleting(t *testing.T) {
-	uninstall := &Decision{State: StateDeleting, Step: StepUninstall}
-	runCheck(t, deleting, []expect{
-		{"it stays", guarded(newest(1, api.StatusDeployed, desired)), nil},
-		{"deployed", guarded(beingDeleted, newest(1, api.StatusDeployed, desired)), uninstall},
-		{"pending", guarded(beingDeleted, newest(1, api.StatusPendingInstall, desired)), uninstall},
-		{"begun before", guarded(beingDeleted, newest(1, api.StatusUninstalling, desired)), uninstall},
-		{"another's upgrade", guarded(beingDeleted, newest(2, api.StatusPendingUpgrade, ""), byOthers), uninstall},
-		{"failed just now", guarded(beingDeleted, newest(1, api.StatusDeployed, desired), failedTo("gone", 1, 0)), &Decision{State: StateDeleting, Step: StepWait, After: time.Second}},
-		{"an upgrade failed just now", guarded(beingDeleted, newest(1, api.StatusDeployed, desired), failedTo(desired, 9, 0)), uninstall},
+func TestPaused(t *testing.T) {
+	runCheck(t, paused, []expect{
+		{"nobody has paused it", guarded(), nil},
+		{"somebody has", guarded(isPaused), &Decision{State: StatePaused, Step: StepWait}},
+		{"somebody has, and a release is there", guarded(isPaused, newest(1, api.StatusDeployed, "another")), &Decision{State: StatePaused, Step: StepWait}},
 	})
 }
 
@@ -114,7 +110,9 @@ func TestConflict(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	runCheck(t, invalid, []expect{
 		{"values", guarded(), nil},
-		{"no values", guarded(func(o *Observation) { o.Invalid = "spec: expected an object" }), &Decision{State: StateInvalid, Step: StepWait}},
+		{"no values", guarded(isInvalid), &Decision{State: StateInvalid, Step: StepWait}},
+		{"no values, and an earlier revision is held", guarded(isInvalid, newest(4, api.StatusDeployed, "another"), heldAt(2)), nil},
+		{"no values, and a hold that is over", guarded(isInvalid, newest(4, api.StatusDeployed, "another"), heldAt(2), specEdited), &Decision{State: StateInvalid, Step: StepWait}},
 	})
 }
 
@@ -122,14 +120,13 @@ func TestUnguarded(t *testing.T) {
 	runCheck(t, unguarded, []expect{
 		{"with the finalizer", guarded(), nil},
 		{"without", guarded(noFinalizer), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
+		{"without, and nothing can be installed", guarded(noFinalizer, isInvalid), nil},
+		{"without, and something is installed", guarded(noFinalizer, isInvalid, newest(1, api.StatusDeployed, desired)), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
 	})
 }
 
 func TestLocked(t *testing.T) {
 	unlock := &Decision{State: StateLocked, Step: StepUnlock}
-	began := func(ago time.Duration) func(*Observation) {
-		return func(o *Observation) { o.Newest.Began = now.Add(-ago) }
-	}
 	runCheck(t, locked, []expect{
 		{"no release", guarded(), nil},
 		{"deployed", guarded(newest(1, api.StatusDeployed, desired)), nil},
@@ -138,6 +135,7 @@ func TestLocked(t *testing.T) {
 		{"our upgrade was cut short", guarded(newest(2, api.StatusPendingUpgrade, desired)), unlock},
 		{"our rollback was cut short", guarded(newest(3, api.StatusPendingRollback, desired)), unlock},
 		{"somebody upgrades", guarded(newest(2, api.StatusPendingUpgrade, ""), byOthers, began(20*time.Second)), &Decision{State: StateLocked, Step: StepWait, After: 40 * time.Second}},
+		{"unlocking failed just now", guarded(newest(2, api.StatusPendingUpgrade, desired), failedTo(desired, 1, 0)), &Decision{State: StateLocked, Step: StepWait, After: time.Second}},
 		{"somebody's upgrade has passed its time", guarded(newest(2, api.StatusPendingUpgrade, ""), byOthers, began(time.Minute)), unlock},
 	})
 }
@@ -147,6 +145,9 @@ func TestUninstalling(t *testing.T) {
 		{"no release", guarded(), nil},
 		{"deployed", guarded(newest(1, api.StatusDeployed, desired)), nil},
 		{"begun", guarded(newest(1, api.StatusUninstalling, desired)), &Decision{State: StateUninstalling, Step: StepUninstall}},
+		{"begun, of another's release", guarded(newest(1, api.StatusUninstalling, desired), ofAnother), nil},
+		{"somebody uninstalls it", guarded(newest(1, api.StatusUninstalling, ""), byOthers, began(20*time.Second)), &Decision{State: StateUninstalling, Step: StepWait, After: 40 * time.Second}},
+		{"somebody's uninstall has passed its time", guarded(newest(1, api.StatusUninstalling, ""), byOthers, began(time.Minute)), &Decision{State: StateUninstalling, Step: StepUninstall}},
 		{"failed just now", guarded(newest(1, api.StatusUninstalling, desired), failedTo("gone", 3, time.Second)), &Decision{State: StateUninstalling, Step: StepWait, After: 3 * time.Second}},
 	})
 }
@@ -164,20 +165,6 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-func TestFailed(t *testing.T) {
-	runCheck(t, failed, []expect{
-		{"deployed", guarded(newest(1, api.StatusDeployed, desired)), nil},
-		{"the first install", guarded(newest(1, api.StatusFailed, desired)), &Decision{State: StateFailed, Step: StepInstall}},
-		{"an upgrade", guarded(newest(2, api.StatusFailed, desired)), &Decision{State: StateFailed, Step: StepUpgrade}},
-		{"an upgrade just now", guarded(newest(2, api.StatusFailed, desired), failedTo(desired, 4, 0)), &Decision{State: StateFailed, Step: StepWait, After: 8 * time.Second}},
-		{"of another spec", guarded(newest(2, api.StatusFailed, "another"), failedTo("another", 4, 0)), nil},
-		{"the first install, of another spec", guarded(newest(1, api.StatusFailed, "another")), nil},
-		{"before anything was stored", guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, 0)), &Decision{State: StateFailed, Step: StepWait, After: time.Second}},
-		{"before anything was stored, long ago", guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour)), &Decision{State: StateFailed, Step: StepUpgrade}},
-		{"of somebody else", guarded(newest(2, api.StatusFailed, ""), byOthers), nil},
-	})
-}
-
 func TestOutOfSync(t *testing.T) {
 	upgrade := &Decision{State: StateOutOfSync, Step: StepUpgrade}
 	runCheck(t, outOfSync, []expect{
@@ -188,6 +175,8 @@ func TestOutOfSync(t *testing.T) {
 		{"it is superseded, and what superseded it is lost", guarded(newest(3, api.StatusSuperseded, desired)), upgrade},
 		{"so, and the upgrade failed just now", guarded(newest(3, api.StatusSuperseded, desired), failedTo(desired, 1, 0)), &Decision{State: StateOutOfSync, Step: StepWait, After: time.Second}},
 		{"the failed revision of a former spec", guarded(newest(2, api.StatusFailed, "another")), upgrade},
+		{"something else is, and is held", guarded(newest(3, api.StatusDeployed, "another"), heldAt(1)), nil},
+		{"something else is, and the hold is over", guarded(newest(3, api.StatusDeployed, "another"), heldAt(1), specEdited), upgrade},
 	})
 }
 
@@ -203,6 +192,9 @@ func TestDue(t *testing.T) {
 		{"long ago", guarded(deployed, every(time.Minute, time.Hour)), &Decision{State: StateDue, Step: StepVerify}},
 		{"failed just now", guarded(deployed, every(time.Minute, time.Hour), repairFailed), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
 		{"nothing is known", guarded(deployed, unverified), &Decision{State: StateDue, Step: StepVerify}},
+		{"a person asks for it", guarded(deployed, asksToVerify), &Decision{State: StateDue, Step: StepVerify}},
+		{"a person asks for it, and it failed just now", guarded(deployed, asksToVerify, repairFailed), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
+		{"it failed just now, and a person asks again", guarded(deployed, asksToVerify, repairFailed, nudged), &Decision{State: StateDue, Step: StepVerify}},
 	})
 }
 
@@ -223,6 +215,11 @@ func TestDrifted(t *testing.T) {
 		{"damaged, and an upgrade is due", guarded(newest(2, api.StatusDeployed, "another"), damaged), nil},
 		{"damaged, and the upgrade that is due failed", guarded(newest(2, api.StatusDeployed, "another"), damaged, failedTo(desired, 3, 0)), repair},
 		{"damaged by a revision that failed", guarded(newest(2, api.StatusFailed, desired), damaged), nil},
+		{"damaged, and the spec cannot be used", guarded(newest(2, api.StatusDeployed, "another"), damaged, isInvalid), repair},
+		{"damaged, and held", guarded(newest(2, api.StatusDeployed, "another"), damaged, heldAt(1)), repair},
+		{"damaged, and the hold is over", guarded(newest(2, api.StatusDeployed, "another"), damaged, heldAt(1), specEdited), nil},
+		{"damaged, and another's", guarded(deployed, damaged, ofAnother), nil},
+		{"the repair failed just now, and so did the upgrade that is due", guarded(newest(2, api.StatusDeployed, "another"), damaged, failedTo(desired, 3, 0), repairFailed), nil},
 		{"the repair failed just now", guarded(deployed, damaged, repairFailed), &Decision{State: StateDrifted, Step: StepWait, After: time.Second}},
 	})
 }
@@ -233,6 +230,17 @@ func TestUnmanaged(t *testing.T) {
 		{"ours", guarded(newest(1, api.StatusDeployed, desired)), nil},
 		{"somebody's", guarded(newest(1, api.StatusDeployed, ""), adoptable), &Decision{State: StateUnmanaged, Step: StepAdopt}},
 		{"somebody's, uninstalled", guarded(newest(1, api.StatusUninstalled, ""), adoptable), nil},
+		{"somebody's, and taking it over failed just now", guarded(newest(1, api.StatusDeployed, ""), adoptable, failedTo(desired, 1, 0)), &Decision{State: StateUnmanaged, Step: StepWait, After: time.Second}},
+		{"ours, and somebody upgraded it", guarded(newest(2, api.StatusDeployed, ""), byOthers), &Decision{State: StateUnmanaged, Step: StepUpgrade}},
+	})
+}
+
+func TestUntested(t *testing.T) {
+	deployed := newest(1, api.StatusDeployed, desired)
+	runCheck(t, untested, []expect{
+		{"nobody asks", guarded(deployed), nil},
+		{"a person asks", guarded(deployed, asksForTests), &Decision{State: StateUntested, Step: StepTest}},
+		{"they could not be run just now", guarded(deployed, asksForTests, failedTo("tested", 2, 0)), &Decision{State: StateUntested, Step: StepWait, After: 2 * time.Second}},
 	})
 }
 
@@ -242,45 +250,4 @@ func TestInSync(t *testing.T) {
 		{"deployed", guarded(deployed), &Decision{State: StateInSync, Step: StepWait}},
 		{"until the period ends", guarded(deployed, func(o *Observation) { o.Period, o.Applied = time.Minute, now.Add(-20*time.Second) }), &Decision{State: StateInSync, Step: StepWait, After: 40 * time.Second}},
 	})
-}
-
-// TestNextOrder: where several checks apply, the first in the chain counts.
-func TestNextOrder(t *testing.T) {
-	conflicts := func(o *Observation) { o.Conflict = true }
-	isInvalid := func(o *Observation) { o.Invalid = "spec: expected an object" }
-	deployed := newest(2, api.StatusDeployed, desired)
-	for _, test := range []struct {
-		name string
-		o    Observation
-		want State
-	}{
-		{"what runs comes before deletion", guarded(running(StepInstall), beingDeleted), StateBusy},
-		{"deletion comes before an invalid spec", guarded(beingDeleted, isInvalid, deployed), StateDeleting},
-		{"deletion comes before a conflict", guarded(beingDeleted, conflicts), StateDeleted},
-		{"a conflict comes before the finalizer", guarded(conflicts, noFinalizer), StateConflict},
-		{"an invalid spec needs no finalizer", guarded(isInvalid, noFinalizer), StateInvalid},
-		{"the finalizer comes before an install", guarded(noFinalizer), StateUnguarded},
-		{"the finalizer comes before unlocking", guarded(noFinalizer, newest(1, api.StatusPendingInstall, desired)), StateUnguarded},
-		{"a lock comes before an upgrade", guarded(newest(2, api.StatusPendingUpgrade, "another")), StateLocked},
-		{"an uninstall is finished before an install", guarded(newest(2, api.StatusUninstalling, desired)), StateUninstalling},
-		{"an upgrade comes before a period", guarded(newest(2, api.StatusDeployed, "another"), func(o *Observation) { o.Period, o.Applied = 1, now.Add(-time.Hour) }), StateOutOfSync},
-		{"nothing to do", guarded(deployed), StateInSync},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := Next(test.o); got.State != test.want {
-				t.Errorf("%+v, want state %s", got, test.want)
-			}
-		})
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	for attempts, want := range map[int]time.Duration{
-		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second,
-		10: 5 * time.Minute, 11: 5 * time.Minute, 1000: 5 * time.Minute, 1 << 40: 5 * time.Minute,
-	} {
-		if got := backoff(attempts); got != want {
-			t.Errorf("after %d failures %s, want %s", attempts, got, want)
-		}
-	}
 }

@@ -104,6 +104,9 @@ type Held struct {
 	Token string
 	// Over: the spec was edited since.
 	Over bool
+	// ByFailure: no person asked for it, but what was to come in its place has
+	// failed too often.
+	ByFailure bool
 }
 
 // Failure is an action that failed. It is forgotten when the process ends,
@@ -117,7 +120,8 @@ type Failure struct {
 }
 
 // holding tells whether the release stays where it is, whatever the spec says.
-func (o Observation) holding() bool { return o.Held != nil && !o.Held.Over }
+// One that somebody has uninstalled is nowhere.
+func (o Observation) holding() bool { return o.Held != nil && !o.Held.Over && o.stored() }
 
 // stored tells whether there is a release of this custom resource that is not
 // on its way out.

@@ -17,9 +17,16 @@ var statuses = []string{
 
 var digests = []string{desired, "another", ""}
 
+var steps = []Step{
+	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
+	StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
+}
+
 func past(t *rapid.T, label string) time.Time {
 	return now.Add(-time.Duration(rapid.IntRange(0, 1200).Draw(t, label)) * time.Second)
 }
+
+func oneIn(t *rapid.T, n int, label string) bool { return rapid.IntRange(1, n).Draw(t, label) == 1 }
 
 // observation draws any observation, also those that never come about.
 func observation(t *rapid.T) Observation {
@@ -27,29 +34,44 @@ func observation(t *rapid.T) Observation {
 		Now:       now,
 		Deleting:  rapid.Bool().Draw(t, "deleting"),
 		Finalizer: rapid.Bool().Draw(t, "finalizer"),
-		Conflict:  rapid.IntRange(0, 4).Draw(t, "conflict") == 0,
+		Paused:    oneIn(t, 4, "paused"),
+		Orphan:    oneIn(t, 4, "orphan"),
+		Conflict:  oneIn(t, 5, "conflict"),
+		Adoptable: oneIn(t, 5, "adoptable"),
 		Desired:   desired,
 		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
 		Applied:   past(t, "applied"),
+
+		Orphans:         rapid.Bool().Draw(t, "orphans"),
+		Drifted:         rapid.Bool().Draw(t, "drifted"),
+		Unverified:      rapid.Bool().Draw(t, "unverified"),
+		VerifyRequested: oneIn(t, 4, "verify"),
+		TestRequested:   oneIn(t, 4, "test"),
+		Nudge:           rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
+		Retries:         rapid.IntRange(0, 3).Draw(t, "retries"),
+		LastGood:        rapid.IntRange(0, 2).Draw(t, "last good"),
 	}
-	o.Adoptable = rapid.IntRange(0, 4).Draw(t, "adoptable") == 0
-	o.Orphans = rapid.Bool().Draw(t, "orphans")
-	o.Drifted = rapid.Bool().Draw(t, "drifted")
-	o.Unverified = rapid.Bool().Draw(t, "unverified")
-	if rapid.Bool().Draw(t, "repair failed") {
-		o.RepairFailure = &Failure{Aim: "repaired", Attempts: rapid.IntRange(1, 60).Draw(t, "repairs"), At: past(t, "repaired")}
+	o.PausedDeletion = o.Paused && rapid.Bool().Draw(t, "paused deletion")
+	if oneIn(t, 5, "invalid") {
+		isInvalid(&o)
 	}
-	if rapid.IntRange(0, 4).Draw(t, "invalid") == 0 {
-		o.Invalid = "spec: expected an object"
+	if oneIn(t, 5, "running") {
+		o.Running = &Running{Step: rapid.SampledFrom(steps).Draw(t, "step"), Since: past(t, "since")}
 	}
-	if rapid.IntRange(0, 4).Draw(t, "running") == 0 {
-		o.Running = &Running{Step: rapid.SampledFrom([]Step{StepInstall, StepUpgrade, StepUninstall, StepUnlock, StepAdopt, StepRepair, StepVerify}).Draw(t, "step"), Since: past(t, "since")}
+	if oneIn(t, 4, "requested") {
+		o.Request = &Request{Token: "asked"}
+		if o.Request.Resume = oneIn(t, 3, "resume"); !o.Request.Resume {
+			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "asked for")
+		}
+	}
+	if !o.Adoptable && oneIn(t, 3, "is held") {
+		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Over: rapid.Bool().Draw(t, "over"), ByFailure: rapid.Bool().Draw(t, "by failure")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
 		o.Newest = &Revision{
 			Number:  rapid.IntRange(1, 5).Draw(t, "number"),
 			Status:  rapid.SampledFrom(statuses).Draw(t, "status"),
-			Ours:    rapid.Bool().Draw(t, "ours"),
+			Ours:    !oneIn(t, 4, "another's"),
 			Genuine: rapid.Bool().Draw(t, "genuine"),
 			Began:   past(t, "began"),
 			Timeout: 5 * time.Minute,
@@ -58,219 +80,165 @@ func observation(t *rapid.T) Observation {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
 		}
 	}
+	attempts := rapid.IntRange(1, 60)
 	if rapid.Bool().Draw(t, "failed") {
-		o.Failure = &Failure{
-			Aim:      rapid.SampledFrom([]string{desired, "another", "gone"}).Draw(t, "aim"),
-			Attempts: rapid.IntRange(1, 60).Draw(t, "attempts"),
-			At:       past(t, "at"),
-		}
+		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), "another"}
+		o.Failure = &Failure{Aim: rapid.SampledFrom(aims).Draw(t, "aim"), Attempts: attempts.Draw(t, "attempts"), At: past(t, "at")}
+	}
+	if rapid.Bool().Draw(t, "repair failed") {
+		o.RepairFailure = &Failure{Aim: AimOf(StepRepair, o), Attempts: attempts.Draw(t, "repairs"), At: past(t, "repaired")}
 	}
 	return o
+}
+
+// isAction tells the steps that Helm or the API server may fail.
+func isAction(step Step) bool { return slices.Contains(steps, step) }
+
+// rule is something that no decision may do.
+type rule struct {
+	name   string
+	broken func(o Observation, d Decision) bool
+}
+
+func is(step Step, oneOf ...Step) bool { return slices.Contains(oneOf, step) }
+
+var rules = []rule{
+	{"one action at a time", func(o Observation, d Decision) bool { return o.Running != nil && d.Step != StepWait }},
+	{"nothing but deletion happens while it goes", func(o Observation, d Decision) bool {
+		return o.Deleting && !is(d.Step, StepWait, StepUninstall, StepOrphan, StepRemoveFinalizer)
+	}},
+	{"nothing but deletion happens while it is paused", func(o Observation, d Decision) bool {
+		return o.Paused && d.Step != StepWait && !o.Deleting
+	}},
+	{"nothing at all happens while deletion is paused, too", func(o Observation, d Decision) bool {
+		return o.PausedDeletion && d.Step != StepWait
+	}},
+	{"a pause tells what it keeps from being done, and nothing else does", func(_ Observation, d Decision) bool {
+		return (d.State == StatePaused) != (d.Pending != "")
+	}},
+	{"the finalizer stays while the resource does", func(o Observation, d Decision) bool {
+		return !o.Deleting && d.Step == StepRemoveFinalizer
+	}},
+	{"the finalizer goes after the release and its objects", func(o Observation, d Decision) bool {
+		return d.Step == StepRemoveFinalizer && (o.Orphans || o.Newest != nil && o.Newest.Ours)
+	}},
+	{"the finalizer comes before anything is installed", func(o Observation, d Decision) bool {
+		return !o.Finalizer && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepAdopt)
+	}},
+	{"nothing is uninstalled that nobody asked for", func(o Observation, d Decision) bool {
+		return !o.Deleting && d.Step == StepUninstall && o.Newest.Status != api.StatusUninstalling
+	}},
+	{"what is to stay is not uninstalled", func(o Observation, d Decision) bool {
+		return o.Deleting && d.Step == StepUninstall && o.Orphan
+	}},
+	{"what is to go is not let go of", func(o Observation, d Decision) bool {
+		return d.Step == StepOrphan && (!o.Orphan || !o.Deleting)
+	}},
+	{"what is another's is left alone", func(o Observation, d Decision) bool {
+		return o.Conflict && isAction(d.Step) && !o.Deleting
+	}},
+	{"nothing is rendered from an invalid spec", func(o Observation, d Decision) bool {
+		return o.Invalid != "" && is(d.Step, StepInstall, StepUpgrade, StepAdopt)
+	}},
+	{"what is deployed with equal digests is neither upgraded nor installed", func(o Observation, d Decision) bool {
+		n := o.Newest
+		return n != nil && n.Status == api.StatusDeployed && n.Digest == desired && is(d.Step, StepInstall, StepUpgrade)
+	}},
+	{"nothing is installed over what is deployed", func(o Observation, d Decision) bool {
+		n := o.Newest
+		return n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall
+	}},
+	{"a held release is neither upgraded nor installed over", func(o Observation, d Decision) bool {
+		return o.Held != nil && !o.Held.Over && o.stored() && is(d.Step, StepInstall, StepUpgrade)
+	}},
+	{"a hold ends by an edit or by a request alone", func(o Observation, d Decision) bool {
+		asked := o.Request != nil && o.Request.Resume
+		edited := o.Held != nil && o.Held.Over
+		return d.Step == StepResume && !asked && !edited
+	}},
+	{"a rollback goes where a person, the hold or the last good revision says", func(o Observation, d Decision) bool {
+		if d.Step != StepRollback {
+			return false
+		}
+		asked := o.Request != nil && d.Revision == o.Request.Revision
+		held := o.Request == nil && o.Held != nil && !o.Held.Over && d.Revision == o.Held.Revision
+		fails := o.Request == nil && o.Retries > 0 && o.Failure != nil && o.Failure.Attempts >= o.Retries && d.Revision == o.LastGood
+		return d.Revision == 0 || uninstalled(o.Newest.Status) || !asked && !held && !fails
+	}},
+	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
+		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0)
+	}},
+	{"what is verified is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+		return d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified && !o.VerifyRequested)
+	}},
+	{"what is tested is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+		return d.Step == StepTest && (o.Newest.Status != api.StatusDeployed || !o.TestRequested)
+	}},
+	{"what is repaired is deployed, and damaged", func(o Observation, d Decision) bool {
+		return d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted)
+	}},
+	{"what is adopted is to be had", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
+	{"what is unlocked is locked", func(o Observation, d Decision) bool {
+		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
+	}},
+	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
+		return d.State == StateInSync && d.Step != StepWait
+	}},
+	{"only a wait ends by itself", func(_ Observation, d Decision) bool { return d.Step != StepWait && d.After != 0 }},
+	{"no wait is longer than the longest backoff, or the period", func(o Observation, d Decision) bool {
+		return d.After > max(maxBackoff, o.Period) || d.After > maxBackoff && d.State != StateInSync && d.State != StateHeld
+	}},
 }
 
 func TestNextProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		d := Next(o)
-		action := !slices.Contains([]Step{StepWait, StepAddFinalizer, StepRemoveFinalizer}, d.Step)
-
-		if o.Running != nil && d.Step != StepWait {
-			t.Errorf("%s while an action runs", d.Step)
-		}
-		if o.Deleting && d.Step != StepWait && d.Step != StepUninstall && d.Step != StepRemoveFinalizer {
-			t.Errorf("%s while the resource goes", d.Step)
-		}
-		if !o.Deleting && d.Step == StepRemoveFinalizer {
-			t.Error("the finalizer goes while the resource stays")
-		}
-		if !o.Deleting && d.Step == StepUninstall && o.Newest.Status != api.StatusUninstalling {
-			t.Error("an uninstall that nobody asked for")
-		}
-		if d.Step == StepRemoveFinalizer && o.Newest != nil && o.Newest.Ours {
-			t.Error("the finalizer goes before the release")
-		}
-		if (d.Step == StepInstall || d.Step == StepUpgrade) && !o.Finalizer {
-			t.Errorf("%s before the finalizer", d.Step)
-		}
-		if action && d.Step != StepUninstall && o.Conflict {
-			t.Errorf("%s of what is another's", d.Step)
-		}
-		if o.Invalid != "" && (d.Step == StepInstall || d.Step == StepUpgrade || d.Step == StepAdopt) {
-			t.Errorf("%s though %s", d.Step, o.Invalid)
-		}
-		if n := o.Newest; n != nil && n.Status == api.StatusDeployed && n.Digest == desired && (d.Step == StepInstall || d.Step == StepUpgrade) {
-			t.Errorf("%s of what is deployed", d.Step)
-		}
-		if n := o.Newest; n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall {
-			t.Error("an install over what is deployed")
-		}
-		if d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified) {
-			t.Error("a verification that nobody asked for")
-		}
-		if d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted) {
-			t.Error("a repair of what is sound, or not deployed")
-		}
-		if d.Step == StepAdopt && !o.Adoptable {
-			t.Error("an adoption of what is not to be had")
-		}
-		if d.Step == StepRemoveFinalizer && o.Orphans {
-			t.Error("the finalizer goes before the objects")
-		}
-		if d.State == StateInSync && d.Step != StepWait {
-			t.Errorf("%s in sync", d.Step)
-		}
-
-		if d.Step == StepWait {
-			ended := d.State == StateDeleted || d.State == StateInvalid || d.State == StateInSync && o.Period == 0
-			if d.After <= 0 && o.Running == nil && !ended {
-				t.Errorf("nothing wakes it in state %s", d.State)
+		for _, rule := range rules {
+			if rule.broken(o, d) {
+				t.Errorf("%s: %+v", rule.name, d)
 			}
-			longest := maxBackoff
-			if d.State == StateInSync {
-				longest = o.Period
-			}
-			if d.After > longest {
-				t.Errorf("it waits for %s in state %s", d.After, d.State)
-			}
-		} else if d.After != 0 {
-			t.Errorf("%s with a wait of %s", d.Step, d.After)
 		}
-
-		// What failed just now is not tried again at once, whatever it is.
-		if action {
-			failure := &Failure{Aim: AimOf(d.Step, o), Attempts: 1, At: now}
-			if Repairs(d.Step) {
-				o.RepairFailure = failure
-			} else {
-				o.Failure = failure
-			}
-			if again := Next(o); again.Step == d.Step {
-				t.Errorf("%s failed, and comes again without a pause", d.Step)
-			}
-			// And the wait is no end.
-			o.Now = now.Add(maxBackoff)
-			if again := Next(o); again.Step == StepWait && again.State != StateInSync {
-				t.Errorf("%s failed and is never tried again: %+v", d.Step, again)
-			}
+		if d.Step == StepWait && d.After <= 0 && !restsUntilSomethingHappens(o, d) {
+			t.Errorf("nothing wakes it: %+v", d)
+		}
+		if isAction(d.Step) {
+			checkPause(t, o, d)
 		}
 	})
 }
 
-// world is as much of a cluster as decisions depend on.
-type world struct {
-	Observation
-	gone bool
-}
-
-// carryOut does what a step does. Where it fails it leaves what the real one
-// may leave.
-func (w *world) carryOut(t *rapid.T, step Step, succeeds bool) {
-	number := 0
-	if w.Newest != nil {
-		number = w.Newest.Number
-	}
-	if !succeeds {
-		aim := AimOf(step, w.Observation)
-		if Repairs(step) {
-			if w.RepairFailure == nil {
-				w.RepairFailure = &Failure{Aim: aim}
-			}
-			w.RepairFailure.Attempts++
-			w.RepairFailure.At = w.Now
-			return
-		}
-		if w.Failure == nil || w.Failure.Aim != aim {
-			w.Failure = &Failure{Aim: aim}
-		}
-		w.Failure.Attempts++
-		w.Failure.At = w.Now
-		// A retry replaces the failed revision of the same inputs.
-		if w.Newest == nil || w.Newest.Status != api.StatusFailed || w.Newest.Digest != w.Desired {
-			number++
-		}
-		if step == StepUninstall && w.Newest == nil {
-			return
-		}
-		if step == StepUninstall {
-			w.Newest.Status = rapid.SampledFrom([]string{w.Newest.Status, api.StatusUninstalling}).Draw(t, "left by the uninstall")
-			return
-		}
-		if step != StepInstall && step != StepUpgrade {
-			return
-		}
-		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade}).Draw(t, "left by the failure"); left != "" {
-			w.Newest = &Revision{Number: number, Status: left, Digest: w.Desired, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
-		}
-		return
-	}
-	switch step {
-	case StepAddFinalizer:
-		w.Finalizer = true
-	case StepRemoveFinalizer:
-		w.Finalizer, w.gone = false, true
-	case StepInstall, StepUpgrade:
-		w.Newest = &Revision{Number: number + 1, Status: api.StatusDeployed, Digest: w.Desired, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
-		w.Failure, w.Applied = nil, w.Now
-		w.Drifted, w.Unverified, w.Orphans, w.Adoptable = false, false, true, false
-	case StepUninstall:
-		w.Newest, w.Failure, w.Orphans = nil, nil, false
-	case StepUnlock:
-		w.Newest.Status, w.Failure = api.StatusFailed, nil
-	case StepAdopt:
-		w.Newest.Ours, w.Newest.Genuine, w.Newest.Digest = true, true, "another"
-		w.Failure, w.Adoptable = nil, false
-	case StepRepair:
-		w.RepairFailure, w.Drifted = nil, false
-	case StepVerify:
-		w.RepairFailure, w.Applied, w.Drifted, w.Unverified = nil, w.Now, false, false
-	case StepWait:
+// restsUntilSomethingHappens tells the waits that need no end: something else
+// ends them, and where that is a person, a condition says so.
+func restsUntilSomethingHappens(o Observation, d Decision) bool {
+	switch d.State {
+	case StateBusy, StateDeleted, StateInvalid, StatePaused:
+		return true
+	case StateInSync, StateHeld:
+		return o.Period == 0
+	default:
+		return false
 	}
 }
 
-// TestEveryPathEnds: from wherever it starts and however often actions fail,
-// once they succeed the release is in sync or gone within a few steps.
-func TestEveryPathEnds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &world{Observation: observation(t)}
-		w.Conflict, w.Invalid, w.Running = false, "", nil
-		if w.Newest != nil {
-			w.Newest.Ours = true
+// checkPause fails where what failed just now is tried again at once, or never.
+func checkPause(t *rapid.T, o Observation, d Decision) {
+	failure := &Failure{Aim: AimOf(d.Step, o), Attempts: 1, At: now}
+	if Repairs(d.Step) {
+		o.RepairFailure = failure
+	} else {
+		if before := o.Failure; before != nil && before.Aim == failure.Aim {
+			failure.Attempts = before.Attempts + 1
 		}
-		failures := rapid.IntRange(0, 6).Draw(t, "failures")
-		var taken []Decision
-		for steps := 0; steps < 12; {
-			d := Next(w.Observation)
-			taken = append(taken, d)
-			switch {
-			case d.State == StateInSync, d.State == StateDeleted && d.Step == StepWait, w.gone:
-				if w.Deleting && d.State == StateInSync {
-					t.Fatalf("in sync while it goes: %v", taken)
-				}
-				return
-			case d.Step == StepWait:
-				if d.After <= 0 {
-					t.Fatalf("waits for nothing: %v", taken)
-				}
-				w.Now = w.Now.Add(d.After)
-				continue
-			}
-			succeeds := failures == 0 || rapid.Bool().Draw(t, "succeeds")
-			if !succeeds {
-				failures--
-			} else if failures == 0 {
-				steps++
-			}
-			w.carryOut(t, d.Step, succeeds)
-			// The spec may be edited, and the resource deleted, at any time.
-			if failures > 0 && rapid.IntRange(0, 5).Draw(t, "edited") == 0 {
-				w.Desired += "'"
-			}
-			if failures > 0 && rapid.IntRange(0, 9).Draw(t, "deleted") == 0 {
-				w.Deleting = true
-			}
-		}
-		t.Fatalf("no end: %v", taken)
-	})
+		o.Failure = failure
+	}
+	if again := Next(o); again.Step == d.Step {
+		t.Errorf("%s failed, and comes again without a pause", d.Step)
+	}
+	o.Now = now.Add(maxBackoff)
+	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld {
+		t.Errorf("%s failed and is never tried again: %+v", d.Step, again)
+	}
 }
 
 // TestRepairsThatFailHoldUpNoUpgrade: what cannot be repaired may be just what

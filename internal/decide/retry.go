@@ -35,10 +35,11 @@ func Aim(o Observation) string {
 	case o.Deleting:
 		return "gone"
 	case o.Request != nil && o.stored():
-		return rollbackAim(o.Request.Revision, o.Request.Token)
-	case o.holding() && o.stored():
-		return rollbackAim(o.Held.Revision, o.Held.Token)
+		return rollbackAim(o.Request.Revision, o.Request.Token) + o.Nudge
+	case o.holding() && !o.Held.ByFailure:
+		return rollbackAim(o.Held.Revision, o.Held.Token) + o.Nudge
 	default:
+		// A release goes back by failure for the sake of the same aim.
 		return o.Desired + o.Nudge
 	}
 }

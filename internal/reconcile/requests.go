@@ -38,7 +38,7 @@ func (r *Reconciler) observeRequests(v *view) {
 	o.VerifyRequested = unanswered(asks.Reconcile, v.marks.Reconcile) || v.forced()
 	o.TestRequested = unanswered(asks.Test, v.marks.Test)
 	if held := v.marks.Held; held != nil {
-		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: held.Spec != r.specDigest(v)}
+		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: held.Spec != r.specDigest(v), ByFailure: held.ByFailure}
 	}
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = lastGood(v.history)
