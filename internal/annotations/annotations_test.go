@@ -1,0 +1,244 @@
+package annotations
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+func period(d time.Duration) Annotations { return Annotations{ReconcilePeriod: &d} }
+
+func rollback(r Rollback) Annotations { return Annotations{Rollback: &r} }
+
+// reading is a value and what it asks for.
+type reading struct {
+	value string
+	want  Annotations
+}
+
+// TestEveryAnnotation: each alone, with what it may hold.
+func TestEveryAnnotation(t *testing.T) {
+	none := Annotations{}
+	for key, values := range map[string][]reading{
+		api.AnnotationRollbackTo: {
+			{"", none},
+			{" ", none},
+			{"2", rollback(Rollback{Value: "2", Revision: 2})},
+			{" 2\n", rollback(Rollback{Value: "2", Revision: 2})},
+			{"2@again", rollback(Rollback{Value: "2@again", Revision: 2})},
+			{"2 @ again", rollback(Rollback{Value: "2 @ again", Revision: 2})},
+			{"2@", rollback(Rollback{Value: "2@", Revision: 2})},
+			{"2@3@4", rollback(Rollback{Value: "2@3@4", Revision: 2})},
+			{"previous", rollback(Rollback{Value: "previous", Previous: true})},
+			{"previous@noon", rollback(Rollback{Value: "previous@noon", Previous: true})},
+			{"none", rollback(Rollback{Value: "none", None: true})},
+			{"none@2", rollback(Rollback{Value: "none@2", None: true})},
+		},
+		api.AnnotationPause: {
+			{"", none},
+			{"true", Annotations{Pause: PauseChanges}},
+			{" true ", Annotations{Pause: PauseChanges}},
+			{"True", Annotations{Pause: PauseChanges}},
+			{"1", Annotations{Pause: PauseChanges}},
+			{"false", none},
+			{"including-deletion", Annotations{Pause: PauseIncludingDeletion}},
+			{"including-deletion\n", Annotations{Pause: PauseIncludingDeletion}},
+		},
+		api.AnnotationReconcile: {{"", none}, {"now", Annotations{Reconcile: "now"}}, {" now ", Annotations{Reconcile: "now"}}},
+		api.AnnotationForce:     {{"", none}, {"now", Annotations{Force: "now"}}, {"true", Annotations{Force: "true"}}},
+		api.AnnotationTest:      {{"", none}, {"now", Annotations{Test: "now"}}, {"1", Annotations{Test: "1"}}},
+		api.AnnotationReconcilePeriod: {
+			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {" 1h30m ", period(90 * time.Minute)},
+		},
+		api.AnnotationDeletionPolicy: {{"", none}, {"delete", none}, {"orphan", Annotations{Orphan: true}}, {" orphan", Annotations{Orphan: true}}},
+
+		api.AnnotationTakeOwnership:         {{"", none}, {"true", Annotations{TakeOwnership: true}}, {"false", none}, {"T", Annotations{TakeOwnership: true}}},
+		api.AnnotationUninstallWait:         {{"", none}, {"true", Annotations{UninstallWait: true}}, {"false", none}},
+		api.AnnotationInstallDisableHooks:   {{"", none}, {"true", Annotations{Install: Action{DisableHooks: true}}}, {"false", none}},
+		api.AnnotationUpgradeDisableHooks:   {{"", none}, {"true", Annotations{Upgrade: Action{DisableHooks: true}}}, {"false", none}},
+		api.AnnotationUninstallDisableHooks: {{"", none}, {"true", Annotations{Uninstall: Action{DisableHooks: true}}}, {"false", none}},
+		api.AnnotationInstallDescription:    {{"", none}, {"why not", Annotations{Install: Action{Description: "why not"}}}},
+		api.AnnotationUpgradeDescription:    {{"", none}, {"why not", Annotations{Upgrade: Action{Description: "why not"}}}},
+		api.AnnotationUninstallDescription:  {{"", none}, {"why not", Annotations{Uninstall: Action{Description: "why not"}}}},
+	} {
+		for _, test := range values {
+			got := Parse(map[string]string{key: test.value})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: %q (-want +got):\n%s", key, test.value, diff)
+			}
+		}
+	}
+}
+
+// TestEveryAnnotationIsTested: a new one needs its values above.
+func TestEveryAnnotationIsTested(t *testing.T) {
+	if got, want := len(readers), 15; got != want {
+		t.Errorf("%d annotations are read, and %d are tested", got, want)
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	for key, test := range map[string]struct {
+		values []string
+		text   string
+	}{
+		api.AnnotationPause:                 {[]string{"yes", "including_deletion", "including-deletion true", "2"}, `expected "true", "false" or "including-deletion"`},
+		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d"}, `expected a duration such as "10m"`},
+		api.AnnotationDeletionPolicy:        {[]string{"keep", "Orphan", "true"}, `expected "orphan" or "delete"`},
+		api.AnnotationTakeOwnership:         {[]string{"yes", "on"}, `expected "true" or "false"`},
+		api.AnnotationUninstallWait:         {[]string{"yes", "10m"}, `expected "true" or "false"`},
+		api.AnnotationInstallDisableHooks:   {[]string{"yes"}, `expected "true" or "false"`},
+		api.AnnotationUpgradeDisableHooks:   {[]string{"no"}, `expected "true" or "false"`},
+		api.AnnotationUninstallDisableHooks: {[]string{"tru"}, `expected "true" or "false"`},
+	} {
+		for _, value := range test.values {
+			got := Parse(map[string]string{key: value})
+			if len(got.Problems) != 1 || !strings.HasPrefix(got.Problems[0], key+" is ") || !strings.Contains(got.Problems[0], test.text) {
+				t.Errorf("%s: %q has the problems %q, want one with %q", key, value, got.Problems, test.text)
+			}
+			if diff := cmp.Diff(Annotations{Problems: got.Problems}, got); diff != "" {
+				t.Errorf("%s: %q counts as something (-nothing +got):\n%s", key, value, diff)
+			}
+		}
+	}
+}
+
+// TestMalformedRollbacks: they are requests that cannot be met, and no problem
+// of their own, for whoever asks is told what can be had.
+func TestMalformedRollbacks(t *testing.T) {
+	for _, value := range []string{"0", "-1", "+", "two", "2.0", "@2", "@", "Previous", "latest", "previous 2", "none,2", "99999999999999999999"} {
+		got := Parse(map[string]string{api.AnnotationRollbackTo: value})
+		if diff := cmp.Diff(rollback(Rollback{Value: strings.TrimSpace(value)}), got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", value, diff)
+		}
+		if !got.Rollback.Malformed() {
+			t.Errorf("%q could be met", value)
+		}
+	}
+	for _, value := range []string{"2", "previous", "none", "2@x"} {
+		if Parse(map[string]string{api.AnnotationRollbackTo: value}).Rollback.Malformed() {
+			t.Errorf("%q is malformed", value)
+		}
+	}
+}
+
+func TestUnknownAnnotations(t *testing.T) {
+	got := Parse(map[string]string{
+		api.Domain + "/rolback-to":    "2",
+		api.Domain + "/":              "",
+		"example.com/rollback-to":     "2",
+		"rollback-to":                 "2",
+		api.Domain + "x/pause":        "true",
+		"x." + api.Domain + "/pause":  "true",
+		api.AnnotationOwner:           "Other.app.example.com/apps/other",
+		api.AnnotationApplied:         "0123",
+		api.AnnotationDrift:           api.DriftIgnore,
+		api.AnnotationUninstallWait:   "true",
+		api.AnnotationTakeOwnership:   "what?",
+		api.AnnotationReconcilePeriod: "what?",
+	})
+	known := "deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
+		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
+	want := Annotations{UninstallWait: true, Problems: []string{
+		api.Domain + "/ is not known; known are " + known,
+		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", or "0" for never`,
+		api.Domain + "/rolback-to is not known; known are " + known,
+		api.AnnotationTakeOwnership + ` is "what?": expected "true" or "false"`,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLongValues: a condition stays readable, and a request stays the one that
+// it is, whole.
+func TestLongValues(t *testing.T) {
+	long := strings.Repeat("ä", 100_000)
+	got := Parse(map[string]string{api.AnnotationPause: long, api.AnnotationForce: long, api.AnnotationRollbackTo: "2@" + long})
+	if len(got.Problems) != 1 || len(got.Problems[0]) > 200 || !strings.Contains(got.Problems[0], "äää…") {
+		t.Errorf("the problems are %.300q", got.Problems)
+	}
+	if got.Force != long || got.Rollback.Value != "2@"+long || got.Rollback.Revision != 2 {
+		t.Error("a long request was cut")
+	}
+	odd := "x" + long
+	if problem := Parse(map[string]string{api.AnnotationPause: odd}).Problems[0]; strings.ContainsRune(problem, '\ufffd') || strings.Contains(problem, `\x`) {
+		t.Errorf("a letter was cut in two: %q", problem)
+	}
+	if diff := cmp.Diff(Annotations{}, Parse(nil)); diff != "" {
+		t.Errorf("no annotations ask for something:\n%s", diff)
+	}
+}
+
+// FuzzParse: whatever stands in one annotation, it is read without a panic and
+// takes nothing from the others.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []struct{ key, value string }{
+		{api.AnnotationRollbackTo, "2@again"},
+		{api.AnnotationRollbackTo, "-@"},
+		{api.AnnotationPause, "including-deletion"},
+		{api.AnnotationPause, "\xff\xfe"},
+		{api.AnnotationReconcilePeriod, "-9223372036854775808ns"},
+		{api.AnnotationReconcilePeriod, "1e9h"},
+		{api.AnnotationDeletionPolicy, strings.Repeat("\xf0\x9f", 64)},
+		{api.Domain + "/", ""},
+		{api.Domain + "/what", strings.Repeat("x", 300)},
+		{"", ""},
+	} {
+		f.Add(seed.key, seed.value)
+	}
+	f.Fuzz(func(t *testing.T, key, value string) {
+		others := map[string]string{
+			api.AnnotationRollbackTo: "3", api.AnnotationPause: "true", api.AnnotationReconcile: "r", api.AnnotationForce: "f",
+			api.AnnotationTest: "t", api.AnnotationReconcilePeriod: "1m", api.AnnotationDeletionPolicy: "orphan",
+			api.AnnotationTakeOwnership: "true", api.AnnotationUninstallWait: "true",
+			api.AnnotationInstallDisableHooks: "true", api.AnnotationInstallDescription: "d",
+		}
+		delete(others, key)
+		want := Parse(others)
+		if len(want.Problems) > 0 {
+			t.Fatal(want.Problems)
+		}
+		alone := Parse(map[string]string{key: value})
+		others[key] = value
+		got := Parse(others)
+		if diff := cmp.Diff(alone.Problems, got.Problems); diff != "" {
+			t.Fatalf("problems alone and with others:\n%s", diff)
+		}
+		if len(got.Problems) > 1 {
+			t.Fatalf("one annotation has %d problems", len(got.Problems))
+		}
+		if len(got.Problems) == 1 {
+			// What cannot be understood counts as not there.
+			got.Problems = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("without and with a bad annotation:\n%s", diff)
+			}
+			return
+		}
+		// And what can be adds only itself.
+		for other := range others {
+			if other == key {
+				continue
+			}
+			rest := map[string]string{other: others[other]}
+			if missing(Parse(rest), got) {
+				t.Fatalf("%s is lost beside %s: %q", other, key, value)
+			}
+		}
+	})
+}
+
+// missing tells whether something that one asks for is not asked for by all.
+func missing(one, all Annotations) bool {
+	return one.Rollback != nil && (all.Rollback == nil || *all.Rollback != *one.Rollback) ||
+		one.Pause != PauseNot && all.Pause != one.Pause ||
+		one.Reconcile != "" && all.Reconcile != one.Reconcile || one.Force != "" && all.Force != one.Force || one.Test != "" && all.Test != one.Test ||
+		one.ReconcilePeriod != nil && (all.ReconcilePeriod == nil || *all.ReconcilePeriod != *one.ReconcilePeriod) ||
+		one.Orphan && !all.Orphan || one.TakeOwnership && !all.TakeOwnership || one.UninstallWait && !all.UninstallWait ||
+		one.Install.DisableHooks && !all.Install.DisableHooks || one.Install.Description != "" && all.Install.Description != one.Install.Description
+}
