@@ -18,29 +18,29 @@ func TestPause(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		do   func(*testing.T, release)
+		do   func(release)
 	}{
-		{"an edit waits", func(t *testing.T, web release) {
+		{"an edit waits", func(web release) {
 			web.ask("pause", "true")
 			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "nothing waits") {
-				t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("condition Paused says %q", message)
 			}
 			web.edit("two", nil)
 			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Upgrade") {
-				t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("condition Paused says %q", message)
 			}
-			expectData(t, web.env, web.name, "message", "one")
+			expectData(web.t, web.env, web.name, "message", "one")
 			web.env.ExpectRevisions(web.name, "1 deployed")
 			web.env.Unask(web.cr, "pause")
 			web.follows(2, "two")
 			for _, reason := range []string{"Paused", "Unpaused"} {
 				web.env.WaitEvent(web.cr, reason)
 				if n := web.env.CountEvents(web.cr, reason); n != 1 {
-					t.Errorf("%d events %s", n, reason)
+					web.t.Errorf("%d events %s", n, reason)
 				}
 			}
 		}},
-		{"an install waits", func(t *testing.T, web release) {
+		{"an install waits", func(web release) {
 			web.name += "-new"
 			web.cr = harness.MakeCR(kind, web.name).Set("message", "one").Ask("pause", "true").Obj()
 			web.env.Create(web.cr)
@@ -49,7 +49,7 @@ func TestPause(t *testing.T) {
 			web.ask("pause", "false")
 			web.follows(1, "one")
 		}},
-		{"drift stays", func(t *testing.T, web release) {
+		{"drift stays", func(web release) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
@@ -61,26 +61,26 @@ func TestPause(t *testing.T) {
 				return nil
 			})
 			fenceOf(web.env, kind)
-			expectData(t, web.env, web.name, "message", "theirs")
+			expectData(web.t, web.env, web.name, "message", "theirs")
 			web.env.Unask(web.cr, "pause")
 			waitData(web.env, web.name, "message", "one")
 			web.follows(1, "one")
 		}},
-		{"a deletion goes on", func(_ *testing.T, web release) {
+		{"a deletion goes on", func(web release) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
-		{"a deletion waits if it is included", func(t *testing.T, web release) {
+		{"a deletion waits if it is included", func(web release) {
 			web.ask("pause", "including-deletion")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
 			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Uninstall") {
-				t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("condition Paused says %q", message)
 			}
 			fenceOf(web.env, kind)
-			expectData(t, web.env, web.name, "message", "one")
+			expectData(web.t, web.env, web.name, "message", "one")
 			web.env.ExpectRevisions(web.name, "1 deployed")
 			web.ask("pause", "true")
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
@@ -88,7 +88,7 @@ func TestPause(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.do(t, oneRevision(env.For(t), kind, test.name))
+			test.do(oneRevision(env.For(t), kind, test.name))
 		})
 	}
 }

@@ -61,9 +61,9 @@ func TestRollbackRequests(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		ask  func(*testing.T, release)
+		ask  func(release)
 	}{
-		{"an edit of the spec moves forward", func(t *testing.T, web release) {
+		{"an edit of the spec moves forward", func(web release) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
@@ -72,26 +72,26 @@ func TestRollbackRequests(t *testing.T) {
 			web.edit("five", nil)
 			web.follows(6, "five")
 		}},
-		{"an edit to what runs ends the hold", func(t *testing.T, web release) {
+		{"an edit to what runs ends the hold", func(web release) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("one", nil)
 			web.follows(4, "one")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
-		{"none resumes", func(t *testing.T, web release) {
+		{"none resumes", func(web release) {
 			web.ask("rollback-to", "2")
 			web.held(4, 2, "two")
 			web.ask("rollback-to", "none")
 			web.follows(5, "three")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
-		{"none with nothing held changes nothing", func(t *testing.T, web release) {
+		{"none with nothing held changes nothing", func(web release) {
 			web.ask("rollback-to", "none")
 			fenceOf(web.env, kind)
 			web.follows(3, "three")
 		}},
-		{"the same value asks nothing and another token asks again", func(t *testing.T, web release) {
+		{"the same value asks nothing and another token asks again", func(web release) {
 			web.ask("rollback-to", "1@a")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
@@ -104,7 +104,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.ask("rollback-to", "1@b")
 			web.held(6, 1, "one")
 		}},
-		{"another revision while one is held", func(t *testing.T, web release) {
+		{"another revision while one is held", func(web release) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.ask("rollback-to", "2")
@@ -112,7 +112,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.ask("rollback-to", "none")
 			web.follows(6, "three")
 		}},
-		{"previous is the last one, and while held the one before", func(t *testing.T, web release) {
+		{"previous is the last one, and while held the one before", func(web release) {
 			web.ask("rollback-to", "previous")
 			web.held(4, 2, "two")
 			web.ask("rollback-to", "previous@again")
@@ -121,25 +121,25 @@ func TestRollbackRequests(t *testing.T) {
 			web.refused("No revision before", "1, 2, 3, 4, 5")
 			web.held(5, 1, "one")
 		}},
-		{"previous after a failed upgrade is the last good one", func(t *testing.T, web release) {
+		{"previous after a failed upgrade is the last good one", func(web release) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			web.env.WaitRevisions(web.name, "1 superseded, 2 superseded, 3 deployed, 4 failed")
 			web.ask("rollback-to", "previous")
 			web.held(5, 3, "three")
 		}},
-		{"a rollback needs no spec that is valid", func(t *testing.T, web release) {
+		{"a rollback needs no spec that is valid", func(web release) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 		}},
-		{"a pause holds a rollback up", func(t *testing.T, web release) {
+		{"a pause holds a rollback up", func(web release) {
 			web.ask("pause", "true")
 			web.ask("rollback-to", "1")
 			status := web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
-			if paused := condition(t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
-				t.Errorf("condition Paused says %q", paused.Message)
+			if paused := condition(web.t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
+				web.t.Errorf("condition Paused says %q", paused.Message)
 			}
 			web.env.Unask(web.cr, "pause")
 			web.held(4, 1, "one")
@@ -147,7 +147,7 @@ func TestRollbackRequests(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.ask(t, threeRevisions(env.For(t), kind, test.name))
+			test.ask(threeRevisions(env.For(t), kind, test.name))
 		})
 	}
 }

@@ -1,0 +1,265 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	web := harness.MakeCR(kind, "web").Set("count", 3).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	fenceOf(env, kind)
+	applies := func(audit *harness.Audit) map[string]int {
+		found := map[string]int{}
+		for _, write := range audit.Writes("fence") {
+			if write.ObjectRef.Resource == "configmaps" && write.Verb == "patch" {
+				found[write.ObjectRef.Name]++
+			}
+		}
+		return found
+	}
+	once := map[string]int{"web-0": 1, "web-1": 1, "web-2": 1}
+
+	for _, token := range []string{"2026-11-21T03:00:00Z", "again"} {
+		audit := env.Audit(operator.User())
+		env.Ask(web, "reconcile-requested-at", token)
+		env.Wait("everything to be verified", func(context.Context) error {
+			if found := applies(audit); !maps.Equal(found, once) {
+				return fmt.Errorf("applied are %v", found)
+			}
+			return answered(env.Records("web"), api.LabelReconcileRequest)
+		})
+		fenceOf(env, kind)
+		if found := applies(audit); !maps.Equal(found, once) {
+			t.Errorf("applied are %v", found)
+		}
+	}
+	for _, how := range ends {
+		how.end(operator)
+		audit := env.Audit(operator.User())
+		operator.Start()
+		fenceOf(env, kind)
+		if writes := audit.Writes("fence"); len(writes) > 0 {
+			t.Errorf("after it was %s, the operator wrote %v", how.name, writes)
+		}
+	}
+	env.ExpectRevisions("web", "1 deployed")
+
+	// A period is the same again and again.
+	audit := env.Audit(operator.User())
+	env.Ask(web, "reconcile-period", "200ms")
+	env.Wait("the period to pass a few times", func(context.Context) error {
+		if found := applies(audit); found["web-0"] < 3 || found["web-2"] < 3 {
+			return fmt.Errorf("applied are %v", found)
+		}
+		return nil
+	})
+	env.Ask(web, "reconcile-period", "0")
+	env.ExpectRevisions("web", "1 deployed")
+}
+
+func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Fixed")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("fixed"))),
+		Account: env.NewAccount(all("apps", "statefulsets"), all("", "persistentvolumeclaims")),
+	}).Start()
+	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
+	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
+	env.Create(web.cr)
+	web.follows(1, "one")
+	pods := waitPodsOf(env, "web", 2)
+	firstSet, firstClaim := env.Get(set).GetUID(), env.Get(claim).GetUID()
+
+	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Set("service", "two").Obj())
+	status := env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	if message := condition(t, status, "Ready").Message; !strings.Contains(message, "StatefulSet "+env.Namespace+"/web") {
+		t.Errorf("condition Ready says %q", message)
+	}
+	expectData(t, env, "web", "message", "one")
+	web.ask("force", "1")
+	web.follows(2, "two")
+	if env.Get(set).GetUID() == firstSet {
+		t.Error("the StatefulSet was not made again")
+	}
+	if now := waitPodsOf(env, "web", 2); !maps.Equal(now, pods) {
+		t.Errorf("pods were %v and are %v", pods, now)
+	}
+	if event := env.WaitEvent(web.cr, "Forced"); event.Type != "Warning" || !strings.Contains(event.Note, "StatefulSet") {
+		t.Errorf("event is %+v", event)
+	}
+
+	// Once is once, and what no server takes is not deleted for it.
+	for i, wrong := range []harness.CR{
+		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three"),
+		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three").Set("refused", true).Ask("force", "2"),
+		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "two").Set("storageClass", "two").Ask("force", "3"),
+	} {
+		second := env.Get(set).GetUID()
+		env.SetSpec(wrong.Obj())
+		if token := wrong.Obj().GetAnnotations()[api.AnnotationForce]; token != "" {
+			web.ask("force", token)
+		}
+		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
+		fenceOf(env, kind)
+		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
+		if env.Get(set).GetUID() != second || env.Get(claim).GetUID() != firstClaim {
+			t.Errorf("%d: an object was made again", i)
+		}
+		expectData(t, env, "web", "message", "two")
+		env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	}
+}
+
+// waitPodsOf waits until an app has pods that run, and returns their UIDs.
+func waitPodsOf(env *harness.Env, app string, count int) map[string]types.UID {
+	env.T().Helper()
+	var found map[string]types.UID
+	env.Wait("pods of "+app, func(ctx context.Context) error {
+		pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app, FieldSelector: "status.phase=Running"})
+		if err != nil {
+			return err
+		}
+		found = map[string]types.UID{}
+		for i := range pods.Items {
+			found[pods.Items[i].Name] = pods.Items[i].UID
+		}
+		if len(found) != count {
+			return fmt.Errorf("there are %v", found)
+		}
+		return nil
+	})
+	return found
+}
+
+func TestTestsOfTheChartRunOnRequest(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	web.edit("two", map[string]any{"test": map[string]any{}})
+	web.follows(2, "two")
+	if tested := harness.Condition(env.Status(web.cr), "Tested"); tested != nil {
+		t.Errorf("condition Tested is %+v with nothing asked for", tested)
+	}
+	expectNoHook(t, env, "web-test")
+
+	web.ask("test", "1")
+	env.WaitCondition(web.cr, "Tested", metav1.ConditionTrue, "TestsPassed")
+	env.WaitEvent(web.cr, "TestsPassed")
+	first := expectHook(t, env, "web-test", "two")
+	operator.Kill()
+	operator.Start()
+	fenceOf(env, kind)
+	env.WaitCondition(web.cr, "Tested", metav1.ConditionTrue, "TestsPassed")
+	if expectHook(t, env, "web-test", "two") != first {
+		t.Error("the tests ran twice for one request")
+	}
+	web.ask("test", "2")
+	env.Wait("the tests to run again", func(context.Context) error {
+		if job, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(t.Context(), "web-test", metav1.GetOptions{}); err != nil || job.UID == first {
+			return errors.Join(err, errors.New("it is the first Job"))
+		}
+		return nil
+	})
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+
+	// A new revision is not tested until somebody asks.
+	web.edit("three", map[string]any{"test": map[string]any{"fail": true}})
+	web.follows(3, "three")
+	if tested := harness.Condition(env.Status(web.cr), "Tested"); tested != nil {
+		t.Errorf("condition Tested of a new revision is %+v", tested)
+	}
+	web.ask("test", "3")
+	status := env.WaitCondition(web.cr, "Tested", metav1.ConditionFalse, "TestsFailed")
+	if message := condition(t, status, "Tested").Message; !strings.Contains(message, "web-test") {
+		t.Errorf("condition Tested says %q", message)
+	}
+	// What runs is not what the tests are.
+	web.follows(3, "three")
+	if event := env.WaitEvent(web.cr, "TestsFailed"); event.Type != "Warning" {
+		t.Errorf("event is %+v", event)
+	}
+	fenceOf(env, kind)
+	if n := env.CountEvents(web.cr, "TestsFailed"); n != 1 {
+		t.Errorf("%d events tell that tests failed", n)
+	}
+}
+
+func TestOwnershipIsTakenOnlyWhereItIsAllowed(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	never, onRequest := env.NewKind("Never"), env.NewKind("OnRequest")
+	env.InstallCRD(never)
+	env.InstallCRD(onRequest)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(
+			harness.MakeEntry(never, harness.Chart("plain")),
+			harness.MakeEntry(onRequest, harness.Chart("plain")).With("allow", map[string]any{"takeOwnership": "onRequest"}),
+		),
+		Account: env.NewAccount(),
+	}).Start()
+	theirs := func(name string) *unstructured.Unstructured {
+		object := harness.ConfigMap(name)
+		object.Object["data"] = map[string]any{"message": "theirs", "other": "kept"}
+		return object
+	}
+	env.Create(theirs("never-0"), theirs("yes-0"))
+	no := harness.MakeCR(never, "never").Ask("take-ownership", "true").Obj()
+	yes := harness.MakeCR(onRequest, "yes").Obj()
+	env.Create(no, yes)
+	for _, cr := range []*unstructured.Unstructured{no, yes} {
+		env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "ObjectConflict")
+		expectData(t, env, cr.GetName()+"-0", "message", "theirs")
+	}
+	env.Ask(yes, "take-ownership", "true")
+	env.WaitRevision(yes, 1)
+	expectData(t, env, "yes-0", "message", "hello")
+	if live := env.Get(harness.ConfigMap("yes-0")); live.GetLabels()[api.LabelOwnerUID] != string(env.Get(yes).GetUID()) {
+		t.Errorf("labels are %v", live.GetLabels())
+	}
+	env.Delete(yes)
+	env.WaitGone(yes, harness.ConfigMap("yes-0"))
+	fenceOf(env, never)
+	expectData(t, env, "never-0", "message", "theirs")
+	env.ExpectRevisions("never", "")
+}
+
+func TestAnnotationsSteerHelm(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	fails := func(phase string) map[string]any { return map[string]any{phase: map[string]any{"fail": true}} }
+	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", fails("pre-install")).
+		Ask("install-disable-hooks", "true").Ask("install-description", "by the book").
+		Ask("upgrade-disable-hooks", "true").Ask("upgrade-description", "change 4711").Obj(), "web"}
+	env.Create(web.cr)
+	web.follows(1, "one")
+	web.edit("two", fails("pre-upgrade"))
+	web.follows(2, "two")
+	expectNoHook(t, env, "web-pre-install")
+	expectNoHook(t, env, "web-pre-upgrade")
+	var history []map[string]any
+	helmJSON(t, env, &history, "history", "web")
+	if history[0]["description"] != "by the book" || history[1]["description"] != "change 4711" {
+		t.Errorf("helm history shows %v", history)
+	}
+}
