@@ -153,6 +153,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		force:     r.Force,
 		lend:      r.Lend,
 		inventory: c.inventory,
+		readings:  newReadings(r.Owner.UID),
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{
@@ -185,10 +186,11 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		check:     objects.preflight,
 		warn:      objects.warn,
 		inventory: objects.stored,
+		looked:    objects.looked,
 	}
 	storedBy.stamp.redact = r.Redact
 	config := &action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace},
+		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),
 		KubeClient:       objects,
 		Capabilities:     capabilities,

@@ -49,6 +49,8 @@ type recordDriver struct {
 	check func(*release.Release) error
 	// inventory tells what the objects of a deployed revision are.
 	inventory func() records.Inventory
+	// looked tells what the templates of a new revision have looked up.
+	looked func(*release.Release) (string, error)
 	// warn is told of records that were set aside.
 	warn func(reason, what string)
 	// created is the revision that the action has stored, 0 for none yet, and
@@ -186,6 +188,13 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	}
 	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	d.stamp.annotate(secret, rls, records.Inventory{})
+	looked, err := d.looked(rls)
+	if err != nil {
+		return err
+	}
+	if looked != "" {
+		secret.Annotations[AnnotationLookups] = looked
+	}
 	created, err := d.secrets.Create(d.ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w: record %s exists already", ErrStale, key)

@@ -46,6 +46,8 @@ type kubeClient struct {
 	rendered  bool
 	ignore    []watches.DriftIgnore
 	inventory Inventory
+	// readings is what templates have looked up.
+	readings *readings
 	// applied holds the objects that the action has brought, or found as they
 	// should be, and kinds what kinds they are of.
 	applied []apply.State

@@ -26,6 +26,8 @@ type lookupGetter struct {
 	config    *rest.Config
 	scope     watches.LookupScope
 	namespace string
+	// readings is told what was read; nil is told nothing.
+	readings *readings
 }
 
 var _ action.RESTClientGetter = lookupGetter{}
@@ -33,10 +35,15 @@ var _ action.RESTClientGetter = lookupGetter{}
 // ToRESTConfig returns a copy, for callers change it.
 func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
 	config := rest.CopyConfig(g.config)
-	answers := &answers{seen: map[string]answer{}}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	prefix := strings.TrimSuffix(base.Path, "/")
+	answers := &answers{prefix: prefix, seen: map[string]answer{}, readings: g.readings}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		answers.next = boundTransport{ctx: g.ctx, next: next}
-		return lookupTransport{getter: g, next: answers}
+		return lookupTransport{getter: g, prefix: prefix, next: answers}
 	})
 	return config, nil
 }
@@ -54,12 +61,13 @@ var errNotUsed = fmt.Errorf("internal error: not used by any action")
 // lookupTransport refuses what a template may not read.
 type lookupTransport struct {
 	getter lookupGetter
+	prefix string
 	next   http.RoundTripper
 }
 
 // RoundTrip asks the API server, or fails with the rule that forbids it.
 func (t lookupTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := t.getter.permits(request.URL.Path); err != nil {
+	if err := t.getter.permits(strings.TrimPrefix(request.URL.Path, t.prefix)); err != nil {
 		return nil, err
 	}
 	return t.next.RoundTrip(request)
@@ -107,8 +115,11 @@ func where(path string) (namespace string, object bool) {
 // every lookup.
 type answers struct {
 	next http.RoundTripper
-	mu   sync.Mutex
-	seen map[string]answer
+	// prefix is of all paths, where the API server is behind another.
+	prefix   string
+	readings *readings
+	mu       sync.Mutex
+	seen     map[string]answer
 }
 
 type answer struct {
@@ -134,6 +145,9 @@ func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		known = answer{response: *response, body: body}
 		a.seen[key] = known
+		if a.readings != nil {
+			a.readings.note(strings.TrimPrefix(request.URL.Path, a.prefix), response.StatusCode, body)
+		}
 	}
 	response := known.response
 	response.Request = request

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -47,13 +48,13 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	if err != nil {
 		return nil, err
 	}
-	objects, _, err := run.deployed(c, r)
+	is, err := run.deployed(c, r)
 	if err != nil {
 		return nil, run.outcome(ctx, err)
 	}
 	var done []Repaired
 	var errs []error
-	for _, info := range objects {
+	for _, info := range is.objects {
 		if !damaged[apply.KeyOf(object(info))] {
 			continue
 		}
@@ -109,9 +110,9 @@ func (k *kubeClient) ours(live *metav1.PartialObjectMetadata) error {
 	if err := apply.Belongs(live, k.owner); err != nil {
 		return err
 	}
-	release, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
-	if release != "" && (release != k.release || namespace != k.namespace) {
-		return fmt.Errorf("%w: release %s/%s", apply.ErrForeign, namespace, release)
+	name, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
+	if name != "" && (name != k.release || namespace != k.namespace) {
+		return fmt.Errorf("%w: release %s/%s", apply.ErrForeign, namespace, name)
 	}
 	return nil
 }
@@ -119,25 +120,37 @@ func (k *kubeClient) ours(live *metav1.PartialObjectMetadata) error {
 // Verify applies every object of the deployed revision again, whatever is
 // known of it. It is the answer where nothing is known: after a restart that
 // found something else than the record says, and where a period asks for it.
+//
+// It also reads again what the templates looked up. Where that has changed, the
+// record loses the digest of its inputs, so that an upgrade is due.
 func (c *Client) Verify(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	objects, record, err := run.deployed(c, r)
+	is, err := run.deployed(c, r)
 	if err != nil {
 		return run.outcome(ctx, err)
 	}
 	run.kube.verify = true
-	if _, err := run.kube.Create(objects); err != nil {
+	if _, err := run.kube.Create(is.objects); err != nil {
 		return run.outcome(ctx, err)
 	}
-	if err := run.kube.sweep(keys(objects)); err != nil {
+	if err := run.kube.sweep(keys(is.objects)); err != nil {
 		return run.outcome(ctx, err)
 	}
 	c.inventory.Expect(r.Owner.UID, run.kube.applied)
-	if err := c.store(ctx, record, run.kube.stored()); err != nil {
+	if err := c.store(ctx, is.record, run.kube.stored()); err != nil {
 		return err
+	}
+	outdated, err := run.lookAgain(ctx, is)
+	if err != nil {
+		return run.outcome(ctx, err)
+	}
+	if outdated {
+		if err := c.mark(ctx, is.record, map[string]string{api.LabelInputDigest: ""}, nil); err != nil {
+			return run.outcome(ctx, err)
+		}
 	}
 	return c.Mark(ctx, r)
 }
@@ -165,20 +178,27 @@ func (c *Client) store(ctx context.Context, record records.Record, inventory rec
 	return nil
 }
 
-// deployed reads the objects of the newest deployed revision.
-func (r *run) deployed(c *Client, request Request) (kube.ResourceList, records.Record, error) {
+// current is the revision that runs.
+type current struct {
+	record  records.Record
+	release *release.Release
+	objects kube.ResourceList
+}
+
+// deployed reads the newest deployed revision.
+func (r *run) deployed(c *Client, request Request) (current, error) {
 	for _, record := range c.index.History(request.Namespace, request.Release) {
 		if record.Status != api.StatusDeployed {
 			continue
 		}
 		stored, err := r.driver.Get(record.Secret)
 		if err != nil {
-			return nil, record, err
+			return current{}, err
 		}
 		objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
-		return objects, record, err
+		return current{record: record, release: stored, objects: objects}, err
 	}
-	return nil, records.Record{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
+	return current{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
 }
 
 func keys(objects kube.ResourceList) map[apply.Key]bool {

@@ -40,6 +40,10 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	if err := run.findLeftovers(c.index, r); err != nil {
 		return run.outcome(ctx, err)
 	}
+	// Nothing is rendered, and what the earlier one was rendered from counts on.
+	run.driver.looked = func(*release.Release) (string, error) {
+		return run.driver.annotations[target.Secret][AnnotationLookups], nil
+	}
 	rollback := action.NewRollback(run.config)
 	rollback.Version = revision
 	rollback.Timeout = r.Timeout

@@ -1,0 +1,286 @@
+package helm
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// lookingChart reads a ConfigMap that is somebody else's and lists all Secrets.
+// It keeps a password that it makes the first time.
+func lookingChart() files {
+	return small().with("templates/config.yaml", `{{ $ns := .Release.Namespace }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data:
+  word: {{ dig "data" "word" "none" (lookup "v1" "ConfigMap" $ns "settings") | quote }}
+  secrets: {{ len (lookup "v1" "Secret" $ns "").items | quote }}
+---
+{{ $old := lookup "v1" "Secret" $ns "password" }}
+apiVersion: v1
+kind: Secret
+metadata: {name: password}
+data: {password: {{ if $old }}{{ $old.data.password }}{{ else }}{{ randAlphaNum 12 | b64enc }}{{ end }}}
+`)
+}
+
+// setting makes, changes or, with no word, deletes what the chart reads.
+func (w *world) setting(word string) {
+	w.Helper()
+	maps := w.plain.CoreV1().ConfigMaps(w.namespace)
+	err := maps.Delete(w.Context(), "settings", metav1.DeleteOptions{})
+	if word != "" {
+		_, err = maps.Create(w.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"word": word},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// lookedUp returns the paths on the record of a revision, and fails where the
+// index and the record differ in the digest of the inputs.
+func (w *world) lookedUp(revision int) (input string, paths []string) {
+	w.Helper()
+	history := w.index.History(w.namespace, "web")
+	record, _ := find(history, revision)
+	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(w.Context(), record.Secret, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if live, _ := records.FromMeta(secret); live.InputDigest != record.InputDigest {
+		w.Errorf("the index has the digest %q and the record %q", record.InputDigest, live.InputDigest)
+	}
+	var found []lookedUp
+	if text, ok := secret.Annotations[AnnotationLookups]; ok {
+		if err := json.Unmarshal([]byte(text), &found); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for _, one := range found {
+		paths = append(paths, one.Path)
+	}
+	return record.InputDigest, paths
+}
+
+func TestLookupsAreFollowed(t *testing.T) {
+	w := newWorld(t)
+	r := w.request(lookingChart().load(t), "inputs", nil)
+	verify := func(when, input string) {
+		t.Helper()
+		if err := w.helm.Verify(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		newest := w.index.History(w.namespace, "web")[0].Revision
+		if got, _ := w.lookedUp(newest); got != input {
+			t.Errorf("%s: the record's digest is %q, want %q", when, got, input)
+		}
+	}
+	upgrade := func(statuses ...string) {
+		t.Helper()
+		if err := w.helm.Upgrade(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "after the upgrade", statuses, w.statuses())
+	}
+
+	if err := w.helm.Install(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	at := "/api/v1/namespaces/" + w.namespace
+	paths := []string{at + "/configmaps/settings", at + "/secrets"}
+	_, got := w.lookedUp(1)
+	equal(t, "what was looked up", paths, got)
+	verify("nothing changed", "inputs")
+
+	w.setting("one")
+	verify("what was not there is", "")
+	verify("and the upgrade is not done yet", "")
+	upgrade("v2 deployed", "v1 superseded")
+	for revision := range 2 {
+		_, got := w.lookedUp(revision + 1)
+		equal(t, "what was looked up", paths, got)
+	}
+	verify("after the upgrade", "inputs")
+
+	w.setting("")
+	w.setting("two")
+	verify("another has its name", "")
+	upgrade("v3 deployed", "v2 superseded", "v1 superseded")
+	verify("after the upgrade", "inputs")
+
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	if _, err := w.plain.CoreV1().Secrets(w.namespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	verify("a list grew", "")
+	if err := w.helm.Rollback(t.Context(), r, 3); err != nil {
+		t.Fatal(err)
+	}
+	_, got = w.lookedUp(4)
+	equal(t, "what the revision before was rendered from", paths, got)
+}
+
+// A chart that reads nothing of others' leaves nothing on the record.
+func TestNothingLookedUp(t *testing.T) {
+	w := newWorld(t)
+	r := w.request(mapsChart().load(t), "inputs", valuesOf("a=1"))
+	if err := w.helm.Install(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(t.Context(), w.index.History(w.namespace, "web")[0].Secret, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := secret.Annotations[AnnotationLookups]; ok {
+		t.Errorf("the record says %q", text)
+	}
+}
+
+// What was looked up outlives what else is written onto the record.
+func TestLookupsStayOnTheRecord(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(*world, Request) error
+	}{
+		{"the patch of another inventory", func(w *world, r Request) error {
+			patch := []byte(`{"metadata": {"annotations": {"chartwright.dev/inventory": "{}"}}}`)
+			_, err := w.plain.CoreV1().Secrets(w.namespace).Patch(w.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{})
+			if err != nil {
+				return err
+			}
+			w.watch()
+			if err := w.helm.Verify(w.Context(), r); err != nil {
+				return err
+			}
+			if w.index.History(w.namespace, "web")[0].Inventory.Digest == "" {
+				w.Error("nothing was patched")
+			}
+			return nil
+		}},
+		{"a mark", func(w *world, r Request) error {
+			r.Marks = records.Marks{Reconcile: "now"}
+			return w.helm.Mark(w.Context(), r)
+		}},
+		{"another action's update", func(w *world, r Request) error {
+			return w.helm.MarkFailed(w.Context(), r, w.index.History(w.namespace, "web")[0], "Interrupted")
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.request(lookingChart().load(t), "inputs", nil)
+			if err := w.helm.Install(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.do(w, r); err != nil {
+				t.Fatal(err)
+			}
+			if input, paths := w.lookedUp(1); len(paths) != 2 || input != "inputs" {
+				t.Errorf("the record has %v, digest %q", paths, input)
+			}
+		})
+	}
+}
+
+// What the rules forbid by now is not read; what can be repaired was.
+func TestLookupsObeyTheRules(t *testing.T) {
+	w := newWorld(t)
+	r := w.request(lookingChart().load(t), "inputs", nil)
+	if err := w.helm.Install(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.plain.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.setting("one")
+	r.Allow.Lookup = watches.LookupNone
+	if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrNotAllowed) {
+		t.Errorf("the error is %v", err)
+	}
+	if input, _ := w.lookedUp(1); input != "inputs" {
+		t.Errorf("the digest became %q", input)
+	}
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Nobody can make the operator read elsewhere by what a record says.
+func TestLookAgain(t *testing.T) {
+	const mapsPath = "/api/v1/namespaces/apps/configmaps"
+	nothing := found(secretList("1")).digest(mapsPath)
+	const is, was = `[{"path": "` + secretPath + `", "digest": "`, `"}]`
+	for _, test := range []struct {
+		name, prefix, annotation string
+		answer                   reply
+		asked                    []string
+		outdated                 bool
+		fails, forbidden         bool
+		upgradeDue               bool
+	}{
+		{name: "nothing", annotation: ""},
+		{name: "no longer JSON", annotation: "no", outdated: true},
+		{name: "still absent", annotation: is + absentDigest + was, answer: none, asked: []string{secretPath}},
+		{name: "there now", annotation: is + absentDigest + was, answer: found(secretOf("a", "", "")), asked: []string{secretPath}, outdated: true},
+		{name: "there now, and an upgrade is due", annotation: is + absentDigest + was, upgradeDue: true},
+		{name: "ours now", annotation: is + absentDigest + was, answer: found(secretOf("a", `, "labels": {"chartwright.dev/owner-uid": "cr-uid"}`, "")), asked: []string{secretPath}},
+		// A hook's object, say, that the helm CLI made.
+		{
+			name: "in a list, one of ours without our label", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
+			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "web", "namespace": "apps"}}]}`), asked: []string{mapsPath},
+		},
+		{
+			name: "in a list, one that is not ours", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
+			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}}]}`), asked: []string{mapsPath}, outdated: true,
+		},
+		{name: "gone", annotation: is + "0123456789abcdef" + was, answer: none, asked: []string{secretPath}, outdated: true},
+		{name: "behind a prefix", prefix: "/k8s/clusters/c", annotation: is + "0123456789abcdef" + was, answer: none, asked: []string{"/k8s/clusters/c" + secretPath}, outdated: true},
+		{name: "an error", annotation: is + absentDigest + was, answer: reply{http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`}, asked: []string{secretPath}, fails: true},
+		{name: "another namespace", annotation: `[{"path": "/api/v1/namespaces/other/secrets/a", "digest": ""}]`, fails: true, forbidden: true},
+		{name: "upwards", annotation: `[{"path": "` + secretsPath + `/../../other/secrets/a", "digest": ""}]`, outdated: true},
+		{name: "another host", annotation: `[{"path": "@example.com/api/v1/namespaces/apps/secrets/a", "digest": ""}]`, outdated: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var asked []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.URL.Path)
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(test.answer.status)
+				_, _ = io.WriteString(w, test.answer.body)
+			}))
+			t.Cleanup(server.Close)
+			seen := newReadings("cr-uid")
+			getter := lookupGetter{ctx: t.Context(), config: &rest.Config{Host: server.URL + test.prefix}, namespace: "apps", readings: seen}
+			input := "inputs"
+			if test.upgradeDue {
+				input = ""
+			}
+			rls := aRelease()
+			rls.Hooks = nil
+			r := &run{
+				config: &action.Configuration{RESTClientGetter: getter},
+				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
+				driver: &recordDriver{annotations: map[string]map[string]string{"v1": {AnnotationLookups: test.annotation}}},
+			}
+			outdated, err := r.lookAgain(t.Context(), current{record: records.Record{Secret: "v1", InputDigest: input}, release: rls})
+			if outdated != test.outdated || (err != nil) != test.fails || errors.Is(err, ErrNotAllowed) != test.forbidden {
+				t.Errorf("outdated: %t, error: %v", outdated, err)
+			}
+			equal(t, "the requests", test.asked, asked)
+		})
+	}
+}

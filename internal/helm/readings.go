@@ -1,0 +1,117 @@
+package helm
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/values"
+)
+
+// readings are the answers that an action got to its lookups, by their paths.
+// No content is kept, but digests.
+type readings struct {
+	// owner is the custom resource whose release looks.
+	owner types.UID
+
+	mu   sync.Mutex
+	seen map[string]reading
+}
+
+// reading is one answer: an object, a list of them, or that there is none.
+type reading struct {
+	place  place
+	absent bool
+	items  []item
+}
+
+type item struct {
+	place  place
+	digest string
+}
+
+// absentDigest stands for an answer that there is none.
+const absentDigest = "absent"
+
+// lookupDigest is the length of a digest, in hex digits: these need to tell
+// one state of one object from the next.
+const lookupDigest = 16
+
+func newReadings(owner types.UID) *readings {
+	return &readings{owner: owner, seen: map[string]reading{}}
+}
+
+// note remembers an answer that is of objects. One that is neither an object
+// nor a clear no made the template fail.
+func (r *readings) note(path string, status int, body []byte) {
+	at, ok := placeOf(path)
+	answer := reading{place: at, absent: status == http.StatusNotFound}
+	var content map[string]any
+	switch {
+	case !ok:
+		return
+	case answer.absent:
+	case status != http.StatusOK || json.Unmarshal(body, &content) != nil:
+		return
+	case answer.place.name != "":
+		answer.add(r, content)
+	default:
+		items, _, _ := unstructured.NestedSlice(content, "items")
+		for _, one := range items {
+			if object, ok := one.(map[string]any); ok {
+				answer.add(r, object)
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen[path] = answer
+}
+
+// add takes an object into the answer, unless it is the release's own, or
+// follows from it: an upgrade would change it, and call for the next upgrade.
+func (a *reading) add(r *readings, content map[string]any) {
+	object := &unstructured.Unstructured{Object: content}
+	labels := object.GetLabels()
+	switch {
+	case labels[api.LabelOwnerUID] == string(r.owner), labels[api.LabelHookOwnerUID] == string(r.owner):
+		return
+	case content["type"] == records.SecretType:
+		// Two releases that list all Secrets would upgrade each other for ever.
+		return
+	case object.GetUID() == r.owner:
+		// Its spec is in the values.
+		unstructured.RemoveNestedField(content, "status")
+	}
+	for _, field := range []string{"managedFields", "resourceVersion"} {
+		unstructured.RemoveNestedField(content, "metadata", field)
+	}
+	at := a.place.at(object.GetNamespace(), object.GetName())
+	a.items = append(a.items, item{place: at, digest: values.Digest(content)})
+}
+
+// digest sums the answer up, without the objects at some places. It returns
+// false where nothing is left that could change.
+func (a *reading) digest(without map[place]bool) (string, bool) {
+	if without[a.place] {
+		return "", false
+	}
+	if a.absent {
+		return absentDigest, true
+	}
+	var digests []string
+	for _, one := range a.items {
+		if !without[one.place] {
+			digests = append(digests, one.digest)
+		}
+	}
+	slices.Sort(digests)
+	// A list may be empty and grow.
+	return values.DigestOf(digests...)[:lookupDigest], len(digests) > 0 || a.place.name == ""
+}

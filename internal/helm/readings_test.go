@@ -1,0 +1,146 @@
+package helm
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const (
+	secretPath  = "/api/v1/namespaces/apps/secrets/a"
+	secretsPath = "/api/v1/namespaces/apps/secrets"
+)
+
+// secretOf is a Secret's JSON, with more of metadata, and more beside it.
+func secretOf(name, metadata, rest string) string {
+	return fmt.Sprintf(`{"kind": "Secret", "metadata": {"name": %q, "namespace": "apps"%s}%s}`, name, metadata, rest)
+}
+
+func secretList(version string, items ...string) string {
+	return fmt.Sprintf(`{"kind": "SecretList", "metadata": {"resourceVersion": %q}, "items": [%s]}`, version, strings.Join(items, ","))
+}
+
+// reply is an answer of the API server to one path.
+type reply struct {
+	status int
+	body   string
+}
+
+func found(body string) reply { return reply{http.StatusOK, body} }
+
+var none = reply{http.StatusNotFound, `{"kind": "Status", "code": 404}`}
+
+// digest is what the reply becomes on the record, empty where it is left out.
+func (r reply) digest(path string, without ...place) string {
+	readings, own := newReadings("cr-uid"), map[place]bool{}
+	readings.note(path, r.status, []byte(r.body))
+	for _, p := range without {
+		own[p] = true
+	}
+	if looked := readings.lookups(own); len(looked) == 1 && looked[0].Path == path {
+		return looked[0].Digest
+	}
+	return ""
+}
+
+// Two answers are the same or not, for what a template may have made of them.
+func TestReadingsDiffer(t *testing.T) {
+	a := found(secretOf("a", "", `, "data": {"word": "b25l"}`))
+	for _, test := range []struct {
+		name, path string
+		one, two   reply
+		differ     bool
+		// own is the name of a Secret that the release makes.
+		own string
+	}{
+		{"the same", secretPath, a, a, false, ""},
+		{"other data", secretPath, a, found(secretOf("a", "", `, "data": {"word": "dHdv"}`)), true, ""},
+		{"another label", secretPath, a, found(secretOf("a", `, "labels": {"a": "b"}`, `, "data": {"word": "b25l"}`)), true, ""},
+		{"written again with the same", secretPath, found(secretOf("a", `, "resourceVersion": "1"`, "")), found(secretOf("a", `, "resourceVersion": "2"`, "")), false, ""},
+		{"managed by another", secretPath, found(secretOf("a", `, "managedFields": [{"manager": "a"}]`, "")), found(secretOf("a", `, "managedFields": [{"manager": "b"}]`, "")), false, ""},
+		{"made again", secretPath, found(secretOf("a", `, "uid": "1"`, "")), found(secretOf("a", `, "uid": "2"`, "")), true, ""},
+		{"gone", secretPath, a, none, true, ""},
+		{"not there, twice", secretPath, none, reply{http.StatusNotFound, "not found"}, false, ""},
+		{"a list that was read again", secretsPath, found(secretList("1", a.body)), found(secretList("2", a.body)), false, ""},
+		{"a list in another order", secretsPath, found(secretList("1", a.body, secretOf("b", "", ""))), found(secretList("1", secretOf("b", "", ""), a.body)), false, ""},
+		{"an item of a list written again", secretsPath, found(secretList("1", secretOf("a", `, "resourceVersion": "1"`, ""))), found(secretList("2", secretOf("a", `, "resourceVersion": "2"`, ""))), false, ""},
+		{"an item changed", secretsPath, found(secretList("1", a.body)), found(secretList("1", secretOf("a", "", ""))), true, ""},
+		{"an item more", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", "", ""))), true, ""},
+		{"the first item", secretsPath, found(secretList("1")), found(secretList("1", a.body)), true, ""},
+		{"an empty list and none", secretsPath, found(secretList("1")), none, true, ""},
+		{"an item more that the release makes", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", "", ""))), false, "b"},
+		{"an item more that carries our label", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", `, "labels": {"chartwright.dev/owner-uid": "cr-uid"}`, ""))), false, ""},
+		{"an item more that is another release's", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", `, "labels": {"chartwright.dev/owner-uid": "another"}`, ""))), true, ""},
+		{"a hook's object", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", `, "labels": {"chartwright.dev/hook-owner-uid": "cr-uid"}`, ""))), false, ""},
+		{"a revision of any release", secretsPath, found(secretList("1", a.body)), found(secretList("1", a.body, secretOf("b", "", `, "type": "helm.sh/release.v1"`))), false, ""},
+		{"the status of the custom resource itself", secretPath, found(secretOf("a", `, "uid": "cr-uid"`, `, "status": 1`)), found(secretOf("a", `, "uid": "cr-uid"`, `, "status": 2`)), false, ""},
+		{"the spec of the custom resource itself", secretPath, found(secretOf("a", `, "uid": "cr-uid"`, `, "spec": 1`)), found(secretOf("a", `, "uid": "cr-uid"`, `, "spec": 2`)), true, ""},
+		{"the status of another", secretPath, found(secretOf("a", "", `, "status": 1`)), found(secretOf("a", "", `, "status": 2`)), true, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var own []place
+			if test.own != "" {
+				own = append(own, place{"", "secrets", "apps", test.own})
+			}
+			one, two := test.one.digest(test.path, own...), test.two.digest(test.path, own...)
+			if one == "" || two == "" {
+				t.Fatalf("left out: %q and %q", one, two)
+			}
+			if (one != two) != test.differ {
+				t.Errorf("%s and %s, want them to differ: %t", one, two, test.differ)
+			}
+		})
+	}
+}
+
+func TestReadingsLeftOut(t *testing.T) {
+	a := place{"", "secrets", "apps", "a"}
+	for _, test := range []struct {
+		name  string
+		path  string
+		reply reply
+	}{
+		{"what the release makes", secretPath, found(secretOf("a", "", ""))},
+		{"what the release makes and was not there", secretPath, none},
+		{"so, by another version of its API", "/api/v2/namespaces/apps/secrets/a", none},
+		{"what carries our label", "/api/v1/namespaces/apps/secrets/b", found(secretOf("b", `, "labels": {"chartwright.dev/owner-uid": "cr-uid"}`, ""))},
+		{"discovery", "/api/v1", found(`{"kind": "APIResourceList"}`)},
+		{"discovery of what is not there", "/apis/example.com/v1", none},
+		{"what may not be read", "/api/v1/namespaces/apps/secrets/b", reply{http.StatusForbidden, `{"kind": "Status"}`}},
+		{"what is no JSON", "/api/v1/namespaces/apps/secrets/b", found("no")},
+	} {
+		if got := test.reply.digest(test.path, a); got != "" {
+			t.Errorf("%s is followed, as %s", test.name, got)
+		}
+	}
+}
+
+func TestReadingsAreInOrderAndSmall(t *testing.T) {
+	log := &tail{}
+	k := &kubeClient{readings: newReadings("cr-uid"), builder: newTestBuilder(t), log: log.printf}
+	rls := aRelease()
+	rls.Hooks = nil
+	if text, err := k.looked(rls); text != "" || err != nil {
+		t.Errorf("of nothing: %q, %v", text, err)
+	}
+	for _, name := range []string{"c", "a", "b"} {
+		k.readings.note("/api/v1/namespaces/apps/secrets/"+name, http.StatusNotFound, nil)
+	}
+	want := `[{"path":"/api/v1/namespaces/apps/secrets/a","digest":"absent"},` +
+		`{"path":"/api/v1/namespaces/apps/secrets/b","digest":"absent"},` +
+		`{"path":"/api/v1/namespaces/apps/secrets/c","digest":"absent"}]`
+	if text, err := k.looked(rls); text != want || err != nil {
+		t.Errorf("got %s, %v, want %s", text, err, want)
+	}
+	for i := range 2000 {
+		k.readings.note(fmt.Sprintf("/api/v1/namespaces/apps/secrets/z%s-%d", strings.Repeat("x", i%100), i), http.StatusNotFound, nil)
+	}
+	text, err := k.looked(rls)
+	if err != nil || len(text) > maxLookups || len(text) < maxLookups/2 || !strings.HasPrefix(text, strings.TrimSuffix(want, "]")) {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if lines := log.lines(); len(lines) == 0 || !strings.Contains(lines[0], "more than can be followed") {
+		t.Errorf("the log: %q", lines)
+	}
+}

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What a template has looked up and somebody has changed since makes one new
+// revision, when the release is next verified, and costs nothing until then.
+func TestWhatIsLookedUpIsFollowed(t *testing.T) {
+	t.Parallel()
+	for _, when := range []struct {
+		name, period string
+		// ask calls for the release to be verified.
+		ask func(*harness.Env, *unstructured.Unstructured)
+	}{
+		{"a period ends", "1s", func(*harness.Env, *unstructured.Unstructured) {}},
+		{"somebody asks", "0s", func(env *harness.Env, cr *unstructured.Unstructured) {
+			env.Patch(cr, `[{"op": "add", "path": "/metadata/annotations", "value": {"chartwright.dev/reconcile-requested-at": "now"}}]`)
+		}},
+	} {
+		t.Run(when.name, func(t *testing.T) {
+			t.Parallel()
+			env := harness.New(t)
+			kind := env.NewKind("Tenant")
+			env.InstallCRD(kind)
+			operator := env.NewOperator(harness.Options{
+				Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("tenant")).With("reconcilePeriod", when.period)),
+				Account: env.NewAccount(all("", "secrets")),
+			}).Start()
+			prize := harness.Secret("prize")
+			prize.Object["stringData"] = map[string]any{"word": "silver"}
+			env.Create(prize)
+			web := harness.MakeCR(kind, "web").Set("lookup", env.Namespace).Obj()
+			env.Create(web)
+			env.WaitRevision(web, 1)
+			expectData(t, env, "web", "found", base64.StdEncoding.EncodeToString([]byte("silver")))
+
+			audit := env.Audit(operator.User())
+			gold := base64.StdEncoding.EncodeToString([]byte("gold"))
+			env.Patch(prize, `[{"op": "replace", "path": "/data/word", "value": "`+gold+`"}]`)
+			if when.period == "0s" {
+				// Another release is made meanwhile, so that there was time.
+				other := harness.MakeCR(kind, "other").Obj()
+				env.Create(other)
+				env.WaitReady(other)
+				if found := looks(audit, "prize"); found > 0 {
+					t.Errorf("it was looked up %d times before", found)
+				}
+			}
+			when.ask(env, web)
+			env.WaitRevision(web, 2)
+			expectData(t, env, "web", "found", gold)
+			env.ExpectRevisions("web", "1 superseded, 2 deployed")
+
+			// The next times find nothing new.
+			audit = env.Audit(operator.User())
+			if when.period != "0s" {
+				env.Wait("it to be looked up twice more", func(context.Context) error {
+					if looks(audit, "prize") < 2 {
+						return errors.New("it was not")
+					}
+					return nil
+				})
+			}
+			env.ExpectRevisions("web", "1 superseded, 2 deployed")
+		})
+	}
+}
+
+// looks counts how often an object was read.
+func looks(audit *harness.Audit, name string) (count int) {
+	for _, request := range audit.Requests() {
+		if request.Verb == "get" && request.ObjectRef.Name == name {
+			count++
+		}
+	}
+	return count
+}
