@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// failing are hooks of an upgrade that fails after it has changed everything.
+func failing() map[string]any {
+	return map[string]any{"post-upgrade": map[string]any{"fail": true}}
+}
+
+func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 2)),
+		Account: env.NewAccount(),
+	}).Start()
+	web := threeRevisions(env, kind, "web")
+
+	tries := watchTries(env, "web-post-upgrade")
+	web.edit("four", failing())
+	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	expectData(t, env, "web", "message", "four")
+	status := waitHeld(env, web.cr, 5, 3)
+	web.held(5, 3, "three")
+	held := condition(t, status, "Held")
+	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "Revision 3 runs again") || !strings.Contains(held.Message, "failed again and again") {
+		t.Errorf("condition Held is %+v", held)
+	}
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")
+	if event := env.WaitEvent(web.cr, "UpgradeFailed"); event.Type != "Warning" || !strings.Contains(event.Note, "web-post-upgrade") {
+		t.Errorf("event is %+v", event)
+	}
+	env.WaitEvent(web.cr, "RolledBack")
+
+	// It stays, also under another process, until the spec is edited.
+	operator.Kill()
+	operator.Start()
+	fenceOf(env, kind)
+	web.held(5, 3, "three")
+	if n := tries(); n != 2 {
+		t.Errorf("it was tried %d times, expected 2", n)
+	}
+	web.edit("five", nil)
+	web.follows(6, "five")
+
+	// And a person may ask for the failed spec once more.
+	web.edit("six", failing())
+	waitHeld(env, web.cr, 8, 6)
+	env.Ask(web.cr, "rollback-to", "none")
+	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	status = waitHeld(env, web.cr, 10, 8)
+	if held := condition(t, status, "Held"); held.Reason != "RolledBackAfterFailure" {
+		t.Errorf("condition Held is %+v", held)
+	}
+}
+
+// A first revision has nothing to go back to.
+func TestInstallThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 1)),
+		Account: env.NewAccount(),
+	}).Start()
+	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("hooks.post-install.fail", true).Obj(), "web"}
+	tries := watchTries(env, "web-post-install")
+	env.Create(web.cr)
+	waitTries(env, tries, 3)
+	// Nothing of it was uninstalled meanwhile.
+	env.Get(harness.ConfigMap("web"))
+	web.edit("mended", nil)
+	web.follows(2, "mended")
+	env.ExpectRevisions("web", "1 failed, 2 deployed")
+}
+
+func TestRetriesLeaveEveryGoodRevisionInHistory(t *testing.T) {
+	t.Parallel()
+	const retries = 10
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("maxHistory", 3)),
+		Account: env.NewAccount(),
+	}).Start()
+	web := threeRevisions(env, kind, "web")
+	tries := watchTries(env, "web-post-upgrade")
+	web.edit("four", failing())
+	for i := range retries {
+		waitTries(env, tries, i+1)
+		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+		env.WaitRevisions("web", "1 superseded, 2 superseded, 3 deployed, 4 failed")
+		// Nobody waits five minutes for the next one.
+		web.ask("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
+	}
+	if n := env.CountEvents(web.cr, "UpgradeFailed"); n > retries+1 {
+		t.Errorf("%d events tell of %d failures", n, retries+1)
+	}
+	web.ask("rollback-to", "1")
+	web.held(5, 1, "one")
+	web.edit("five", nil)
+	web.follows(6, "five")
+}
+
+func TestEditOfASpecThatFailsIsTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	tries := watchTries(env, "web-post-upgrade")
+	web.edit("two", failing())
+	// The next one comes after 16 seconds.
+	waitTries(env, tries, 5)
+	env.WaitRevisions("web", "1 deployed, 2 failed")
+	began := time.Now()
+	web.edit("three", nil)
+	web.follows(3, "three")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestEditDuringAnUpgradeLeadsToOneMoreUpgrade(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	node := newNodeLabel(env)
+	web := oneRevision(env, kind, "web")
+	web.edit("two", map[string]any{"post-upgrade": map[string]any{"node": node}})
+	waitRunningHook(env, "web-post-upgrade")
+	web.edit("three", nil)
+	web.edit("four", nil)
+	expectData(t, env, "web", "message", "two")
+	labelNode(env, node)
+	web.follows(3, "four")
+	fenceOf(env, kind)
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+}
+
+// The grace period of config/manager is 30 seconds.
+func TestStopDuringAnUpgradeIsRecordedInTime(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	node := newNodeLabel(env)
+	var all []release
+	for _, name := range []string{"a", "b", "c"} {
+		web := oneRevision(env, kind, name)
+		web.edit("two", map[string]any{"post-upgrade": map[string]any{"node": node}})
+		waitRunningHook(env, name+"-post-upgrade")
+		all = append(all, web)
+	}
+	began := time.Now()
+	operator.Stop()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the operator took %s to stop", took)
+	}
+	for _, web := range all {
+		env.ExpectRevisions(web.name, "1 deployed, 2 failed")
+		if history := env.Helm("history", web.name); !strings.Contains(history, "the operator is shutting down") {
+			t.Errorf("helm history does not say it:\n%s", history)
+		}
+	}
+	labelNode(env, node)
+	operator.Start()
+	for _, web := range all {
+		web.follows(2, "two")
+		env.WaitRevisions(web.name, "1 superseded, 2 deployed")
+	}
+}
+
+// watchTries counts the Jobs that a hook has from now on, each of which is a
+// try.
+func watchTries(env *harness.Env, job string) (seen func() int) {
+	env.T().Helper()
+	options := metav1.ListOptions{FieldSelector: "metadata.name=" + job}
+	watch, err := env.Typed.BatchV1().Jobs(env.Namespace).Watch(env.T().Context(), options)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	env.T().Cleanup(watch.Stop)
+	var mu sync.Mutex
+	uids := map[types.UID]bool{}
+	go func() {
+		for event := range watch.ResultChan() {
+			if m, ok := event.Object.(metav1.Object); ok {
+				mu.Lock()
+				uids[m.GetUID()] = true
+				mu.Unlock()
+			}
+		}
+	}()
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(uids)
+	}
+}
+
+// waitTries waits until a hook has had so many Jobs.
+func waitTries(env *harness.Env, seen func() int, tries int) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("try %d", tries), func(context.Context) error {
+		if n := seen(); n < tries {
+			return fmt.Errorf("there were %d", n)
+		}
+		return nil
+	})
+}
