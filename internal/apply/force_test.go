@@ -1,0 +1,258 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+const (
+	immutableMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, immutable: true, data: {k: VALUE}}"
+	aJob         = "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: VALUE}]}}}}"
+	aService     = "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: VALUE, ports: [{port: 80}]}}"
+	aSet         = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {serviceName: VALUE, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}}}"
+	aClaim       = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: VALUE, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
+)
+
+// refused applies what the API server does not take, and returns why.
+func refused(t *testing.T, o apply.Object) error {
+	t.Helper()
+	_, err := apiServer.client.Apply(t.Context(), o, apply.Options{})
+	if !apierrors.IsInvalid(err) {
+		t.Fatalf("the API server answers %v, and was to refuse it", err)
+	}
+	return err
+}
+
+func get(t *testing.T, o apply.Object) *metav1.PartialObjectMetadata {
+	t.Helper()
+	live, err := apiServer.client.Get(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
+func TestUnchangeable(t *testing.T) {
+	for _, test := range []struct {
+		name, text, before, after string
+		want                      bool
+	}{
+		{"an immutable ConfigMap", immutableMap, "one", "two", true},
+		{"a Job's template", aJob, "one", "two", true},
+		{"a Service's address", aService, "None", "10.0.0.77", true},
+		{"a StatefulSet's Service", aSet, "one", "two", true},
+		{"a claim, which holds data", aClaim, "one", "two", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			of := namespace(t)
+			with := func(value string) apply.Object {
+				return object(t, of, strings.ReplaceAll(test.text, "VALUE", value))
+			}
+			before := mustApply(t, with(test.before))
+			refusal := refused(t, with(test.after))
+			got, err := apiServer.client.Unchangeable(t.Context(), with(test.after), refusal)
+			if err != nil || got != test.want {
+				t.Errorf("unchangeable: %v, %v, want %v", got, err, test.want)
+			}
+			if after := get(t, with(test.before)); after == nil || after.ResourceVersion != before.ResourceVersion {
+				t.Errorf("to ask has changed it: %+v", after)
+			}
+			list, err := apiServer.client.Metadata.Resource(with("x").Mapping.Resource).Namespace(of.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID})
+			if err != nil || len(list.Items) != 1 {
+				t.Errorf("to ask has made %d objects, %v", len(list.Items)-1, err)
+			}
+		})
+	}
+}
+
+// TestChangeable: only what is refused for what it is now is worth deleting.
+func TestChangeable(t *testing.T) {
+	of := namespace(t)
+	with := func(value string) apply.Object {
+		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
+	}
+	invalid := object(t, of, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {'not a key': v}}")
+	check := func(name string, o apply.Object, refusal error, want bool) {
+		t.Helper()
+		if got, err := apiServer.client.Unchangeable(t.Context(), o, refusal); got != want || err != nil {
+			t.Errorf("%s: unchangeable %v, %v, want %v", name, got, err, want)
+		}
+	}
+	check("what is not there", with("one"), apierrors.NewInvalid(with("").GroupVersionKind().GroupKind(), "a", nil), false)
+	mustApply(t, with("one"))
+	refusal := refused(t, with("two"))
+	check("what is refused for what it is", with("two"), refusal, true)
+	check("what is refused for what it shall be", invalid, refused(t, invalid), false)
+	check("what is forbidden", with("two"), apierrors.NewForbidden(with("").Mapping.Resource.GroupResource(), "a", errors.New("no")), false)
+	check("what is not answered", with("two"), errors.New("connection refused"), false)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := apiServer.client.Unchangeable(ctx, with("two"), refusal); got || !errors.Is(err, context.Canceled) {
+		t.Errorf("nobody answers: %v, %v", got, err)
+	}
+	long := object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "None"), "name: a", "name: "+strings.Repeat("s", 63)))
+	mustApply(t, long)
+	long = object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "10.0.0.78"), "name: a", "name: "+strings.Repeat("s", 63)))
+	check("what has the longest name", long, refused(t, long), true)
+}
+
+func TestReplace(t *testing.T) {
+	of := namespace(t)
+	with := func(value string) apply.Object {
+		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
+	}
+	before := mustApply(t, with("one"))
+	after, err := apiServer.client.Replace(t.Context(), with("two"), of, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.UID == before.UID || data(t, of)["k"] != "two" || after.Labels[api.LabelOwnerUID] != string(of.UID) {
+		t.Errorf("it is %+v with %v", after, data(t, of))
+	}
+	if made, err := apiServer.client.Replace(t.Context(), object(t, of, strings.ReplaceAll(aJob, "VALUE", "i")), of, apply.Options{}); err != nil || made == nil {
+		t.Errorf("what was not there: %v", err)
+	}
+
+	other := of
+	other.UID, other.Name = "another-uid", "other"
+	if _, err := apiServer.client.Replace(t.Context(), with("three"), other, apply.Options{}); !errors.Is(err, apply.ErrForeign) {
+		t.Errorf("another's: %v, want ErrForeign", err)
+	}
+	if live := get(t, with("two")); live.UID != after.UID {
+		t.Error("another's object was made again")
+	}
+
+	wrong := with("three")
+	wrong.Object["data"] = map[string]any{"not a key": "v"}
+	if _, err := apiServer.client.Replace(t.Context(), wrong, of, apply.Options{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "it was deleted, to be made again") {
+		t.Errorf("the error does not say what has become of it: %v", err)
+	}
+}
+
+// TestReplaceWaitsUntilItIsGone: the name is free only then.
+func TestReplaceWaitsUntilItIsGone(t *testing.T) {
+	of := namespace(t)
+	with := func(value string) apply.Object {
+		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
+	}
+	mustApply(t, with("one"))
+	maps := apiServer.plain.CoreV1().ConfigMaps(of.Namespace)
+	patch := func(text string) {
+		t.Helper()
+		if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(text), metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	patch(`{"metadata": {"finalizers": ["example.com/held"]}}`)
+	watch, err := maps.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	done := make(chan error, 1)
+	go func() {
+		_, err := apiServer.client.Replace(t.Context(), with("two"), of, apply.Options{})
+		done <- err
+	}()
+	for event := range watch.ResultChan() {
+		live, err := apiServer.plain.CoreV1().ConfigMaps(of.Namespace).Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if live.DeletionTimestamp != nil {
+			if live.Data["k"] != "one" {
+				t.Errorf("%s: it was changed while it goes: %v", event.Type, live.Data)
+			}
+			patch(`{"metadata": {"finalizers": null}}`)
+			break
+		}
+	}
+	if err := <-done; err != nil || data(t, of)["k"] != "two" {
+		t.Errorf("%v, %v", err, data(t, of))
+	}
+}
+
+// TestReplaceLeavesPodsToTheNextStatefulSet: what they do goes on.
+func TestReplaceLeavesPodsToTheNextStatefulSet(t *testing.T) {
+	of := namespace(t)
+	with := func(value string) apply.Object {
+		return object(t, of, strings.ReplaceAll(aSet, "VALUE", value))
+	}
+	mustApply(t, with("one"))
+	// Nobody collects garbage here, so that what is to be orphaned stays and
+	// says so.
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := apiServer.client.Replace(ctx, with("two"), of, apply.Options{})
+		done <- err
+	}()
+	live := get(t, with("one"))
+	for live.DeletionTimestamp == nil {
+		select {
+		case err := <-done:
+			t.Fatalf("it is replaced before its pods are let go of: %v", err)
+		default:
+		}
+		live = get(t, with("one"))
+	}
+	if len(live.Finalizers) != 1 || live.Finalizers[0] != metav1.FinalizerOrphanDependents {
+		t.Errorf("it goes with the finalizers %v", live.Finalizers)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("it does not wait: %v", err)
+	}
+}
+
+func TestUnrefer(t *testing.T) {
+	of := namespace(t)
+	ours := configMap(t, of, "one")
+	mustApply(t, ours)
+	maps := apiServer.plain.CoreV1().ConfigMaps(of.Namespace)
+	theirs := `{"metadata": {"ownerReferences": [
+		{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "their-uid"},
+		{"apiVersion": "app.example.com/v1", "kind": "PodSet", "name": "web", "uid": "` + string(of.UID) + `"}]}}`
+	if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(theirs), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := get(t, ours)
+	if err := apiServer.client.Unrefer(t.Context(), ours, "nobody"); err != nil {
+		t.Fatal(err)
+	}
+	if after := get(t, ours); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("it is written for nothing: %v", after.OwnerReferences)
+	}
+	if err := apiServer.client.Unrefer(t.Context(), ours, of.UID); err != nil {
+		t.Fatal(err)
+	}
+	after := get(t, ours)
+	if len(after.OwnerReferences) != 1 || after.OwnerReferences[0].UID != "their-uid" {
+		t.Errorf("left are the owners %v", after.OwnerReferences)
+	}
+	if after.Labels[api.LabelOwnerUID] != string(of.UID) || data(t, of)["k"] != "one" {
+		t.Errorf("more than the reference has changed: %v", after.Labels)
+	}
+	if err := apiServer.client.Unrefer(t.Context(), ours, of.UID); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+	if err := apiServer.client.Unrefer(t.Context(), ours, "their-uid"); err != nil || len(get(t, ours).OwnerReferences) > 0 {
+		t.Errorf("the last one: %v, %v", err, get(t, ours).OwnerReferences)
+	}
+	gone := ours
+	gone.Unstructured = ours.DeepCopy()
+	gone.SetName("gone")
+	if err := apiServer.client.Unrefer(t.Context(), gone, of.UID); err != nil {
+		t.Errorf("what is gone: %v", err)
+	}
+}
