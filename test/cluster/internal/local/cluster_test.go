@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -33,6 +34,7 @@ func TestALifeOfACluster(t *testing.T) {
 	up(t, options)
 
 	t.Run("pods run and services get addresses", func(t *testing.T) { useCluster(t, options.Dir) })
+	t.Run("a pod is held as one whose image cannot be pulled", func(t *testing.T) { holdPod(t, options.Dir) })
 	t.Run("a ServiceAccount can log in", func(t *testing.T) { logInAsServiceAccount(t, options.Dir) })
 	t.Run("requests are audited", func(t *testing.T) {
 		raw, err := os.ReadFile(options.AuditLog)
@@ -167,6 +169,51 @@ func served(ctx context.Context, client kubernetes.Interface) error {
 		return errors.New("the service has no address yet")
 	}
 	return nil
+}
+
+// holdPod asks for a pod whose image cannot be pulled, then for one that can.
+func holdPod(t *testing.T, dir string) {
+	client, err := folder(dir).client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := client.CoreV1().Pods("default")
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "held", Annotations: map[string]string{"test.chartwright.dev/outcome": "image-pull"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nowhere/web:1"}}},
+	}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	warned := metav1.ListOptions{FieldSelector: "type=Warning,reason=Failed,involvedObject.name=held"}
+	eventually(t, func(ctx context.Context) error {
+		if pod, err = pods.Get(ctx, "held", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		statuses := pod.Status.ContainerStatuses
+		if len(statuses) != 1 || statuses[0].State.Waiting == nil || statuses[0].State.Waiting.Reason != "ImagePullBackOff" {
+			return errors.New("the pod has no reason yet")
+		}
+		events, err := client.CoreV1().Events("default").List(ctx, warned)
+		if err != nil || len(events.Items) == 0 {
+			return errors.Join(err, errors.New("there is no event yet"))
+		}
+		return nil
+	})
+	if pod.Status.Phase != corev1.PodPending {
+		t.Errorf("the pod is %s", pod.Status.Phase)
+	}
+	patch := []byte(`{"metadata":{"annotations":null}}`)
+	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		pod, err := pods.Get(ctx, "held", metav1.GetOptions{})
+		if err == nil && pod.Status.Phase != corev1.PodRunning {
+			err = errors.New("the pod does not run yet")
+		}
+		return err
+	})
 }
 
 func logInAsServiceAccount(t *testing.T, dir string) {
