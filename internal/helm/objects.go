@@ -169,14 +169,15 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 	return errors.Join(errs...)
 }
 
-// take deletes an object, unless it is somebody else's by now.
+// take deletes an object, unless it is somebody else's by now. In a hook's way
+// such an object is an error: the hook could not be made.
 func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
 	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
 		return k.remove(o, state, policy)
 	}
 	err := k.objects.Delete(k.ctx, o, k.owner, policy)
-	if errors.Is(err, apply.ErrForeign) {
+	if errors.Is(err, apply.ErrForeign) && !isHook(o.Unstructured) {
 		k.log("left alone: %v", err)
 		return nil
 	}
