@@ -2,6 +2,7 @@ package helm
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -32,6 +33,9 @@ func (f Features) Capabilities() bool {
 	return f.KubeVersion || f.APIVersions || len(f.APIs) > 0
 }
 
+// computedHook finds hooks that may be of any phase.
+var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
+
 // scan parses the templates of a chart and its subcharts.
 func scan(c *chart.Chart) (Features, error) {
 	var f Features
@@ -40,7 +44,7 @@ func scan(c *chart.Chart) (Features, error) {
 			continue
 		}
 		text := string(file.Data)
-		if strings.Contains(text, "pre-delete") || strings.Contains(text, "post-delete") {
+		if strings.Contains(text, "pre-delete") || strings.Contains(text, "post-delete") || computedHook.MatchString(text) {
 			f.DeleteHooks = true
 		}
 		tree := parse.New(file.Name)

@@ -45,6 +45,8 @@ func TestFeatures(t *testing.T) {
 		{"an install hook", "metadata: {annotations: {helm.sh/hook: pre-install}}", Features{}},
 		{"a pre-delete hook", "metadata: {annotations: {helm.sh/hook: pre-delete}}", Features{DeleteHooks: true}},
 		{"a post-delete hook among others", `helm.sh/hook: "pre-install,post-delete"`, Features{DeleteHooks: true}},
+		{"a hook of a phase that values say", `"helm.sh/hook": {{ .Values.phase | quote }}`, Features{DeleteHooks: true}},
+		{"a weight that values say", "helm.sh/hook: test\nhelm.sh/hook-weight: {{ .Values.weight | quote }}", Features{}},
 		{"a comment", `{{/* .Capabilities.KubeVersion */}}`, Features{}},
 		{"break and continue", `{{ range .Values.a }}{{ if . }}{{ break }}{{ else }}{{ continue }}{{ end }}{{ end }}`, Features{}},
 	} {

@@ -28,7 +28,8 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		why = fmt.Sprintf("namespace %s is being deleted", r.Namespace)
-	case apierrors.IsForbidden(err) && c.accountGone(ctx, r):
+	case c.accountGone(ctx, r):
+		// Helm makes a text of some errors, so that it may be any.
 		why = fmt.Sprintf("service account %s/%s is gone", r.Namespace, r.ServiceAccount)
 	default:
 		return err
