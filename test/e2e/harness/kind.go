@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Kind is a kind that an operator serves.
@@ -98,7 +99,8 @@ func (e *Env) InstallCRD(kind Kind) {
 		if err := e.release(ctx, kind); err != nil {
 			return err
 		}
-		return e.Dynamic.Resource(crds).Delete(ctx, kind.Resource(), metav1.DeleteOptions{})
+		err := e.Dynamic.Resource(crds).Delete(ctx, kind.Resource(), metav1.DeleteOptions{})
+		return client.IgnoreNotFound(err)
 	})
 	e.Wait("kind "+kind.Kind+" to be served", func(ctx context.Context) error {
 		_, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestOrphanLeavesEverythingToTheNextOne(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	cr := func() harness.CR { return harness.MakeCR(kind, "web").Set("count", 2).Set("message", "two") }
+	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.SetSpec(cr().Obj())
+	env.WaitRevision(web, 2)
+	before := env.Get(harness.ConfigMap("web-0")).GetUID()
+
+	env.Ask(web, "deletion-policy", "orphan")
+	env.Delete(web)
+	env.WaitGone(web)
+	env.WaitEvent(web, "Orphaned")
+	fenceOf(env, kind)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	for _, name := range []string{"web-0", "web-1"} {
+		if live := env.Get(harness.ConfigMap(name)); len(live.GetOwnerReferences()) > 0 || live.GetDeletionTimestamp() != nil {
+			t.Errorf("%s has owners %v", name, live.GetOwnerReferences())
+		}
+	}
+
+	// Another process, so that nothing is remembered.
+	operator.Kill()
+	operator.Start()
+	env.Create(cr().Obj())
+	env.WaitRevision(web, 2)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	if live := env.Get(harness.ConfigMap("web-0")); live.GetUID() != before {
+		t.Error("the ConfigMap is another one")
+	}
+	// It is the new one's as the old one's was.
+	env.Patch(harness.ConfigMap("web-1"), messageChanged)
+	waitData(env, "web-1", "message", "two")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 1).Obj())
+	env.WaitRevision(web, 3)
+	env.WaitGone(harness.ConfigMap("web-1"))
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web-0"))
+	env.ExpectRevisions("web", "")
+}
+
+func TestDeleteHookThatFailsCanBeSkipped(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks.pre-delete.fail", true).Obj(), "web"}
+	env.Create(web.cr)
+	web.follows(1, "one")
+	tries := watchTries(env, "web-pre-delete")
+	env.Delete(web.cr)
+	status := env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UninstallFailed")
+	message := condition(t, status, "Ready").Message
+	for _, says := range []string{"web-pre-delete", `chartwright.dev/uninstall-disable-hooks to "true"`} {
+		if !strings.Contains(message, says) {
+			t.Errorf("condition Ready says %q, expected %q", message, says)
+		}
+	}
+	waitTries(env, tries, 3)
+	if finalizers := env.Get(web.cr).GetFinalizers(); len(finalizers) != 1 || finalizers[0] != api.Finalizer {
+		t.Errorf("finalizers are %v", finalizers)
+	}
+	expectData(t, env, "web", "message", "one")
+	if n := env.CountEvents(web.cr, "UninstallFailed"); n != 1 {
+		t.Errorf("%d events tell of it", n)
+	}
+	web.ask("uninstall-disable-hooks", "true")
+	env.WaitGone(web.cr, harness.ConfigMap("web"))
+	env.ExpectRevisions("web", "")
+}
+
+// Where the release goes with its namespace, its hooks cannot run any more.
+func TestHooksAreSkippedInANamespaceThatGoes(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	elsewhere := env.NewNamespace("elsewhere")
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("releaseNamespace", elsewhere)),
+		Account: env.NewAccount(), Everywhere: true,
+	}).Start()
+	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete", map[string]any{}).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	// Something keeps the namespace from being gone at once.
+	left := harness.ConfigMap("left")
+	left.SetNamespace(elsewhere)
+	left.SetFinalizers([]string{"test.chartwright.dev/hold"})
+	env.Create(left)
+	env.Kubectl("delete", "namespace", elsewhere, "--wait=false")
+	env.Delete(web)
+	env.WaitGone(web)
+	if event := env.WaitEvent(web, "HooksSkipped"); event.Type != "Warning" || !strings.Contains(event.Note, "namespace "+elsewhere+" is being deleted") {
+		t.Errorf("event is %+v", event)
+	}
+	env.Patch(left, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
+	env.WaitGone(harness.Object("v1", "Namespace", elsewhere))
+}
+
+func TestNamespaceOfResourcesWithDeleteHooksGoes(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	for _, name := range []string{"a", "b"} {
+		web := harness.MakeCR(kind, name).Set("hooks.pre-delete.node", newNodeLabel(env)).Set("hooks.post-delete", map[string]any{}).Obj()
+		env.Create(web)
+		env.WaitReady(web)
+	}
+	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")
+}
+
+func TestForegroundDeletionRunsHooksBeforeAnyObjectGoes(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	node := newNodeLabel(env)
+	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Kubectl("delete", kind.Resource(), "web", "--cascade=foreground", "--wait=false")
+	waitRunningHook(env, "web-pre-delete")
+	// By which the garbage collector would take it.
+	if owners := env.Get(harness.ConfigMap("web")).GetOwnerReferences(); len(owners) > 0 {
+		t.Errorf("the object has owners %v", owners)
+	}
+	env.Consistently("the object is there", 2*time.Second, func(ctx context.Context) error {
+		live, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && live.DeletionTimestamp != nil {
+			err = errors.New("it goes")
+		}
+		return err
+	})
+	labelNode(env, node)
+	env.WaitGone(harness.ConfigMap("web"))
+	env.WaitRevisions("web", "")
+	// When the resource itself goes is the garbage collector's business.
+	env.Wait("the finalizer to be gone", func(ctx context.Context) error {
+		live, err := env.At(web).Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && slices.Contains(live.GetFinalizers(), api.Finalizer) {
+			return errors.New("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+func TestKindOfAnObjectThatIsGoneCountsAsDeleted(t *testing.T) {
+	t.Parallel()
+	e := serveEverything(t)
+	web := e.cr("web").Obj()
+	e.Create(web)
+	e.WaitReady(web)
+	objects := e.settled("web")
+	e.Kubectl("delete", "crd", e.widget.Resource(), "--timeout=60s")
+	e.remove(web)
+	for _, name := range []string{"Deployment", "StatefulSet", "Service", "ConfigMap", "ClusterRole", "elsewhere"} {
+		e.WaitGone(objects[name])
+	}
+	e.ExpectRevisions("web", "")
+}
+
+func TestHooksAreSkippedWithoutTheirServiceAccount(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("serviceAccountName", "{{ .metadata.name }}")),
+		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate", "get"}}),
+	}).Start()
+	for _, name := range []string{"web", "api"} {
+		env.Create(harness.Object("v1", "ServiceAccount", name))
+		env.Kubectl("create", "role", name, "--verb=*", "--resource=configmaps,jobs.batch")
+		env.Kubectl("create", "rolebinding", name, "--role="+name, fmt.Sprintf("--serviceaccount=%s:%s", env.Namespace, name))
+		env.Create(harness.MakeCR(kind, name).Set("message", "one").Set("hooks.pre-delete", map[string]any{}).Obj())
+	}
+	web, other := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "api").Obj()
+	env.WaitReady(web, other)
+	env.Kubectl("delete", "rolebinding,serviceaccount", "web")
+	env.Delete(web, other)
+	env.WaitGone(web, harness.ConfigMap("web"), other, harness.ConfigMap("api"))
+	if event := env.WaitEvent(web, "HooksSkipped"); event.Type != "Warning" || !strings.Contains(event.Note, "service account "+env.Namespace+"/web is gone") {
+		t.Errorf("event is %+v", event)
+	}
+	expectNoHook(t, env, "web-pre-delete")
+	expectHook(t, env, "api-pre-delete", "one")
+	env.ExpectRevisions("web", "")
+}
