@@ -93,6 +93,9 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		}
 		lines[key.Value] = key.Line
 		p.field(&w, key, value)
+		if key.Value == "status" {
+			w.StatusLines = keyLines(value)
+		}
 	}
 	if line, ok := lines["chart"]; ok {
 		w.ChartLine = line
@@ -158,6 +161,9 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	p.checkFormerManagers(w, lines)
 	p.checkValuesFrom(w, lines)
 	p.checkSubresources(w, lines)
+	p.checkStatus(w)
+	p.checkObserve(w, lines)
+	p.checkDisplay(w, lines)
 	if w.Kind == "" {
 		return
 	}

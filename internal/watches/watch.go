@@ -71,6 +71,18 @@ type Watch struct {
 	Scope Scope `json:"scope,omitempty"`
 	// Subresources are those of the kind's CRD.
 	Subresources Subresources `json:"subresources,omitzero"`
+	// Status are fields of the kind's own in the status: for each name an
+	// expression in CEL.
+	Status map[string]string `json:"status,omitempty"`
+	// Observe names objects that these expressions speak of, beside those of
+	// the release.
+	Observe []Observe `json:"observe,omitempty"`
+	// AdditionalPrinterColumns are what kubectl get shows, in place of the
+	// usual columns.
+	AdditionalPrinterColumns []PrinterColumn `json:"additionalPrinterColumns,omitempty"`
+	// ShortNames and Categories are names by which kubectl finds the kind.
+	ShortNames []string `json:"shortNames,omitempty"`
+	Categories []string `json:"categories,omitempty"`
 	// ReleaseNamespace is where the release goes; empty means the custom
 	// resource's namespace. It may be a template over the custom resource, and
 	// a kind of scope Cluster needs it.
@@ -83,10 +95,12 @@ type Watch struct {
 	// taken over with a release that somebody else has made.
 	FormerManagers []string `json:"formerManagers,omitempty"`
 
-	// File and Line tell where the entry and its chart stand, for messages.
-	File      string `json:"-"`
-	Line      int    `json:"-"`
-	ChartLine int    `json:"-"`
+	// File and Line tell where the entry, its chart and its status fields stand,
+	// for messages.
+	File        string         `json:"-"`
+	Line        int            `json:"-"`
+	ChartLine   int            `json:"-"`
+	StatusLines map[string]int `json:"-"`
 }
 
 // GVK returns the kind that the entry serves.
@@ -126,4 +140,9 @@ func (w Watch) FailureRetries() int {
 // ChartError reports something wrong with the entry's chart.
 func (w Watch) ChartError(message string) LineError {
 	return LineError{File: w.File, Line: w.ChartLine, Message: message}
+}
+
+// StatusError reports something wrong with a field of the entry's status.
+func (w Watch) StatusError(field, message string) LineError {
+	return LineError{File: w.File, Line: w.StatusLines[field], Message: "status." + field + ": " + message}
 }
