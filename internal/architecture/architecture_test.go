@@ -80,6 +80,7 @@ var may = map[string][]string{
 	"internal/metrics":      {"internal/version"},
 	"internal/inventory":    {"internal/api", "internal/apply"},
 	"internal/kindstatus":   {},
+	"internal/diagnose":     {"internal/api", "internal/apply"},
 	"internal/helm":         {"internal/api", "internal/apply", "internal/records", "internal/values", "internal/watches"},
 	"internal/catalog":      {"internal/helm", "internal/values", "internal/watches"},
 	"internal/sources":      {"internal/api", "internal/helm", "internal/values", "internal/watches"},

@@ -1,0 +1,61 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+func TestCauseIsALine(t *testing.T) {
+	web := apply.Key{Kind: "Pod", Namespace: "default", Name: "web"}
+	for _, test := range []struct {
+		name  string
+		cause Cause
+		want  string
+	}{
+		{"all", Cause{web, "R", "m", "E: e"}, "Pod default/web: R: m; last warning: E: e"},
+		{"a reason", Cause{Object: web, Reason: "R"}, "Pod default/web: R"},
+		{"a message", Cause{Object: web, Message: "m"}, "Pod default/web: m"},
+		{"an event", Cause{Object: web, Event: "E: e"}, "Pod default/web: last warning: E: e"},
+		{"nothing", Cause{Object: web}, "Pod default/web: nothing says why it is not ready"},
+		{"lines and controls", Cause{web, "R", "a\n\tb\x1b[31mc", ""}, "Pod default/web: R: a b [31mc"},
+		{"bytes that are no text", Cause{web, "R", "a\xff\xfeb", ""}, "Pod default/web: R: ab"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.cause.String(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if known := test.name != "nothing"; test.cause.Known() != known {
+				t.Errorf("Known() is %t", !known)
+			}
+		})
+	}
+}
+
+func TestCauseIsCut(t *testing.T) {
+	long := strings.Repeat("é\n", 400)
+	for _, cause := range []Cause{
+		{Message: long},
+		{Message: long, Event: "BackOff: the event"},
+		{Message: "the message", Event: long},
+		{Message: long, Event: long},
+		{Object: apply.Key{Name: strings.Repeat("é", 300)}, Message: "x"},
+	} {
+		got := cause.String()
+		if len(got) > longest || !utf8.ValidString(got) || !strings.Contains(got, "…") {
+			t.Errorf("%d bytes, valid %t: %s", len(got), utf8.ValidString(got), got)
+		}
+		for _, short := range []string{"BackOff: the event", "the message"} {
+			if strings.Contains(cause.Message+cause.Event, short) && !strings.Contains(got, short) {
+				t.Errorf("what is long leaves no room: %s", got)
+			}
+		}
+	}
+	// What fits is not cut, wherever it stands.
+	whole := Cause{Object: apply.Key{Kind: "Pod", Name: "web"}, Message: strings.Repeat("m", longest-len("Pod web: "))}
+	if got := whole.String(); len(got) != longest || strings.Contains(got, "…") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+}
