@@ -13,12 +13,12 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// TestInterruptedAtEveryRequest ends an install, an upgrade and an uninstall at
-// each of their requests in turn, in four ways. The action returns soon and
+// TestInterruptedAtEveryRequest ends an install, an upgrade, a rollback and an
+// uninstall at each of their requests in turn, in four ways. The action returns soon and
 // leaves nothing running, and what an operator does next brings the release to
 // where it was to be: no record is stuck and no object is left over.
 func TestInterruptedAtEveryRequest(t *testing.T) {
-	c := withHook(mapsChart()).load(t)
+	c := mapsChart().with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: 'pre-install,pre-upgrade,pre-rollback,post-rollback'}}\n").load(t)
 	type verb struct {
 		name string
 		// before brings about what the action starts from.
@@ -34,6 +34,11 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 			w.Fatal(err)
 		}
 	}
+	back := func(w *world) Request {
+		r := two(w)
+		r.Marks = backTo(1, 2)
+		return r
+	}
 	verbs := []verb{
 		{
 			"install", func(*world) {},
@@ -42,6 +47,10 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 		{
 			"upgrade", install,
 			func(ctx context.Context, w *world) error { return w.helm.Upgrade(ctx, two(w)) }, two, []string{"a=2", "c=2"},
+		},
+		{
+			"rollback", func(w *world) { install(w); w.must(w.helm.Upgrade(w.Context(), two(w))) },
+			func(ctx context.Context, w *world) error { return w.helm.Rollback(ctx, back(w), 1) }, back, []string{"a=1", "b=1"},
 		},
 		{
 			"uninstall", install,

@@ -304,7 +304,8 @@ func (w *world) configMaps() []string {
 	return found
 }
 
-// settle does what the operator would do until nothing is left to be done.
+// settle does what the operator would do until nothing is left to be done. A
+// request whose marks hold a revision asks for a rollback to it.
 func (w *world) settle(r Request, deleting bool) {
 	w.Helper()
 	now := time.Now()
@@ -322,6 +323,14 @@ func (w *world) settle(r Request, deleting bool) {
 				o.Newest.Digest = history[0].InputDigest
 			}
 		}
+		if asked, marks := r.Marks, records.MarksOf(history); asked.Held != nil {
+			if marks.Rollback != asked.Rollback {
+				o.Request = &decide.Request{Token: asked.Rollback, Revision: asked.Held.Revision}
+			}
+			if marks.Held != nil {
+				o.Held = &decide.Held{Revision: marks.Held.Revision, Token: marks.Rollback}
+			}
+		}
 		d := decide.Next(o)
 		taken = append(taken, fmt.Sprintf("%s→%s", d.State, d.Step))
 		var err error
@@ -330,12 +339,14 @@ func (w *world) settle(r Request, deleting bool) {
 			err = w.helm.Install(w.Context(), r)
 		case decide.StepUpgrade:
 			err = w.helm.Upgrade(w.Context(), r)
+		case decide.StepRollback:
+			err = w.helm.Rollback(w.Context(), r, d.Revision)
 		case decide.StepUninstall:
 			err = w.helm.Uninstall(w.Context(), r)
 		case decide.StepUnlock:
 			err = w.helm.MarkFailed(w.Context(), r, history[0], "Interrupted")
 		default:
-			if d.State != decide.StateInSync && d.State != decide.StateDeleted {
+			if d.State != decide.StateInSync && d.State != decide.StateHeld && d.State != decide.StateDeleted {
 				w.Fatalf("it ends as %s after %v", d.State, taken)
 			}
 			return

@@ -1,0 +1,121 @@
+package helm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// hookedChart has a hook of each phase, each a ConfigMap of the phase's name.
+func hookedChart(phases ...string) files {
+	var hooks strings.Builder
+	for _, phase := range phases {
+		hooks.WriteString("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + phase + ", annotations: {helm.sh/hook: " + phase + "}}\n")
+	}
+	return mapsChart().with("templates/hooks.yaml", hooks.String())
+}
+
+// hooksMade lists the hooks that were made, by their phase.
+func (w *world) hooksMade() []string {
+	w.Helper()
+	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: api.LabelHookOwnerUID})
+	if err != nil {
+		w.Fatal(err)
+	}
+	made := []string{}
+	for _, hook := range list.Items {
+		made = append(made, hook.Name)
+	}
+	slices.Sort(made)
+	return made
+}
+
+// TestHooksAndDescriptions: each action has its own hooks, leaves them out where
+// it is told to, and says on the record what it is told to say.
+func TestHooksAndDescriptions(t *testing.T) {
+	c := hookedChart("pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-delete", "post-delete").load(t)
+	for _, disabled := range []bool{false, true} {
+		w := newWorld(t)
+		request := func(digest string, values map[string]any, description string) Request {
+			r := w.request(c, digest, values)
+			r.DisableHooks, r.Description = disabled, description
+			return r
+		}
+		made := func(want ...string) {
+			t.Helper()
+			if disabled {
+				want = nil
+			}
+			equal(t, "the hooks that were made", append([]string{}, want...), w.hooksMade())
+		}
+		w.must(w.helm.Install(t.Context(), request("one", valuesOf("a=1"), "the first")))
+		made("post-install", "pre-install")
+		equal(t, "the description", "the first", w.newest().Description.Description)
+		w.must(w.helm.Upgrade(t.Context(), request("two", valuesOf("a=2"), "the second")))
+		made("post-install", "post-upgrade", "pre-install", "pre-upgrade")
+		equal(t, "the description", "the second", w.newest().Description.Description)
+		w.must(w.helm.Upgrade(t.Context(), request("three", valuesOf("a=3"), "")))
+		equal(t, "the description that is Helm's own", "Upgrade complete", w.newest().Description.Description)
+		w.must(w.helm.Uninstall(t.Context(), request("", nil, "the last")))
+		made("post-delete", "post-install", "post-upgrade", "pre-delete", "pre-install", "pre-upgrade")
+		equal(t, "the objects", []string{}, w.configMaps())
+	}
+}
+
+// TestUninstallInANamespaceThatGoes: nothing can be made there any more, no hook
+// either, and a person is told so.
+func TestUninstallInANamespaceThatGoes(t *testing.T) {
+	w := newWorld(t)
+	c := hookedChart("pre-delete").load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}))
+	var told []string
+	r := w.request(c, "", nil)
+	r.Warn = func(reason, what string) { told = append(told, reason+": "+what) }
+	w.must(w.helm.Uninstall(t.Context(), r))
+	equal(t, "what is told", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped, since namespace " + w.namespace + " is being deleted"}, told)
+	equal(t, "the objects", []string{}, w.configMaps())
+	equal(t, "the hooks", []string{}, w.hooksMade())
+	equal(t, "the revisions", []string{}, w.statuses())
+}
+
+// TestUninstallWithAHookThatFails: nothing is deleted, until a person says to
+// go on without.
+func TestUninstallWithAHookThatFails(t *testing.T) {
+	w := newWorld(t)
+	c := hookedChart("pre-delete").load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	w.make("pre-delete")
+	w.theirs("pre-delete")
+	for range 2 {
+		if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err == nil || !strings.Contains(err.Error(), "pre-delete") {
+			t.Errorf("%v, want an error of the hook", err)
+		}
+		equal(t, "the objects", []string{"a=1", "pre-delete="}, w.configMaps())
+	}
+	r := w.request(c, "", nil)
+	r.DisableHooks = true
+	w.must(w.helm.Uninstall(t.Context(), r))
+	equal(t, "the objects of others", []string{"pre-delete="}, w.configMaps())
+	equal(t, "the revisions", []string{}, w.statuses())
+}
+
+// TestUninstallDoesNotWaitUnasked: without being asked it does not wait.
+func TestUninstallDoesNotWaitUnasked(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata": {"finalizers": ["example.com/held"]}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.within(5*time.Second, func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) }); err != nil {
+		t.Error(err)
+	}
+	equal(t, "the revisions", []string{}, w.statuses())
+}
