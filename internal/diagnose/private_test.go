@@ -75,7 +75,7 @@ func TestAnswersHoldNothingPrivate(t *testing.T) {
 	ofJob := cluster(load, warning("load", "Odd", "again "+quoting, 1))
 	for _, got := range []string{
 		ask(t, ofPod, kindDeployment, "web"), ask(t, ofPod, kindReplicaSet, "web-1"), ask(t, ofPod, kindPod, "a"),
-		ask(t, ofSet, kindDeployment, "web"), ask(t, ofDeployment, kindDeployment, "web"), ask(t, ofJob, kindJob, "load"),
+		ask(t, ofSet, kindDeployment, "web"), ask(t, ofSet, kindReplicaSet, "web-1"), ask(t, ofDeployment, kindDeployment, "web"), ask(t, ofJob, kindJob, "load"),
 	} {
 		if strings.Contains(got, "of-the") || !strings.Contains(got, "it said [redacted] and [redacted]") {
 			t.Errorf("got %s", got)
