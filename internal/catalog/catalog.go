@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/kindstatus"
 	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -31,6 +32,13 @@ type Kind struct {
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
 	ServiceAccount *Name
+	// Fields are Status, compiled, and Observes Observe with its labels as
+	// templates.
+	Fields   *kindstatus.Fields
+	Observes []Observe
+	// Defaults are the chart's default values, where Fields speak of values.
+	// Nobody may change them.
+	Defaults map[string]any
 }
 
 // FromFS reads a watches file and its charts from a file system, such as the
@@ -92,6 +100,7 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 		if kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName); err != nil {
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
+		problems = append(problems, kind.readStatus()...)
 		kinds = append(kinds, kind)
 	}
 	slices.SortStableFunc(problems, func(a, b watches.LineError) int { return a.Line - b.Line })

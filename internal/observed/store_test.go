@@ -1,0 +1,211 @@
+package observed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+var (
+	podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	pods   = NewWatch(podGVK, map[string]string{"app": "podset"}, []string{"release"})
+)
+
+// world is a store with a note of who was told.
+type world struct {
+	*Store
+	handler cache.ResourceEventHandler
+	told    []string
+}
+
+func newWorld() *world {
+	w := &world{}
+	w.Store = NewStore(func(user types.UID) { w.told = append(w.told, string(user)) })
+	w.handler = w.Handler(pods)
+	return w
+}
+
+// expectTold checks who was told since the last call.
+func (w *world) expectTold(t *testing.T, want ...string) {
+	t.Helper()
+	slices.Sort(w.told)
+	if !slices.Equal(w.told, want) {
+		t.Errorf("told %v, want %v", w.told, want)
+	}
+	w.told = nil
+}
+
+// see returns what a user sees of the release in a namespace.
+func (w *world) see(user types.UID, namespace, release string) string {
+	objects, missing := w.Select(user, []Selection{{Watch: pods, Name: "pods", Namespace: namespace, Labels: map[string]string{"release": release}}})
+	if why, ok := missing["pods"]; ok {
+		return why
+	}
+	var names []string
+	for _, o := range objects["pods"] {
+		name, _, _ := unstructured.NestedString(o.(map[string]any), "metadata", "name")
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func pod(namespace, name, release string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.SetLabels(map[string]string{"app": "podset", "release": release})
+	o.SetResourceVersion("1")
+	return o
+}
+
+func TestEachSeesItsOwn(t *testing.T) {
+	w := newWorld()
+	for i, p := range []*unstructured.Unstructured{pod("a", "web-2", "web"), pod("a", "web-1", "web"), pod("a", "api-1", "api"), pod("b", "web-3", "web")} {
+		w.handler.OnAdd(p, i < 2)
+	}
+	w.Synced(pods)
+	for _, test := range []struct{ namespace, release, want string }{
+		{"a", "web", "web-1 web-2"}, {"a", "api", "api-1"}, {"b", "web", "web-3"}, {"b", "api", ""}, {"c", "web", ""}, {"a", "", ""},
+	} {
+		if got := w.see("u", test.namespace, test.release); got != test.want {
+			t.Errorf("%s/%s sees %q, want %q", test.namespace, test.release, got, test.want)
+		}
+	}
+}
+
+func TestChangesAreToldToThoseWhoSeeThem(t *testing.T) {
+	w := newWorld()
+	w.Synced(pods)
+	for user, release := range map[types.UID]string{"web": "web", "twin": "web", "api": "api"} {
+		w.see(user, "a", release)
+	}
+	w.see("elsewhere", "b", "web")
+	first := pod("a", "web-1", "web")
+	w.handler.OnAdd(first, false)
+	w.expectTold(t, "twin", "web")
+
+	// The same once more, as after a watch that began anew.
+	w.handler.OnUpdate(first, first)
+	again := pod("a", "web-1", "web")
+	again.SetResourceVersion("2")
+	w.handler.OnUpdate(first, again)
+	w.expectTold(t)
+
+	changed := pod("a", "web-1", "web")
+	changed.Object["status"] = map[string]any{"phase": "Running"}
+	w.handler.OnUpdate(again, changed)
+	w.expectTold(t, "twin", "web")
+	annotated := changed.DeepCopy()
+	annotated.SetAnnotations(map[string]string{"a": "b"})
+	w.handler.OnUpdate(changed, annotated)
+	w.expectTold(t, "twin", "web")
+
+	// It moves to another release: both are told.
+	w.handler.OnUpdate(annotated, pod("a", "web-1", "api"))
+	w.expectTold(t, "api", "twin", "web")
+	if web, api := w.see("web", "a", "web"), w.see("api", "a", "api"); web != "" || api != "web-1" {
+		t.Errorf("web sees %q and api %q", web, api)
+	}
+
+	w.handler.OnDelete(cache.DeletedFinalStateUnknown{Obj: pod("a", "web-1", "api")})
+	w.expectTold(t, "api")
+	w.handler.OnDelete(pod("a", "web-1", "api"))
+	w.expectTold(t)
+
+	// Who looks elsewhere now, or is gone, is told nothing.
+	w.see("web", "a", "db")
+	w.Forget("twin")
+	w.handler.OnAdd(pod("a", "web-2", "web"), false)
+	w.expectTold(t)
+	w.handler.OnAdd(pod("a", "db-1", "db"), false)
+	w.expectTold(t, "web")
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	w := newWorld()
+	w.Synced(pods)
+	for i := range 10 {
+		user := types.UID(strconv.Itoa(i))
+		w.see(user, "a", string(user))
+		w.handler.OnAdd(pod("a", "p"+string(user), string(user)), false)
+	}
+	for i := range 10 {
+		w.handler.OnDelete(pod("a", fmt.Sprintf("p%d", i), strconv.Itoa(i)))
+		w.Forget(types.UID(strconv.Itoa(i)))
+	}
+	if len(w.objects)+len(w.at)+len(w.users.byPlace)+len(w.users.byUser) > 0 {
+		t.Errorf("left are %v %v %v", w.objects, w.at, w.users)
+	}
+}
+
+func TestWhatIsNotKnownIsNotEmpty(t *testing.T) {
+	w := newWorld()
+	if why := w.see("web", "a", "web"); why != "Pod: it is not known yet what is there" {
+		t.Error(why)
+	}
+	w.Failed(pods, "no rights")
+	w.Failed(pods, "no rights")
+	w.expectTold(t, "web")
+	if why := w.see("web", "a", "web"); why != "Pod: no rights" {
+		t.Error(why)
+	}
+	w.Synced(pods)
+	w.Synced(pods)
+	w.expectTold(t, "web")
+	if got := w.see("web", "a", "web"); got != "" {
+		t.Error(got)
+	}
+	// A watch that ends for a while is no news.
+	w.Failed(pods, "away")
+	w.expectTold(t)
+	if got := w.see("web", "a", "web"); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestWatchesAreOneWhereTheyAskTheSame(t *testing.T) {
+	a := NewWatch(podGVK, map[string]string{"x": "1", "y": "2"}, []string{"b", "a"})
+	b := NewWatch(podGVK, map[string]string{"y": "2", "x": "1"}, []string{"a", "b"})
+	if a != b {
+		t.Errorf("%v is not %v", a, b)
+	}
+	for want, w := range map[string]Watch{
+		"a,b,x=1,y=2": a,
+		"x=1":         NewWatch(podGVK, map[string]string{"x": "1"}, nil),
+		"x=":          NewWatch(podGVK, map[string]string{"x": ""}, nil),
+		"b":           NewWatch(podGVK, nil, []string{"b"}),
+	} {
+		selector, err := w.Selector()
+		if err != nil || selector.String() != want {
+			t.Errorf("%q: %v, %v", want, selector, err)
+		}
+	}
+	fixed := NewWatch(podGVK, map[string]string{"x": "1"}, nil)
+	if fixed.place("a", map[string]string{"x": "1", "z": "2"}) != (Selection{Watch: fixed, Namespace: "a"}).place() {
+		t.Error("a label that is not asked for tells objects apart")
+	}
+}
+
+func TestCompact(t *testing.T) {
+	o := pod("a", "b", "c")
+	if err := unstructured.SetNestedField(o.Object, []any{map[string]any{"manager": "m"}}, "metadata", "managedFields"); err != nil {
+		t.Fatal(err)
+	}
+	o.SetAnnotations(map[string]string{lastApplied: "{}", "keep": "me"})
+	if _, err := Compact(o); err != nil {
+		t.Fatal(err)
+	}
+	if o.GetManagedFields() != nil || fmt.Sprint(o.GetAnnotations()) != "map[keep:me]" || o.GetResourceVersion() != "1" {
+		t.Errorf("%v", o.Object)
+	}
+	if other, err := Compact("text"); other != "text" || err != nil {
+		t.Errorf("%v, %v", other, err)
+	}
+}
