@@ -17,7 +17,7 @@ func deleted(o Observation) (Decision, bool) {
 		// Where a release is left, somebody took the finalizer away: it is
 		// theirs now.
 		return Decision{State: StateDeleted, Step: StepWait}, true
-	case o.Newest != nil && o.Newest.Ours || o.Orphans:
+	case o.Newest != nil && o.Newest.Ours, o.Orphans, o.Newest == nil && o.Unsearched && !o.Conflict:
 		return Decision{}, false
 	}
 	return Decision{State: StateDeleted, Step: StepRemoveFinalizer}, true

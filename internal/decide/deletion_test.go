@@ -11,6 +11,8 @@ func orphan(o *Observation) { o.Orphan = true }
 
 func orphans(o *Observation) { o.Orphans = true }
 
+func unsearched(o *Observation) { o.Unsearched = true }
+
 func deletionIsPaused(o *Observation) { o.Paused, o.PausedDeletion = true, true }
 
 func TestDeletionPaused(t *testing.T) {
@@ -33,6 +35,9 @@ func TestDeleted(t *testing.T) {
 		{"it stays", guarded(), nil},
 		{"its release is there", guarded(beingDeleted, newest(1, api.StatusDeployed, desired)), nil},
 		{"its objects are there", guarded(beingDeleted, orphans), nil},
+		{"its objects may be there", guarded(beingDeleted, unsearched), nil},
+		{"its objects may be there, and the names are others'", guarded(beingDeleted, unsearched, func(o *Observation) { o.Conflict = true }), letGo},
+		{"its objects may be there, and the release is another's", guarded(beingDeleted, unsearched, newest(1, api.StatusDeployed, ""), ofAnother), letGo},
 		{"its release is gone", guarded(beingDeleted), letGo},
 		{"its release is gone, and was to stay", guarded(beingDeleted, orphan), letGo},
 		{"the release is another's", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), ofAnother), letGo},
@@ -57,6 +62,7 @@ func TestDeleting(t *testing.T) {
 		{"another's uninstall", guarded(beingDeleted, newest(2, api.StatusUninstalling, ""), byOthers, began(20*time.Second)), wait(40 * time.Second)},
 		{"another's uninstall has passed its time", guarded(beingDeleted, newest(2, api.StatusUninstalling, ""), byOthers, began(time.Minute)), uninstall},
 		{"objects without a record", guarded(beingDeleted, orphans), uninstall},
+		{"perhaps objects without a record", guarded(beingDeleted, unsearched), uninstall},
 		{"failed just now", guarded(beingDeleted, deployed, failedTo("gone", 1, 0)), wait(time.Second)},
 		{"an upgrade failed just now", guarded(beingDeleted, deployed, failedTo(desired, 9, 0)), uninstall},
 		{"it is to stay", guarded(beingDeleted, deployed, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},

@@ -26,6 +26,9 @@ type Observation struct {
 	Adoptable bool
 	// Orphans: there are objects of the release, whatever its records say.
 	Orphans bool
+	// Unsearched: there is no record, and nobody has looked for objects. There
+	// may be some where the records were deleted.
+	Unsearched bool
 	// Drifted: an object of the deployed revision is damaged, and is to be
 	// repaired.
 	Drifted bool

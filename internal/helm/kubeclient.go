@@ -52,6 +52,8 @@ type kubeClient struct {
 	// should be, and kinds what kinds they are of.
 	applied []apply.State
 	kinds   []schema.GroupVersionKind
+	// remaining are the objects that were waited for in vain.
+	remaining []string
 }
 
 var (
@@ -154,14 +156,53 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 // WaitForDelete waits until the objects are gone, or the timeout passed.
 func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
+	objects := make([]apply.Object, len(resources))
+	for i, info := range resources {
+		objects[i] = object(info)
+	}
+	return k.waitGone(objects, timeout)
+}
+
+// waitUntilGone is WaitForDelete for what the inventory has.
+func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) error {
+	var objects []apply.Object
+	for _, state := range states {
+		if state.Kept {
+			continue
+		}
+		o, err := k.named(state)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, o)
+	}
+	return k.waitGone(objects, timeout)
+}
+
+func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) error {
 	resume := k.lend()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
-	for _, info := range resources {
-		if err := k.objects.WaitGone(ctx, object(info)); err != nil {
+	k.remaining = nil
+	for _, o := range objects {
+		err := k.objects.WaitGone(ctx, o)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil || k.ctx.Err() != nil {
 			return err
 		}
+		live, err := k.objects.Get(k.ctx, o)
+		if err != nil {
+			return err
+		}
+		if live != nil {
+			k.remaining = append(k.remaining, apply.Describe(o.Unstructured))
+		}
+	}
+	if len(k.remaining) > 0 {
+		return ErrWaiting
 	}
 	return nil
 }

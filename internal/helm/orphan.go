@@ -18,6 +18,11 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
+	if len(c.index.History(r.Namespace, r.Release)) == 0 {
+		if err := c.search(ctx, run); err != nil {
+			return run.outcome(ctx, err)
+		}
+	}
 	var errs []error
 	for _, state := range c.inventory.OwnedBy(r.Owner.UID) {
 		o, err := run.kube.named(state)

@@ -2,7 +2,9 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,10 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 )
+
+// ErrWaiting marks an uninstall that is done, save that objects have not gone
+// yet for which it was to wait.
+var ErrWaiting = errors.New("the release is uninstalled, and some of its objects are not gone yet")
 
 // Uninstall runs the delete hooks, deletes the objects and then every record.
 // It can be run again wherever an earlier run was cut short. Objects of kinds
@@ -21,7 +27,7 @@ import (
 // whose name they would. The objects are then deleted in the operator's name.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
-	if err == nil || r.DisableHooks && r.ServiceAccount == "" {
+	if err == nil || errors.Is(err, ErrWaiting) || r.DisableHooks && r.ServiceAccount == "" {
 		return err
 	}
 	var why string
@@ -47,6 +53,11 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.builder.skipUnknown = true
+	if len(c.index.History(r.Namespace, r.Release)) == 0 {
+		if err := c.search(ctx, run); err != nil {
+			return run.outcome(ctx, err)
+		}
+	}
 	uninstall := action.NewUninstall(run.config)
 	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
@@ -56,9 +67,17 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if _, err = uninstall.Run(r.Release); err == nil {
 		err = run.driver.readErr
 	}
+	left := c.inventory.OwnedBy(r.Owner.UID)
 	if err == nil {
 		// Where the record was gone, Helm found nothing to do.
 		err = run.kube.sweep(nil)
+	}
+	if err == nil && r.WaitForDelete {
+		err = run.kube.waitUntilGone(left, r.Timeout)
+	}
+	if len(run.kube.remaining) > 0 {
+		// Helm made a text of it, and has deleted the records all the same.
+		err = fmt.Errorf("%w: %s", ErrWaiting, strings.Join(run.kube.remaining, ", "))
 	}
 	if err := run.outcome(ctx, err); err != nil {
 		return err

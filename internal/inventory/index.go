@@ -77,13 +77,17 @@ func (x *Index) Put(s apply.State) {
 	}
 }
 
-// Remove tells the index that this process has just deleted an object.
+// Remove tells the index that this process has just deleted an object. One that
+// a watch has already shown on its way out may have finalizers, and stays until
+// the watch tells that it is gone.
 func (x *Index) Remove(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if known, ok := x.objects[s.Key]; ok && known.UID == s.UID {
 		x.removed[s.Key] = s.UID
-		x.drop(s.Key)
+		if !known.Deleting {
+			x.drop(s.Key)
+		}
 	}
 }
 

@@ -167,6 +167,7 @@ func TestIndex(t *testing.T) {
 		{name: "we delete it and the watch tells", events: []event{removes(a), loses(but(a, 11))}, drift: "a gone", told: 1},
 		{name: "we delete it and the watch tells what was before", events: []event{removes(a), sees(but(a, 11))}, drift: "a gone"},
 		{name: "we delete it and it has a finalizer", events: []event{removes(a), sees(but(a, 11, deleting))}, owned: "a"},
+		{name: "we delete it and hear first that it has a finalizer", events: []event{sees(but(a, 11, deleting)), removes(a)}, owned: "a"},
 		{name: "we delete it and make it again", events: []event{removes(a), repairs(but(a, 12, recreated)), loses(but(a, 11)), sees(but(a, 12, recreated))}, owned: "a"},
 		{name: "we delete what another has replaced", events: []event{sees(but(a, 11, recreated)), removes(a)}, owned: "a"},
 

@@ -125,7 +125,10 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		if a.applies {
 			r.memory.appliedAll(uid, r.Now())
 		}
-		if a.done == "" {
+		if d.Step == decide.StepUninstall && v.observation.Deleting {
+			r.memory.uninstall(uid)
+		}
+		if a.done == "" || v.observation.Unsearched {
 			logger.V(1).Info("action done")
 			return
 		}
@@ -156,7 +159,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		r.Recorder.Event(v.cr, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
 		f := explain(a, err)
-		if d.Step == decide.StepUninstall && r.Kind.Chart.Features.DeleteHooks {
+		if f.reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
 			f.message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
 		f.Aim = decide.AimOf(d.Step, v.observation)
@@ -231,6 +234,9 @@ func explain(a action, err error) failure {
 		if errors.Is(err, known.err) {
 			f.reason, f.stalled = known.reason, true
 		}
+	}
+	if errors.Is(err, helm.ErrWaiting) {
+		f.reason = api.ReasonWaitingForObjects
 	}
 	return f
 }

@@ -29,6 +29,9 @@ type memory struct {
 	mu       sync.Mutex
 	failures map[about]failure
 	applied  map[types.UID]time.Time
+	// uninstalled holds the custom resources whose release was uninstalled for
+	// good, so that nothing is left to look for.
+	uninstalled map[types.UID]bool
 }
 
 // about is what a failure is of: what brings a release to its spec and what
@@ -96,12 +99,29 @@ func (m *memory) appliedAt(uid types.UID, now time.Time) time.Time {
 	return m.applied[uid]
 }
 
+// uninstall notes that nothing is left of a release.
+func (m *memory) uninstall(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.uninstalled == nil {
+		m.uninstalled = map[types.UID]bool{}
+	}
+	m.uninstalled[uid] = true
+}
+
+func (m *memory) isUninstalled(uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.uninstalled[uid]
+}
+
 func (m *memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.failures, about{uid, false})
 	delete(m.failures, about{uid, true})
 	delete(m.applied, uid)
+	delete(m.uninstalled, uid)
 }
 
 // keys holds the names of custom resources by their UID. The zero value is

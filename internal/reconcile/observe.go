@@ -110,6 +110,7 @@ func (r *Reconciler) observeObjects(v *view) {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
 		}
+		o.Unsearched = o.Newest == nil && !r.memory.isUninstalled(uid)
 		return
 	}
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed || r.Kind.DriftMode() == watches.DriftDisabled {

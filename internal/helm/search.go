@@ -1,0 +1,63 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// search has all kinds watched of which there are objects with the owner's
+// label. It is for a release whose records are gone, in a process that has not
+// seen its objects: nothing else tells of them. It asks once for each kind that
+// the server has, and passes over those that the operator may not list.
+func (c *Client) search(ctx context.Context, r *run) error {
+	lists, err := c.kubernetes.Discovery().ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return fmt.Errorf("read the server's kinds: %w", err)
+	}
+	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "watch", "delete"}}, lists)
+	var found []schema.GroupVersionKind
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range list.APIResources {
+			resource := &list.APIResources[i]
+			is, err := c.owns(ctx, r, gv.WithResource(resource.Name), resource.Namespaced)
+			if err != nil {
+				return fmt.Errorf("look for objects of the release: %w", err)
+			}
+			if is {
+				found = append(found, gv.WithKind(resource.Kind))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return r.kube.need(found)
+}
+
+// owns tells whether there are objects of a resource with the owner's label, in
+// all namespaces or, where that is not allowed, in the release's.
+func (c *Client) owns(ctx context.Context, r *run, resource schema.GroupVersionResource, namespaced bool) (bool, error) {
+	options := metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(r.kube.owner.UID), Limit: 1}
+	list, err := c.own.objects.Metadata.Resource(resource).List(ctx, options)
+	if apierrors.IsForbidden(err) && namespaced {
+		list, err = c.own.objects.Metadata.Resource(resource).Namespace(r.kube.namespace).List(ctx, options)
+	}
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return len(list.Items) > 0, nil
+}

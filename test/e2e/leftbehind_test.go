@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+const holdingFinalizer = `[{"op": "add", "path": "/metadata/finalizers", "value": ["test.chartwright.dev/hold"]}]`
+
+func TestDeletionWaitsForTheObjectsOnRequest(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
+		Account: env.NewAccount(),
+	}).Start()
+	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
+	waits.ask("uninstall-wait", "true")
+	for _, web := range []release{waits, goes} {
+		env.Patch(harness.ConfigMap(web.name), holdingFinalizer)
+		t.Cleanup(func() { letGo(env, web.name) })
+		env.Delete(web.cr)
+	}
+	env.WaitGone(goes.cr)
+	// Longer than the timeout, and under another process.
+	stays := func() {
+		env.WaitCondition(waits.cr, "Ready", metav1.ConditionFalse, "WaitingForObjects")
+		status := env.Status(waits.cr)
+		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "ConfigMap "+env.Namespace+"/waits") {
+			t.Errorf("condition Ready says %q", message)
+		}
+	}
+	stays()
+	env.Consistently("the resource is there", 5*time.Second, func(ctx context.Context) error {
+		_, err := env.At(waits.cr).Get(ctx, "waits", metav1.GetOptions{})
+		return err
+	})
+	operator.Kill()
+	operator.Start()
+	fenceOf(env, kind)
+	stays()
+	letGo(env, "waits")
+	env.WaitGone(waits.cr, harness.ConfigMap("waits"))
+}
+
+// letGo takes the finalizers of a ConfigMap away.
+func letGo(env *harness.Env, name string) {
+	patch := []byte(`{"metadata": {"finalizers": null}}`)
+	_, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Patch(context.Background(), name, "application/merge-patch+json", patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		env.T().Error(err)
+	}
+}
+
+// No record tells what there is of the release, and the process that is left has
+// not seen it. The garbage collector does not help: with delete hooks, objects
+// have no owner.
+func TestDeletionWithoutRecordsGoesByTheObjects(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web, kept := oneRevision(env, kind, "web"), oneRevision(env, kind, "kept")
+	kept.ask("deletion-policy", "orphan")
+	operator.Kill()
+	env.Kubectl("delete", "secret", "--selector=owner=helm")
+	env.Delete(web.cr, kept.cr)
+	operator.Start()
+	env.WaitGone(web.cr, harness.ConfigMap("web"), kept.cr)
+	expectData(t, env, "kept", "message", "one")
+}
