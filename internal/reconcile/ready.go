@@ -50,7 +50,7 @@ func health(v *view, d decide.Decision) summary {
 		return working(o.Running.Step, v)
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateHeld:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateHeld, decide.StateRollbackRequested:
 		if d.Step == decide.StepRollback {
 			return working(d.Step, v)
 		}
@@ -63,6 +63,9 @@ func health(v *view, d decide.Decision) summary {
 			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", releaseNames(v.cr.GetName(), v.cr.GetKind())),
 		}
 	case decide.StateDeleting, decide.StateUninstalling:
+		if o.Deleting && o.Orphan {
+			return working(decide.StepOrphan, v)
+		}
 		return working(decide.StepUninstall, v)
 	case decide.StateInvalid:
 		return summary{status: metav1.ConditionFalse, reason: cmp.Or(v.invalidReason, api.ReasonInvalidValues), message: o.Invalid, stalled: true}
@@ -86,12 +89,15 @@ func serving(v *view) summary {
 	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text}
 }
 
-// waiting says whether the pause keeps the spec from being followed.
+// waiting says what the pause keeps from being done. Where that is nothing, it
+// is as if there were none.
 func waiting(v *view, d decide.Decision) summary {
-	if !decide.Changes(d.Pending) && d.Pending != decide.StepAddFinalizer {
-		return serving(v)
+	if decide.Changes(d.Pending) || d.Pending == decide.StepAddFinalizer {
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(d.Pending)}
 	}
-	return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(d.Pending)}
+	free := *v
+	free.observation.Paused = false
+	return health(&free, decide.Next(free.observation))
 }
 
 func working(step decide.Step, v *view) summary {

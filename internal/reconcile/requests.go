@@ -65,7 +65,8 @@ func (r *Reconciler) specDigest(v *view) string {
 	return values.Digest(spec)[:tokenLength]
 }
 
-// remove takes a field out of nested objects.
+// remove takes a field out of nested objects, and with it those that hold
+// nothing else: whoever sets the field may have made them.
 func remove(from map[string]any, path []string) {
 	if len(path) == 1 {
 		delete(from, path[0])
@@ -73,6 +74,9 @@ func remove(from map[string]any, path []string) {
 	}
 	if inner, ok := from[path[0]].(map[string]any); ok {
 		remove(inner, path[1:])
+		if len(inner) == 0 {
+			delete(from, path[0])
+		}
 	}
 }
 

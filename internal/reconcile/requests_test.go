@@ -1,0 +1,236 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// asking reads annotations, given as keys without our prefix and values.
+func asking(pairs ...string) func(*view) {
+	return func(v *view) {
+		from := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			from[api.Domain+"/"+pairs[i]] = pairs[i+1]
+		}
+		v.asks = annotations.Parse(from)
+	}
+}
+
+// marked puts marks on the newest revision, which we wrote.
+func marked(m records.Marks) func(*view) {
+	return func(v *view) { v.marks, v.history[0].Marks = m, m }
+}
+
+// written makes every revision one that we wrote, for Written cannot be set.
+func written(v *view) {
+	for i, record := range v.history {
+		read, _ := records.FromMeta(secretOf(record))
+		v.history[i] = read
+	}
+}
+
+func withSpec(spec any) func(*view) { return func(v *view) { v.cr.Object["spec"] = spec } }
+
+const (
+	dep, sup, fai = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
+)
+
+func TestAvailable(t *testing.T) {
+	heldAt := func(revision int) func(*view) {
+		return marked(records.Marks{Held: &records.Held{Revision: revision}})
+	}
+	for _, test := range []struct {
+		name  string
+		v     *view
+		asked string
+		want  int
+	}{
+		{"a revision that was deployed", viewOf([]string{dep, sup, sup}), "1", 1},
+		{"the one that runs", viewOf([]string{dep, sup}), "2", 2},
+		{"one that failed", viewOf([]string{dep, fai, sup}), "2", 0},
+		{"one that is not stored", viewOf([]string{dep, sup}), "7", 0},
+		{"one of no release", viewOf(nil), "1", 0},
+		{"the one before", viewOf([]string{dep, sup, sup}), "previous", 2},
+		{"the one before, past failed ones", viewOf([]string{dep, fai, fai, sup}), "previous", 1},
+		{"the one before what failed is what still runs", viewOf([]string{fai, dep, sup}), "previous", 2},
+		{"the one before the first", viewOf([]string{dep}), "previous", 0},
+		{"the one before, which failed", viewOf([]string{dep, fai}), "previous", 0},
+		{"the one before, of no release", viewOf(nil), "previous", 0},
+		// Revision 4 is revision 2 again.
+		{"the one before the held one", viewOf([]string{dep, sup, sup, sup}, heldAt(2)), "previous", 1},
+		{"the one before the first, which is held", viewOf([]string{dep, sup, sup, sup}, heldAt(1)), "previous", 0},
+		{"a revision after the held one", viewOf([]string{dep, sup, sup, sup}, heldAt(2)), "3", 3},
+		{"none", viewOf([]string{dep, sup}), "none", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asking("rollback-to", test.asked)(test.v)
+			if got := available(test.v, *test.v.asks.Rollback); got != test.want {
+				t.Errorf("revision %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLastGood(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		statuses []string
+		want     int
+	}{
+		{"no release", nil, 0},
+		{"the first install", []string{fai}, 0},
+		{"what ran before the upgrade that failed", []string{fai, dep, sup}, 2},
+		{"past what failed before", []string{fai, fai, sup}, 1},
+		{"nothing was ever deployed", []string{fai, fai}, 0},
+		{"what runs is not before itself", []string{dep}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := lastGood(viewOf(test.statuses).history); got != test.want {
+				t.Errorf("revision %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	refusedTo := func(value string) records.Marks { return records.Marks{Rollback: token(value), Refused: true} }
+	upgraded := []string{dep, fai, sup}
+	for _, test := range []struct {
+		name   string
+		v      *view
+		asked  string
+		reason string
+		want   string
+	}{
+		{"nobody asks", viewOf(upgraded), "", "", ""},
+		{"not answered yet", viewOf(upgraded), "7", "", ""},
+		{"met", viewOf(upgraded, marked(records.Marks{Rollback: token("1")})), "1", "", ""},
+		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
+		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
+		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
+		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed; nothing was changed. To be had are: 1"},
+		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed; there is no revision to go back to"},
+		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", with "@" and any text after it to ask again; nothing was changed. To be had are: 1, 3`},
+		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", with "@" and any text after it to ask again; there is no revision to go back to`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asking("rollback-to", test.asked)(test.v)
+			if got := refusal(test.v); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			if test.want != "" && refusalReason(test.v) != test.reason {
+				t.Errorf("reason %s, want %s", refusalReason(test.v), test.reason)
+			}
+		})
+	}
+	long := viewOf(nil, asking("rollback-to", strings.Repeat("x", 10_000)))
+	if got := refusal(long); len(got) > 400 {
+		t.Errorf("a refusal of %d bytes", len(got))
+	}
+}
+
+// scaled serves a kind whose number of pods is scaled.
+func scaled(path string) *Reconciler {
+	scale := &watches.Scale{SpecReplicasPath: path}
+	return &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{Subresources: watches.Subresources{Scale: scale}}}}
+}
+
+func TestSpecDigest(t *testing.T) {
+	digest := func(r *Reconciler, spec any) string { return r.specDigest(viewOf(nil, withSpec(spec))) }
+	plain, top, deep := &Reconciler{}, scaled(".spec.replicas"), scaled(".spec.web.replicas")
+	type spec = map[string]any
+	for _, test := range []struct {
+		name     string
+		r        *Reconciler
+		one, two any
+		equal    bool
+	}{
+		{"the same", plain, spec{"a": int64(1)}, spec{"a": int64(1)}, true},
+		{"an edit", plain, spec{"a": int64(1)}, spec{"a": int64(2)}, false},
+		{"nothing, in two ways", plain, nil, spec{}, true},
+		{"replicas of a kind without scale", plain, spec{"replicas": int64(1)}, spec{"replicas": int64(2)}, false},
+		{"replicas", top, spec{"replicas": int64(1), "a": "b"}, spec{"replicas": int64(2), "a": "b"}, true},
+		{"replicas that were not there", top, spec{"a": "b"}, spec{"replicas": int64(2), "a": "b"}, true},
+		{"an edit beside replicas", top, spec{"replicas": int64(1), "a": "b"}, spec{"replicas": int64(1), "a": "c"}, false},
+		{"replicas of something else", deep, spec{"replicas": int64(1)}, spec{"replicas": int64(2)}, false},
+		{"replicas further down", deep, spec{"web": spec{"replicas": int64(1), "a": "b"}}, spec{"web": spec{"replicas": int64(2), "a": "b"}}, true},
+		{"replicas further down that were not there", deep, spec{"a": "b"}, spec{"a": "b", "web": spec{"replicas": int64(2)}}, true},
+		{"an edit beside replicas further down", deep, spec{"web": spec{"replicas": int64(1), "a": "b"}}, spec{"web": spec{"replicas": int64(1), "a": "c"}}, false},
+		{"what holds no replicas", deep, spec{"web": "x"}, spec{"web": "y"}, false},
+		{"no object", plain, "x", "x", true},
+		{"no object, and another", plain, "x", "y", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			one, two := digest(test.r, test.one), digest(test.r, test.two)
+			if (one == two) != test.equal || len(one) != tokenLength {
+				t.Errorf("%s and %s, equal: %v, want %v", one, two, one == two, test.equal)
+			}
+		})
+	}
+	v := viewOf(nil, withSpec(map[string]any{"web": map[string]any{"replicas": int64(1)}}))
+	before := v.cr.DeepCopy()
+	deep.specDigest(v)
+	if diff := cmp.Diff(before.Object, v.cr.Object); diff != "" {
+		t.Errorf("the custom resource has changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestObserveRequests(t *testing.T) {
+	r := &Reconciler{}
+	followed := r.specDigest(viewOf(nil))
+	held := func(spec string) records.Marks {
+		return records.Marks{Rollback: token("1"), Held: &records.Held{Revision: 1, From: 2, Spec: spec}}
+	}
+	observed := func(v *view) decide.Observation {
+		written(v)
+		v.marks, v.observation = records.Marks{}, decide.Observation{Adoptable: v.observation.Adoptable}
+		r.observeRequests(v)
+		return v.observation
+	}
+	upgraded := []string{dep, sup}
+	adoptable := func(v *view) { v.observation.Adoptable = true }
+	for _, test := range []struct {
+		name string
+		v    *view
+		want decide.Observation
+	}{
+		{"nothing", viewOf(upgraded), decide.Observation{}},
+		{"a pause", viewOf(upgraded, asking("pause", "true")), decide.Observation{Paused: true}},
+		{"a pause of everything", viewOf(upgraded, asking("pause", "including-deletion")), decide.Observation{Paused: true, PausedDeletion: true}},
+		{"that it stays", viewOf(upgraded, asking("deletion-policy", "orphan")), decide.Observation{Orphan: true}},
+		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), decide.Observation{Request: &decide.Request{Token: token("1"), Revision: 1}}},
+		{"a rollback that is not to be had", viewOf(upgraded, asking("rollback-to", "7")), decide.Observation{Request: &decide.Request{Token: token("7")}}},
+		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(records.Marks{Rollback: token("1")})), decide.Observation{}},
+		{"a rollback, once more", viewOf(upgraded, asking("rollback-to", "1@x"), marked(records.Marks{Rollback: token("1")})), decide.Observation{Request: &decide.Request{Token: token("1@x"), Revision: 1}}},
+		{"no rollback that could be met", viewOf(upgraded, asking("rollback-to", "latest")), decide.Observation{}},
+		{"the end of a hold", viewOf(upgraded, asking("rollback-to", "none"), marked(held(followed))), decide.Observation{
+			Request: &decide.Request{Token: token("none"), Resume: true}, Held: &decide.Held{Revision: 1, Token: token("1")},
+		}},
+		{"a hold, when its annotation is gone", viewOf(upgraded, marked(held(followed))), decide.Observation{Held: &decide.Held{Revision: 1, Token: token("1")}}},
+		{"a hold, and another spec", viewOf(upgraded, marked(held("another"))), decide.Observation{Held: &decide.Held{Revision: 1, Token: token("1"), Over: true}}},
+		{"a hold by failure", viewOf(upgraded, marked(records.Marks{Held: &records.Held{Revision: 1, Spec: followed, ByFailure: true}})), decide.Observation{Held: &decide.Held{Revision: 1, ByFailure: true}}},
+		{"a verification", viewOf(upgraded, asking("reconcile-requested-at", "now")), decide.Observation{VerifyRequested: true, Nudge: token("now")}},
+		{"a verification that was answered", viewOf(upgraded, asking("reconcile-requested-at", "now"), marked(records.Marks{Reconcile: token("now")})), decide.Observation{Nudge: token("now")}},
+		{"force", viewOf(upgraded, asking("force", "now")), decide.Observation{VerifyRequested: true, Nudge: token("now")}},
+		{"force that was used", viewOf(upgraded, asking("force", "now"), marked(records.Marks{Force: token("now")})), decide.Observation{Nudge: token("now")}},
+		{"tests", viewOf(upgraded, asking("test", "now")), decide.Observation{TestRequested: true}},
+		{"tests that were run", viewOf(upgraded, asking("test", "now"), marked(records.Marks{Test: token("now")})), decide.Observation{}},
+		{"marks of what is not ours yet", viewOf(upgraded, adoptable, marked(held(followed))), decide.Observation{Adoptable: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.want.LastGood = 1
+			if diff := cmp.Diff(test.want, observed(test.v)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
