@@ -30,6 +30,7 @@ func TestAPIServer(t *testing.T) {
 	c := server(t)
 	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
 	t.Run("scale", func(t *testing.T) { testScale(t, c) })
+	t.Run("own status fields", func(t *testing.T) { testOwnFields(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
 }
@@ -234,7 +235,7 @@ func withoutEnumNulls(value any, schema apiextensionsv1.JSONSchemaProps) any {
 func single(name string, fields props) *apiextensionsv1.CustomResourceDefinition {
 	kind := catalog.Kind{Watch: watches.Watch{Group: "test.example.com", Version: "v1", Kind: name}}
 	spec := object("", fields)
-	root := object("", props{"spec": spec, "status": status()})
+	root := object("", props{"spec": spec, "status": status(catalog.Kind{})})
 	return definition(kind, &root)
 }
 

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,7 +28,7 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 	if err := validate(schema); err != nil {
 		return nil, nil, fmt.Errorf("%s: the schema that was made of values.schema.json is none for the API server: %w", kind.Kind, err)
 	}
-	if err := holdsScale(kind, schema); err != nil {
+	if err := errors.Join(holdsScale(kind, schema), scaleTypes(kind)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	return definition(kind, schema), warnings, nil
@@ -35,6 +36,7 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 
 func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	names := namesOf(kind.Kind)
+	names.ShortNames, names.Categories = kind.ShortNames, kind.Categories
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
@@ -51,7 +53,7 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 				Storage:                  true,
 				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
 				Subresources:             subresources(kind),
-				AdditionalPrinterColumns: columns(),
+				AdditionalPrinterColumns: columns(kind),
 			}},
 		},
 	}
@@ -69,7 +71,7 @@ func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiext
 		"kind":       text("Kind of the object."),
 		"metadata":   {Type: "object"},
 		"spec":       spec,
-		"status":     status(),
+		"status":     status(kind),
 	})
 	// An empty spec is one without what has no default.
 	if len(spec.Required) > 0 {

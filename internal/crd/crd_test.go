@@ -190,7 +190,7 @@ func TestPlural(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	var plain, wide []string
-	for _, c := range columns() {
+	for _, c := range columns(catalog.Kind{}) {
 		wide = append(wide, c.Name)
 		if c.Priority == 0 {
 			plain = append(plain, c.Name)
@@ -206,7 +206,7 @@ func TestColumns(t *testing.T) {
 
 // The schema of status has the fields of api.Status, and only those.
 func TestStatusMatchesTheType(t *testing.T) {
-	compare(t, "status", reflect.TypeFor[api.Status](), status())
+	compare(t, "status", reflect.TypeFor[api.Status](), status(catalog.Kind{}))
 }
 
 func compare(t *testing.T, path string, goType reflect.Type, schema apiextensionsv1.JSONSchemaProps) {

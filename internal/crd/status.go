@@ -2,15 +2,16 @@ package crd
 
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // props is short for the properties of a schema.
 type props = map[string]apiextensionsv1.JSONSchemaProps
 
-// status returns the schema of api.Status. It keeps unknown fields, for a kind
-// may have fields of its own there, and a status that another operator wrote is
-// not cut on the way.
-func status() apiextensionsv1.JSONSchemaProps {
+// status returns the schema of api.Status with the kind's own fields. It keeps
+// unknown fields: a status that another operator wrote is not cut on the way.
+func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 	s := object("What the operator reports. It is computed anew from what runs: nothing reads it back, and clearing it changes nothing.", props{
 		"observedGeneration": integer("The generation of the spec that the conditions speak of."),
 		"state":              text("The release's state in a word or two."),
@@ -42,6 +43,7 @@ func status() apiextensionsv1.JSONSchemaProps {
 			"description":  text("What Helm noted about it."),
 		})),
 	})
+	addFields(kind, &s)
 	s.XPreserveUnknownFields = new(true)
 	return s
 }
