@@ -154,6 +154,28 @@ func boolean(field func(*Annotations) *bool) func(*Annotations, string) error {
 	}
 }
 
+// Switches names the annotations that are on and change how actions go. What
+// failed is worth another try when they change.
+func (a Annotations) Switches() string {
+	var on []string
+	for _, is := range []struct {
+		on   bool
+		name string
+	}{
+		{a.TakeOwnership, api.AnnotationTakeOwnership},
+		{a.UninstallWait, api.AnnotationUninstallWait},
+		{a.Orphan, api.AnnotationDeletionPolicy},
+		{a.Install.DisableHooks, api.AnnotationInstallDisableHooks},
+		{a.Upgrade.DisableHooks, api.AnnotationUpgradeDisableHooks},
+		{a.Uninstall.DisableHooks, api.AnnotationUninstallDisableHooks},
+	} {
+		if is.on {
+			on = append(on, strings.TrimPrefix(is.name, api.Domain+"/"))
+		}
+	}
+	return strings.Join(on, " ")
+}
+
 // names lists the annotations without our prefix.
 func names() []string {
 	found := make([]string, 0, len(readers))

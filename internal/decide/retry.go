@@ -33,7 +33,7 @@ func retry(o Observation, d Decision) Decision {
 func Aim(o Observation) string {
 	switch {
 	case o.Deleting:
-		return "gone"
+		return gone(o)
 	case o.Request != nil && o.stored():
 		return rollbackAim(o.Request.Revision, o.Request.Token) + o.Nudge
 	case o.holding() && !o.Held.ByFailure:
@@ -54,13 +54,15 @@ func AimOf(step Step, o Observation) string {
 	case Repairs(step):
 		return "repaired" + o.Nudge
 	case step == StepUninstall:
-		return "gone"
+		return gone(o)
 	case step == StepTest:
 		return "tested" + o.Nudge
 	default:
 		return Aim(o)
 	}
 }
+
+func gone(o Observation) string { return "gone" + o.Nudge }
 
 // Repairs tells the steps that bring back what runs from those that change it.
 func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }

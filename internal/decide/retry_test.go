@@ -55,7 +55,8 @@ func TestAim(t *testing.T) {
 	}{
 		{"the spec", guarded(deployed), desired},
 		{"the spec, once more", guarded(deployed, nudged), desired + "again"},
-		{"that it is gone", guarded(deployed, asks(2), heldAt(1), nudged, beingDeleted), "gone"},
+		{"that it is gone", guarded(deployed, asks(2), heldAt(1), beingDeleted), "gone"},
+		{"that it is gone, once more", guarded(deployed, nudged, beingDeleted), "goneagain"},
 		{"a revision", guarded(deployed, asks(2), heldAt(1)), "revision 2 asked"},
 		{"a revision, once more", guarded(deployed, asks(2), nudged), "revision 2 askedagain"},
 		{"a revision of no release", guarded(asks(2)), desired},
@@ -78,14 +79,14 @@ func TestAimOf(t *testing.T) {
 	o := guarded(newest(3, api.StatusDeployed, "another"), nudged)
 	for step, want := range map[Step]string{
 		StepInstall: desired + "again", StepUpgrade: desired + "again", StepUnlock: desired + "again", StepAdopt: desired + "again",
-		StepUninstall: "gone", StepTest: "testedagain", StepRepair: "repairedagain", StepVerify: "repairedagain",
+		StepUninstall: "goneagain", StepTest: "testedagain", StepRepair: "repairedagain", StepVerify: "repairedagain",
 	} {
 		if got := AimOf(step, o); got != want {
 			t.Errorf("%s: %q, want %q", step, got, want)
 		}
 	}
 	beingDeleted(&o)
-	if got := AimOf(StepOrphan, o); got != "gone" {
+	if got := AimOf(StepOrphan, o); got != "goneagain" {
 		t.Errorf("%s: %q", StepOrphan, got)
 	}
 }

@@ -31,7 +31,7 @@ func (r *Reconciler) observeRequests(v *view) {
 	o.Paused = asks.Pause != annotations.PauseNot
 	o.PausedDeletion = asks.Pause == annotations.PauseIncludingDeletion
 	o.Orphan = asks.Orphan
-	o.Nudge = token(asks.Reconcile) + token(asks.Force)
+	o.Nudge = token(asks.Reconcile) + token(asks.Force) + token(asks.Switches())
 	if !o.Adoptable {
 		v.marks = records.MarksOf(v.history)
 	}
