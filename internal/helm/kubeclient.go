@@ -54,6 +54,8 @@ type kubeClient struct {
 	kinds   []schema.GroupVersionKind
 	// remaining are the objects that were waited for in vain.
 	remaining []string
+	// failedHook is why the last hook that failed did so.
+	failedHook error
 }
 
 var (
@@ -88,6 +90,9 @@ func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, e
 	}
 	for _, info := range resources {
 		if err := k.bring(info); err != nil {
+			if isHook(object(info).Unstructured) {
+				k.failedHook = err
+			}
 			return result, err
 		}
 		result.Created = append(result.Created, info)
@@ -139,6 +144,9 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 	for _, info := range resources {
 		hooks = hooks && isHook(object(info).Unstructured)
 		if err := k.take(info, policy); err != nil {
+			if hooks {
+				k.failedHook = err
+			}
 			errs = append(errs, err)
 			continue
 		}
@@ -216,6 +224,7 @@ func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.D
 	defer cancel()
 	for _, info := range resources {
 		if err := k.waitForHook(ctx, info, timeout); err != nil {
+			k.failedHook = err
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +55,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.builder.skipUnknown = true
+	run.config.Releases = storage.Init(untilHooksSucceed{run.driver, run.kube})
 	if len(c.index.History(r.Namespace, r.Release)) == 0 {
 		if err := c.search(ctx, run); err != nil {
 			return run.outcome(ctx, err)
@@ -66,6 +69,10 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	uninstall.Wait = r.WaitForDelete
 	if _, err = uninstall.Run(r.Release); err == nil {
 		err = run.driver.readErr
+	}
+	if run.kube.failedHook != nil {
+		// Helm makes a text of some.
+		err = run.kube.failedHook
 	}
 	left := c.inventory.OwnedBy(r.Owner.UID)
 	if err == nil {
@@ -84,6 +91,21 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// untilHooksSucceed keeps the records while a hook fails. Helm deletes them even
+// where one of those fails that run last, which would then never run again.
+type untilHooksSucceed struct {
+	*recordDriver
+	kube *kubeClient
+}
+
+// Delete deletes a record, unless a hook has failed.
+func (d untilHooksSucceed) Delete(key string) (*release.Release, error) {
+	if d.kube.failedHook != nil {
+		return nil, d.kube.failedHook
+	}
+	return d.recordDriver.Delete(key)
 }
 
 // accountGone tells whether the account of a request is not there. Where that

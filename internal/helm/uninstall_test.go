@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -71,38 +72,92 @@ func TestHooksAndDescriptions(t *testing.T) {
 // TestUninstallInANamespaceThatGoes: nothing can be made there any more, no hook
 // either, and a person is told so.
 func TestUninstallInANamespaceThatGoes(t *testing.T) {
-	w := newWorld(t)
-	c := hookedChart("pre-delete").load(t)
-	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
-	w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}))
-	var told []string
-	r := w.request(c, "", nil)
-	r.Warn = func(reason, what string) { told = append(told, reason+": "+what) }
-	w.must(w.helm.Uninstall(t.Context(), r))
-	equal(t, "what is told", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped, since namespace " + w.namespace + " is being deleted"}, told)
-	equal(t, "the objects", []string{}, w.configMaps())
-	equal(t, "the hooks", []string{}, w.hooksMade())
-	equal(t, "the revisions", []string{}, w.statuses())
+	for _, phase := range []string{"pre-delete", "post-delete"} {
+		t.Run(phase, func(t *testing.T) {
+			w := newWorld(t)
+			c := hookedChart(phase).load(t)
+			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+			w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}))
+			var told []string
+			r := w.request(c, "", nil)
+			r.Warn = func(reason, what string) { told = append(told, reason+": "+what) }
+			w.must(w.helm.Uninstall(t.Context(), r))
+			equal(t, "what is told", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped, since namespace " + w.namespace + " is being deleted"}, told)
+			equal(t, "the objects", []string{}, w.configMaps())
+			equal(t, "the hooks", []string{}, w.hooksMade())
+			equal(t, "the revisions", []string{}, w.statuses())
+		})
+	}
 }
 
-// TestUninstallWithAHookThatFails: nothing is deleted, until a person says to
-// go on without.
+// TestUninstallWithAHookThatFails: it is not done, however often it is tried,
+// until the hook succeeds or a person says to go on without.
 func TestUninstallWithAHookThatFails(t *testing.T) {
-	w := newWorld(t)
-	c := hookedChart("pre-delete").load(t)
-	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
-	w.make("pre-delete")
-	w.theirs("pre-delete")
-	for range 2 {
-		if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err == nil || !strings.Contains(err.Error(), "pre-delete") {
-			t.Errorf("%v, want an error of the hook", err)
+	for _, test := range []struct {
+		phase string
+		// left is what is there while the hook fails.
+		left []string
+	}{
+		{"pre-delete", []string{"a=1", "pre-delete="}},
+		{"post-delete", []string{"post-delete="}},
+	} {
+		for _, without := range []bool{false, true} {
+			t.Run(test.phase, func(t *testing.T) {
+				w := newWorld(t)
+				c := hookedChart(test.phase).load(t)
+				w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+				w.make(test.phase)
+				w.theirs(test.phase)
+				for range 2 {
+					if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err == nil || !strings.Contains(err.Error(), test.phase) {
+						t.Errorf("%v, want an error of the hook", err)
+					}
+					equal(t, "the objects", test.left, w.configMaps())
+					if len(w.statuses()) != 1 {
+						t.Error("the record is gone, and the hook with it")
+					}
+				}
+				r := w.request(c, "", nil)
+				if r.DisableHooks = without; !without {
+					w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), test.phase, metav1.DeleteOptions{}))
+				}
+				w.must(w.helm.Uninstall(t.Context(), r))
+				if made := len(w.hooksMade()) == 1; made == without {
+					t.Errorf("the hook was made: %v", made)
+				}
+				equal(t, "the revisions", []string{}, w.statuses())
+			})
 		}
-		equal(t, "the objects", []string{"a=1", "pre-delete="}, w.configMaps())
 	}
+}
+
+// TestUninstallWaits: it is not done before every object is gone, however often
+// it is tried.
+func TestUninstallWaits(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
+	finalizers := func(patch string) {
+		t.Helper()
+		if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata": {"finalizers": `+patch+`}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	finalizers(`["example.com/held"]`)
 	r := w.request(c, "", nil)
-	r.DisableHooks = true
-	w.must(w.helm.Uninstall(t.Context(), r))
-	equal(t, "the objects of others", []string{"pre-delete="}, w.configMaps())
+	r.WaitForDelete, r.Timeout = true, 300*time.Millisecond
+	for range 2 {
+		if err := w.helm.Uninstall(t.Context(), r); !errors.Is(err, ErrWaiting) || !strings.Contains(err.Error(), "ConfigMap "+w.namespace+"/a") {
+			t.Errorf("%v, want ErrWaiting with the object", err)
+		}
+		w.watch()
+	}
+	equal(t, "the objects", []string{"a=1"}, w.configMaps())
+	finalizers("null")
+	w.watch()
+	if err := w.helm.Uninstall(t.Context(), r); err != nil {
+		t.Errorf("all are gone, and it is not done: %v", err)
+	}
 	equal(t, "the revisions", []string{}, w.statuses())
 }
 
