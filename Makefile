@@ -99,6 +99,17 @@ test: build cluster-binaries ## Run every test, on a cluster of its own.
 	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
 	exit $$result
 
+# Seeds run side by side. Four decks of five seeds are about 20 of everything
+# that can happen, and some hundred kills and faults.
+SOAK_SEEDS ?= 1,2,3,4,5
+SOAK_DECKS ?= 4
+SOAK_TIME  ?= 30m
+
+.PHONY: soak
+soak: build cluster-binaries ## Do to the operator whatever can happen to one, for long: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
+	CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
+	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./test/soak
+
 .PHONY: test-cluster
 test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
 	cd test/cluster && go test ./internal/... ./cmd/cluster

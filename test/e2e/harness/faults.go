@@ -93,8 +93,13 @@ func (p *Proxy) roll(call Call) Fault {
 		return ""
 	}
 	fault := p.faults.Only[p.faults.rng.IntN(len(p.faults.Only))]
-	if fault == Lose && call.Watch {
+	switch {
+	case fault == Lose && call.Watch:
 		fault = Drop
+	case fault == Conflict && call.Method == http.MethodDelete:
+		// To a deletion by UID this says that another object has the name, and
+		// a server does not say so where none has.
+		fault = InternalError
 	}
 	p.counts[fault]++
 	return fault

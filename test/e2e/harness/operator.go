@@ -177,7 +177,8 @@ func (o *Operator) KillAtWrite(write int, moment Moment) *Trap {
 }
 
 func (o *Operator) end(signal os.Signal) error {
-	if err := o.cmd.Process.Signal(signal); err != nil {
+	// A trap may have sprung meanwhile, see KillAtWrite.
+	if err := o.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end the operator: %w", err)
 	}
 	select {

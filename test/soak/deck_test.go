@@ -1,0 +1,49 @@
+package soak
+
+// card is one thing that happens: to the world, or to one custom resource. Each
+// returns what was done, or nothing where it cannot be done now.
+type card struct {
+	name    string
+	times   int
+	world   func(*world) string
+	subject func(*subject) string
+}
+
+var deck = []card{
+	{name: "edit", times: 3, subject: (*subject).edit},
+	{name: "bad-spec", times: 2, subject: (*subject).editBadly},
+	{name: "fixed-spec", times: 2, subject: (*subject).fix},
+	{name: "rollback-to-revision", times: 3, subject: (*subject).rollBack},
+	{name: "rollback-to-previous", times: 1, subject: (*subject).rollBackToPrevious},
+	{name: "rollback-none", times: 2, subject: (*subject).resume},
+	{name: "rollback-wrong", times: 1, subject: (*subject).rollBackWrongly},
+	{name: "pause", times: 2, subject: (*subject).stopTheClock},
+	{name: "unpause", times: 2, subject: (*subject).startTheClock},
+	{name: "verify", times: 1, subject: (*subject).verify},
+	{name: "clear-status", times: 1, subject: (*subject).clearStatus},
+	{name: "delete-dependent", times: 2, subject: (*subject).deleteDependent},
+	{name: "edit-dependent", times: 2, subject: (*subject).editDependent},
+	{name: "helm-upgrade", times: 1, subject: (*subject).helmUpgrade},
+	{name: "helm-upgrade-long", times: 1, subject: (*subject).helmUpgradeLong},
+	{name: "helm-rollback", times: 2, subject: (*subject).helmRollback},
+	{name: "helm-uninstall", times: 1, subject: (*subject).helmUninstall},
+	{name: "delete-record", times: 1, subject: (*subject).deleteRecord},
+	{name: "corrupt-record", times: 1, subject: (*subject).corruptRecord},
+	{name: "delete", times: 2, subject: (*subject).remove},
+	{name: "delete-namespace", times: 1, world: (*world).deleteNamespace},
+	{name: "kill", times: 3, world: (*world).kill},
+	{name: "kill-at-write", times: 3, world: (*world).killAtWrite},
+	{name: "stop", times: 1, world: (*world).stop},
+}
+
+// shuffle returns every card as often as it comes, in an order of the seed's.
+func (w *world) shuffle() []card {
+	var cards []card
+	for _, card := range deck {
+		for range card.times {
+			cards = append(cards, card)
+		}
+	}
+	w.rng.Shuffle(len(cards), func(i, j int) { cards[i], cards[j] = cards[j], cards[i] })
+	return cards
+}

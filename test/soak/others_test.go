@@ -1,0 +1,140 @@
+package soak
+
+import (
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What others do behind the operator's back: with the helm command, and to
+// objects and records.
+
+// helm runs the helm command, which may fail: it may meet an action of the
+// operator's.
+func (s *subject) helm(args ...string) string {
+	s.frozen = ""
+	if _, err := s.env.TryHelm(args...); err != nil {
+		s.world.totals.inc("helm command failed")
+		return args[0] + ", which failed: " + err.Error()
+	}
+	return args[0]
+}
+
+func (s *subject) helmUpgrade() string {
+	if len(s.env.Records(s.name)) == 0 {
+		return ""
+	}
+	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "secret=helm,pieces.helm=mine")
+}
+
+// helmUpgradeLong is under way while other things happen, and fails in the end.
+func (s *subject) helmUpgradeLong() string {
+	if len(s.env.Records(s.name)) == 0 {
+		return ""
+	}
+	s.frozen = ""
+	s.world.errands.Go(func() {
+		_, err := s.env.TryHelm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--timeout", "4s",
+			"--set", "hook.enabled=true,hook.hang=true")
+		if err == nil {
+			s.world.violatef("a helm upgrade whose hook hangs has succeeded")
+		}
+	})
+	return "begins"
+}
+
+func (s *subject) helmRollback() string {
+	records := s.env.Records(s.name)
+	if len(records) < 2 {
+		return ""
+	}
+	to := records[s.world.rng.IntN(len(records)-1)].Labels["version"]
+	return s.helm("rollback", s.name, to, "--history-max", "0")
+}
+
+func (s *subject) helmUninstall() string {
+	if len(s.env.Records(s.name)) == 0 {
+		return ""
+	}
+	s.unask()
+	return s.helm("uninstall", s.name)
+}
+
+func (s *subject) deleteRecord() string {
+	records := s.env.Records(s.name)
+	if len(records) == 0 {
+		return ""
+	}
+	s.unask()
+	s.frozen = ""
+	record := records[s.world.rng.IntN(len(records))]
+	err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Delete(s.world.t.Context(), record.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.world.t.Fatal(err)
+	}
+	return record.Name
+}
+
+// corruptRecord damages the newest record and edits the spec, for a record that
+// nobody needs is read by nobody.
+func (s *subject) corruptRecord() string {
+	records := s.env.Records(s.name)
+	if len(records) == 0 || s.pause != "" {
+		return ""
+	}
+	record := records[len(records)-1]
+	if record.Labels["status"] != api.StatusDeployed {
+		return ""
+	}
+	s.unask()
+	_, err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Patch(s.world.t.Context(), record.Name, types.JSONPatchType,
+		[]byte(`[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.world.t.Fatal(err)
+	}
+	s.corrupt = record.Name
+	s.setSpec(s.nextSpec(), false)
+	return record.Name + ", and edit " + strconv.Itoa(s.edits)
+}
+
+// dependent names one of the release's objects, if it has any.
+func (s *subject) dependent() string {
+	owned, err := s.owned(s.world.t.Context(), harness.ConfigMap(""))
+	if err != nil {
+		s.world.t.Fatal(err)
+	}
+	if len(owned) == 0 {
+		return ""
+	}
+	return owned[s.world.rng.IntN(len(owned))].GetName()
+}
+
+func (s *subject) deleteDependent() string {
+	name := s.dependent()
+	if name == "" {
+		return ""
+	}
+	err := s.env.At(harness.ConfigMap(name)).Delete(s.world.t.Context(), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.world.t.Fatal(err)
+	}
+	return name
+}
+
+func (s *subject) editDependent() string {
+	name := s.dependent()
+	if name == "" {
+		return ""
+	}
+	_, err := s.env.At(harness.ConfigMap(name)).Patch(s.world.t.Context(), name, types.MergePatchType,
+		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "somebody"})
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.world.t.Fatal(err)
+	}
+	return name
+}

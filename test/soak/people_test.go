@@ -1,0 +1,132 @@
+package soak
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What people do to a custom resource.
+
+func (s *subject) edit() string {
+	if s.bad {
+		return ""
+	}
+	s.setSpec(s.nextSpec(), false)
+	return fmt.Sprintf("to edit %d", s.edits)
+}
+
+func (s *subject) editBadly() string {
+	if s.bad {
+		return ""
+	}
+	spec := s.nextSpec()
+	spec["secret"] = []any{"a list where a string belongs"}
+	s.setSpec(spec, true)
+	return fmt.Sprintf("to edit %d", s.edits)
+}
+
+func (s *subject) fix() string {
+	if !s.bad {
+		return ""
+	}
+	s.setSpec(s.nextSpec(), false)
+	return fmt.Sprintf("to edit %d", s.edits)
+}
+
+// rollBack asks for a revision of the operator's that was deployed once.
+func (s *subject) rollBack() string {
+	var past []harness.Revision
+	records := s.env.Records(s.name)
+	for i := range records {
+		labels := records[i].Labels
+		if labels["status"] != api.StatusSuperseded || labels[api.LabelRevision] != labels["version"] {
+			continue
+		}
+		if revision, err := harness.ReadRevision(&records[i]); err == nil {
+			past = append(past, revision)
+		}
+	}
+	if len(past) == 0 {
+		return ""
+	}
+	target := past[s.world.rng.IntN(len(past))]
+	value := s.request(strconv.Itoa(target.Version))
+	s.hold, s.manifest = held, target.Manifest
+	return value
+}
+
+// rollBackToPrevious asks for what the operator knows best.
+func (s *subject) rollBackToPrevious() string {
+	if len(s.env.Records(s.name)) == 0 {
+		return ""
+	}
+	s.hold = either
+	return s.request("previous")
+}
+
+func (s *subject) resume() string {
+	if s.hold == free {
+		return ""
+	}
+	value := s.request("none")
+	s.hold = free
+	return value
+}
+
+func (s *subject) rollBackWrongly() string {
+	if len(s.env.Records(s.name)) == 0 {
+		return ""
+	}
+	if s.asked > 0 {
+		s.hold = either
+	}
+	value := s.request([]string{"9999", "yesterday", "-1"}[s.world.rng.IntN(3)])
+	s.refused = true
+	return value
+}
+
+func (s *subject) stopTheClock() string {
+	if s.pause != "" {
+		return ""
+	}
+	s.pause, s.frozen = []string{"true", "including-deletion"}[s.world.rng.IntN(2)], ""
+	s.annotate("pause", s.pause)
+	return s.pause
+}
+
+func (s *subject) startTheClock() string {
+	if s.pause == "" {
+		return ""
+	}
+	s.pause = ""
+	s.annotate("pause", "")
+	return "again"
+}
+
+func (s *subject) verify() string {
+	s.requests++
+	value := strconv.Itoa(s.requests)
+	s.annotate("reconcile-requested-at", value)
+	return value
+}
+
+// clearStatus asks for another look afterwards: a status alone calls for none,
+// or each report would.
+func (s *subject) clearStatus() string {
+	s.env.Patch(s.object(), `[{"op": "add", "path": "/status", "value": {}}]`, "status")
+	return "is cleared, and verified by " + s.verify()
+}
+
+// remove deletes the resource. It is made again when it is gone.
+func (s *subject) remove() string {
+	if s.pause == "including-deletion" {
+		s.pause = ""
+		s.annotate("pause", "")
+	}
+	s.env.Delete(s.object())
+	s.alive = false
+	return "is deleted"
+}

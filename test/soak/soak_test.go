@@ -1,0 +1,86 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hand is how many things happen in a round.
+const hand = 4
+
+// faultsShare is how many of the rounds have faults between the operator and
+// the API server.
+const faultsShare = 0.7
+
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	settings := readSettings(t)
+	var sum totals
+	t.Cleanup(func() { t.Logf("all seeds:\n%s", &sum) })
+	for _, seed := range settings.seeds {
+		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, seed)
+			t.Cleanup(func() { sum.add(&w.totals) })
+			w.rest()
+			for deck := range settings.decks {
+				cards := w.shuffle()
+				for round := range slices.Chunk(cards, hand) {
+					if time.Now().After(settings.until) {
+						break
+					}
+					w.round(deck, round)
+				}
+			}
+			w.end()
+			w.totals.faults(w.proxy.Counts())
+			t.Logf("seed %d:\n%s", seed, &w.totals)
+			if w.totals.count("kill")+w.totals.count("kill-at-write") == 0 || w.totals.sum("fault ") == 0 {
+				t.Error("nothing was killed, or nothing disturbed: this tests less than it should")
+			}
+		})
+	}
+}
+
+// round does what the cards say, and waits until all is at rest.
+func (w *world) round(deck int, cards []card) {
+	w.t.Helper()
+	disturbed := w.rng.Float64() < faultsShare
+	before := w.disturbances()
+	if disturbed {
+		w.disturb()
+	}
+	for _, card := range cards {
+		w.keep()
+		w.step++
+		if what := w.play(card); what != "" {
+			w.notef("deck %d step %d: %s: %s", deck, w.step, card.name, what)
+			w.totals.inc(card.name)
+		}
+	}
+	w.stir(disturbed, before)
+	w.rest()
+}
+
+// play does what a card says to one custom resource that it can be done to. It
+// returns what was done, or nothing where there is none.
+func (w *world) play(card card) string {
+	w.t.Helper()
+	if card.world != nil {
+		return card.world(w)
+	}
+	order := w.rng.Perm(len(w.subjects))
+	for _, i := range order {
+		s := w.subjects[i]
+		if !s.alive {
+			continue
+		}
+		if what := card.subject(s); what != "" {
+			return strings.TrimSpace(s.String() + " " + what)
+		}
+	}
+	return ""
+}

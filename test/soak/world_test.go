@@ -1,0 +1,161 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// world is an operator, what stands between it and the API server, and the
+// custom resources that it serves.
+type world struct {
+	*harness.Env
+	t        *testing.T
+	seed     uint64
+	rng      *rand.Rand
+	proxy    *harness.Proxy
+	operator *harness.Operator
+	trap     *harness.Trap
+	subjects []*subject
+	// places are the namespaces; the last is deleted and made again.
+	places []*harness.Env
+	// placeGone: it was deleted, and is not made again yet.
+	placeGone bool
+
+	step   int
+	totals totals
+	// errands are what others do meanwhile.
+	errands sync.WaitGroup
+
+	mu         sync.Mutex
+	violations []string
+}
+
+// actionTimeout is how long a hook may take, and how long somebody else's
+// action is waited for.
+const actionTimeout = "8s"
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	env := harness.New(t)
+	w := &world{Env: env, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1))}
+	kinds := []harness.Kind{env.NewKind("Piece"), env.NewKind("Scrap")}
+	entries := make([]harness.Entry, len(kinds))
+	for i, kind := range kinds {
+		env.InstallCRD(kind)
+		entries[i] = harness.MakeEntry(kind, harness.Chart("pieces")).Timeout(actionTimeout).With("maxHistory", 20)
+	}
+	w.places = []*harness.Env{env, env.In(env.NewNamespace("spare"))}
+	w.proxy = env.NewProxy()
+	w.operator = env.NewOperator(harness.Options{
+		Watches: env.Watches(entries...), Proxy: w.proxy, Everywhere: true,
+		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}}),
+	}).Start()
+	w.watchRecords()
+	for i, name := range []string{"ash", "birch", "cedar", "date", "elm", "fir"} {
+		s := &subject{world: w, env: w.places[i/4], kind: kinds[i%2], name: name}
+		w.subjects = append(w.subjects, s)
+		s.create()
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("to do the same again: CHARTWRIGHT_SOAK_SEEDS=%d CHARTWRIGHT_SOAK_DECKS=… CHARTWRIGHT_SOAK_TIME=30m; it failed at step %d", seed, w.step)
+		}
+	})
+	return w
+}
+
+// notef says what was done, for whoever reads of a failure.
+func (w *world) notef(format string, args ...any) {
+	w.t.Helper()
+	w.t.Logf(time.Now().UTC().Format("15:04:05.000 ")+format, args...)
+}
+
+// keep starts an operator that has ended, as a kubelet does.
+func (w *world) keep() {
+	w.t.Helper()
+	if w.trap != nil {
+		if call, sprung := w.trap.Sprung(); sprung {
+			w.notef("the operator was killed at %s", call)
+			w.totals.inc("kill-at-write done")
+			w.trap = nil
+		}
+	}
+	if !w.operator.Running() {
+		w.operator.Launch()
+	}
+}
+
+// disturb begins faults.
+func (w *world) disturb() {
+	plan := harness.Plan{
+		Seed:   w.rng.Uint64(),
+		Writes: 0.2 + 0.4*w.rng.Float64(), Reads: 0.1 + 0.3*w.rng.Float64(), Watches: 0.1 * w.rng.Float64(),
+	}
+	w.notef("faults: %.2f of writes, %.2f of reads, %.2f of watches", plan.Writes, plan.Reads, plan.Watches)
+	w.totals.inc("faults begun")
+	w.proxy.Plan(plan)
+	w.busy()
+}
+
+// busy makes the operator write something, for there must be something to
+// disturb.
+func (w *world) busy() {
+	for _, s := range w.subjects {
+		if s.alive {
+			s.verify()
+		}
+	}
+}
+
+func (w *world) disturbances() (n int) {
+	for _, count := range w.proxy.Counts() {
+		n += count
+	}
+	return n
+}
+
+const (
+	// enough faults make a round, and it lasts no longer than long.
+	enough = 12
+	long   = 3 * time.Second
+)
+
+// stir lets what was done meet the faults, and the operator its end.
+func (w *world) stir(disturbed bool, before int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), long)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, long/50, false, func(context.Context) (bool, error) {
+		w.keep()
+		return w.trap == nil && (!disturbed || w.disturbances()-before >= enough), nil
+	})
+	if err != nil && !wait.Interrupted(err) {
+		w.t.Fatal(err)
+	}
+}
+
+// violatef notes that something happened that must never happen.
+func (w *world) violatef(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violations = append(w.violations, fmt.Sprintf(format, args...))
+}
+
+func (w *world) checkViolations() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.violations) > 0 {
+		w.t.Fatalf("seed %d, step %d: %s", w.seed, w.step, strings.Join(w.violations, "\n"))
+	}
+}
