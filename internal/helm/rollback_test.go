@@ -1,12 +1,14 @@
 package helm
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -247,4 +249,32 @@ func TestAFirstInstallThatFailedIsNeverGood(t *testing.T) {
 			t.Errorf("revision %d was deployed: %v", r.Revision, r.WasDeployed())
 		}
 	}
+}
+
+// needed notes which kinds are to be watched.
+type needed struct {
+	dependents
+	kinds map[string]bool
+}
+
+func (n needed) Need(_ context.Context, _ types.UID, kinds []schema.GroupVersionKind) error {
+	for _, kind := range kinds {
+		n.kinds[kind.Kind] = true
+	}
+	return nil
+}
+
+// TestRollbackLooksForWhatFailedRevisionsLeft: nobody else may know of it.
+func TestRollbackLooksForWhatFailedRevisionsLeft(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().with("templates/secret.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: Secret\nmetadata: {name: left}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_a_name, annotations: {helm.sh/hook: post-upgrade}}\n{{ end }}").load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", bad(valuesOf("a=2")))); err == nil {
+		t.Fatal("the hook was to fail")
+	}
+	w.restart()
+	told := needed{w.objects, map[string]bool{}}
+	w.helm.inventory = told
+	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
+	equal(t, "the kinds that are looked for", map[string]bool{"ConfigMap": true, "Secret": true}, told.kinds)
 }
