@@ -32,7 +32,14 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &policy,
 	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) {
+		// The precondition is one cause of it, and not the only one.
+		live, readErr := c.Get(ctx, o)
+		if readErr == nil && (live == nil || live.GetUID() != uid) {
+			return nil
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
 	}
 	return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
@@ -32,9 +34,30 @@ func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (bool
 	}
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
-	probe.SetName(name[:min(len(name), 40)] + "-" + rand.String(5))
+	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
+	giveUpPorts(probe.Object)
 	_, err = c.patch(ctx, probe, true)
 	return err == nil, nil
+}
+
+// giveUpPorts takes from a Service what only one at a time can have.
+func giveUpPorts(service map[string]any) {
+	if service["kind"] != "Service" {
+		return
+	}
+	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
+		unstructured.RemoveNestedField(service, "spec", field)
+	}
+	ports, _, _ := unstructured.NestedSlice(service, "spec", "ports")
+	for _, port := range ports {
+		if fields, ok := port.(map[string]any); ok {
+			delete(fields, "nodePort")
+		}
+	}
+	if len(ports) > 0 {
+		// It holds what was read from there.
+		_ = unstructured.SetNestedSlice(service, ports, "spec", "ports")
+	}
 }
 
 // Replace deletes the object and makes it again. What belongs to it goes, save

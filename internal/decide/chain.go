@@ -18,10 +18,12 @@ var chain = []check{
 	conflict,          // somebody else's release is never touched
 	unguarded,         // the finalizer comes before anything that it has to clean up
 	locked,            // an action that nobody runs any more is recorded as failed
+	ambiguous,         // of two deployed revisions the newer counts
 	uninstalling,      // an uninstall is finished once it has begun, then installed anew
 	rollbackRequested, // what a person asks for at night comes before the spec
 	heldBack,          // whoever moves a held release, it goes back; a hold that is over ends
 	drifted,           // repair what runs, whatever became of the try to change it
+	unverified,        // keep what runs as it is while the spec cannot be followed
 	invalid,           // what runs goes on running until the spec can be used
 	absent,            // install
 	unmanaged,         // take over what somebody else has installed, undo what somebody else has changed
@@ -96,19 +98,28 @@ func uninstalling(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
 }
 
+func ambiguous(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateAmbiguous, Step: StepSupersede}), o.Ambiguous && o.stored()
+}
+
 // drifted leaves alone what an upgrade is about to apply anyway.
 func drifted(o Observation) (Decision, bool) {
-	if !o.Drifted || !o.stored() || o.Newest.Status != api.StatusDeployed {
-		return Decision{}, false
-	}
-	current := o.Newest.Digest == o.Desired || o.holding()
-	stuck := o.Invalid != "" || o.Failure != nil && o.Failure.Aim == Aim(o)
-	if !current && !stuck {
+	current := o.Newest != nil && (o.Newest.Digest == o.Desired || o.holding())
+	if !o.Drifted || !o.runs() || !current && !o.stuck() {
 		return Decision{}, false
 	}
 	d := retry(o, Decision{State: StateDrifted, Step: StepRepair})
 	// A repair that has to wait holds up no upgrade, which may be the cure.
 	return d, d.Step != StepWait || current
+}
+
+// unverified is due where the spec can be followed, and due comes after that.
+func unverified(o Observation) (Decision, bool) {
+	if !o.Unverified && !o.VerifyRequested || !o.runs() || !o.stuck() {
+		return Decision{}, false
+	}
+	d := retry(o, Decision{State: StateUnverified, Step: StepVerify})
+	return d, d.Step != StepWait
 }
 
 func invalid(o Observation) (Decision, bool) {

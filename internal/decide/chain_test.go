@@ -191,14 +191,14 @@ func TestDue(t *testing.T) {
 		{"on the point", guarded(deployed, every(time.Minute, time.Minute)), &Decision{State: StateDue, Step: StepVerify}},
 		{"long ago", guarded(deployed, every(time.Minute, time.Hour)), &Decision{State: StateDue, Step: StepVerify}},
 		{"failed just now", guarded(deployed, every(time.Minute, time.Hour), repairFailed), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
-		{"nothing is known", guarded(deployed, unverified), &Decision{State: StateDue, Step: StepVerify}},
+		{"nothing is known", guarded(deployed, unknown), &Decision{State: StateDue, Step: StepVerify}},
 		{"a person asks for it", guarded(deployed, asksToVerify), &Decision{State: StateDue, Step: StepVerify}},
 		{"a person asks for it, and it failed just now", guarded(deployed, asksToVerify, repairFailed), &Decision{State: StateDue, Step: StepWait, After: time.Second}},
 		{"it failed just now, and a person asks again", guarded(deployed, asksToVerify, repairFailed, nudged), &Decision{State: StateDue, Step: StepVerify}},
 	})
 }
 
-func unverified(o *Observation) { o.Unverified = true }
+func unknown(o *Observation) { o.Unverified = true }
 
 func damaged(o *Observation) { o.Drifted = true }
 

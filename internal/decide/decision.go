@@ -12,7 +12,9 @@ const (
 	StepAddFinalizer    Step = "AddFinalizer"
 	StepRemoveFinalizer Step = "RemoveFinalizer"
 	// StepUnlock is to record that the newest revision's action was cut short.
-	StepUnlock    Step = "Unlock"
+	StepUnlock Step = "Unlock"
+	// StepSupersede is to leave just the newest of the deployed revisions so.
+	StepSupersede Step = "Supersede"
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
@@ -55,6 +57,8 @@ const (
 	StateUnguarded State = "Unguarded"
 	// StateLocked: an action has begun and this process does not run it.
 	StateLocked State = "Locked"
+	// StateAmbiguous: more than one revision is deployed.
+	StateAmbiguous State = "Ambiguous"
 	// StateUninstalling: an uninstall has begun and was not finished.
 	StateUninstalling State = "Uninstalling"
 	// StateRollbackRequested: a person asks for an earlier revision, or for
@@ -62,6 +66,9 @@ const (
 	StateRollbackRequested State = "RollbackRequested"
 	// StateDrifted: an object of the release is damaged.
 	StateDrifted State = "Drifted"
+	// StateUnverified: nothing is known of what the objects should be like, or a
+	// person asks for them to be applied again, and the spec cannot be followed.
+	StateUnverified State = "Unverified"
 	// StateInvalid: the spec cannot be made into values.
 	StateInvalid State = "Invalid"
 	// StateAbsent: there is no release.

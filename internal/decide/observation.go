@@ -1,6 +1,10 @@
 package decide
 
-import "time"
+import (
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
 
 // Observation is everything that a decision depends on.
 type Observation struct {
@@ -18,6 +22,8 @@ type Observation struct {
 	Running *Running
 	// Newest is the newest stored revision, if any.
 	Newest *Revision
+	// Ambiguous: more than one revision is deployed.
+	Ambiguous bool
 	// Conflict: every release name that the custom resource may use belongs
 	// to somebody else.
 	Conflict bool
@@ -130,4 +136,14 @@ func (o Observation) holding() bool { return o.Held != nil && !o.Held.Over && o.
 // on its way out.
 func (o Observation) stored() bool {
 	return o.Newest != nil && o.Newest.Ours && !uninstalled(o.Newest.Status)
+}
+
+// runs tells whether a revision of ours is deployed, and the newest.
+func (o Observation) runs() bool {
+	return o.stored() && o.Newest.Genuine && o.Newest.Status == api.StatusDeployed
+}
+
+// stuck tells whether the spec cannot be followed, for now.
+func (o Observation) stuck() bool {
+	return o.Invalid != "" || o.Failure != nil && o.Failure.Aim == Aim(o)
 }

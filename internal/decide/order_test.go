@@ -70,7 +70,7 @@ func TestNextOrder(t *testing.T) {
 		{"a held release is brought back before its objects are repaired", guarded(newest(3, api.StatusDeployed, ""), byOthers, heldAt(1), damaged), StateHeld, StepRollback},
 		{"a held release is not upgraded", guarded(old, heldAt(1)), StateHeld, StepWait},
 		{"a held release needs no valid spec", guarded(old, heldAt(1), isInvalid), StateHeld, StepWait},
-		{"a held release is verified", guarded(old, heldAt(1), unverified), StateDue, StepVerify},
+		{"a held release is verified", guarded(old, heldAt(1), unknown), StateDue, StepVerify},
 		{"a held release is tested", guarded(old, heldAt(1), asksForTests), StateUntested, StepTest},
 		{"an upgrade ends a hold that is over", guarded(old, heldAt(1), specEdited), StateOutOfSync, StepUpgrade},
 		{"a hold that is over ends where the digests are equal", guarded(deployed, heldAt(1), specEdited), StateHeld, StepResume},

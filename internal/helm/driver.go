@@ -212,6 +212,11 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	defer d.noteWrite(&err)
 	defer recovered(&err)
+	if d.writeErr != nil && rls.Info.Status == release.StatusDeployed {
+		// Helm only logs where the revision before cannot be marked superseded,
+		// and there would be two.
+		return d.writeErr
+	}
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}

@@ -26,6 +26,34 @@ func (c *Client) MarkFailed(ctx context.Context, r Request, record records.Recor
 	return run.outcome(ctx, run.driver.Update(record.Secret, rls))
 }
 
+// Supersede leaves just the newest of the deployed revisions deployed, as Helm
+// does when an action goes well.
+func (c *Client) Supersede(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	first := true
+	for _, record := range c.index.History(r.Namespace, r.Release) {
+		if record.Status != api.StatusDeployed {
+			continue
+		}
+		if first {
+			first = false
+			continue
+		}
+		rls, err := run.driver.Get(record.Secret)
+		if err == nil {
+			rls.Info.Status = release.StatusSuperseded
+			err = run.driver.Update(record.Secret, rls)
+		}
+		if err != nil {
+			return run.outcome(ctx, err)
+		}
+	}
+	return nil
+}
+
 // Prune deletes the records that are beyond the limit: of the revisions that
 // were once deployed the newest are kept, and of those that never were just
 // the newest one.

@@ -93,11 +93,15 @@ func (r *run) forgetFailed(index *records.Index, request Request) error {
 	return err
 }
 
-// expect says that the objects are from now on to be as the action has left
-// them, if it succeeded.
+// expect says what the objects are from now on to be like: as the action has
+// left them, if it succeeded. If it failed after it had begun, nobody knows
+// until they are verified.
 func (r *run) expect(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		r.kube.inventory.Expect(r.kube.owner.UID, r.kube.applied)
+	case r.driver.created > 0:
+		r.kube.inventory.Expect(r.kube.owner.UID, nil)
 	}
 	return err
 }

@@ -68,6 +68,10 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	for _, state := range run.kube.applied {
 		c.inventory.Repaired(r.Owner.UID, state)
 	}
+	if !within(damaged, keys(is.objects)) {
+		// What is expected is of another revision.
+		c.inventory.Expect(r.Owner.UID, nil)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return done, run.outcome(ctx, err)
 	}
@@ -199,6 +203,16 @@ func (r *run) deployed(c *Client, request Request) (current, error) {
 		return current{record: record, release: stored, objects: objects}, err
 	}
 	return current{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
+}
+
+// within tells whether a set holds every member of another.
+func within(some, all map[apply.Key]bool) bool {
+	for key := range some {
+		if !all[key] {
+			return false
+		}
+	}
+	return true
 }
 
 func keys(objects kube.ResourceList) map[apply.Key]bool {

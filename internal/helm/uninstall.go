@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
 )
 
 // ErrWaiting marks an uninstall that is done, save that objects have not gone
@@ -56,19 +58,26 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	run.kube.builder.skipUnknown = true
 	run.config.Releases = storage.Init(untilHooksSucceed{run.driver, run.kube})
-	if len(c.index.History(r.Namespace, r.Release)) == 0 {
+	history := c.index.History(r.Namespace, r.Release)
+	if len(history) > 0 && !belongs(history[0], r.Owner) {
+		// Somebody else has taken the name meanwhile.
+		history = nil
+	}
+	if len(history) == 0 {
 		if err := c.search(ctx, run); err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
-	uninstall := action.NewUninstall(run.config)
-	uninstall.Timeout = r.Timeout
-	uninstall.IgnoreNotFound = true
-	uninstall.DisableHooks = r.DisableHooks
-	uninstall.Description = r.Description
-	uninstall.Wait = r.WaitForDelete
-	if _, err = uninstall.Run(r.Release); err == nil {
-		err = run.driver.readErr
+	if len(history) > 0 {
+		uninstall := action.NewUninstall(run.config)
+		uninstall.Timeout = r.Timeout
+		uninstall.IgnoreNotFound = true
+		uninstall.DisableHooks = r.DisableHooks
+		uninstall.Description = r.Description
+		uninstall.Wait = r.WaitForDelete
+		if _, err = uninstall.Run(r.Release); err == nil {
+			err = run.driver.readErr
+		}
 	}
 	if run.kube.failedHook != nil {
 		// Helm makes a text of some.
@@ -76,7 +85,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	left := c.inventory.OwnedBy(r.Owner.UID)
 	if err == nil {
-		// Where the record was gone, Helm found nothing to do.
+		// Where the record was gone, Helm had nothing to do.
 		err = run.kube.sweep(nil)
 	}
 	if err == nil && r.WaitForDelete {
@@ -91,6 +100,12 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// belongs tells whether a record is of the owner's release, maybe from before the
+// owner was restored from a backup.
+func belongs(record records.Record, owner apply.Owner) bool {
+	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator
 }
 
 // untilHooksSucceed keeps the records while a hook fails. Helm deletes them even

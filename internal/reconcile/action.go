@@ -104,6 +104,12 @@ var actions = map[decide.Step]action{
 		},
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
+	decide.StepSupersede: {
+		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+			return r.Helm.Supersede(ctx, request)
+		},
+		failed: api.EventUpgradeFailed,
+	},
 	decide.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
 			return r.Helm.MarkFailed(ctx, request, v.history[0],
@@ -121,7 +127,10 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 	a := actions[d.Step]
 	switch {
 	case err == nil:
-		r.memory.succeeded(uid, decide.Repairs(d.Step))
+		if decide.Changes(d.Step) || decide.Repairs(d.Step) {
+			// What only marks a record, or asks, mends nothing.
+			r.memory.succeeded(uid, decide.Repairs(d.Step))
+		}
 		if a.applies {
 			r.memory.appliedAll(uid, r.Now())
 		}

@@ -76,6 +76,15 @@ func (m *memory) succeeded(uid types.UID, repair bool) {
 	delete(m.failures, about{uid, repair})
 }
 
+// reached forgets the failure to bring about what is there now.
+func (m *memory) reached(uid types.UID, aim string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failures[about{uid, false}].Aim == aim {
+		delete(m.failures, about{uid, false})
+	}
+}
+
 // appliedAll notes when every object was applied.
 func (m *memory) appliedAll(uid types.UID, at time.Time) {
 	m.mu.Lock()

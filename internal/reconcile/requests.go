@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/values"
@@ -42,8 +43,12 @@ func (r *Reconciler) observeRequests(v *view) {
 	}
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = lastGood(v.history)
+	o.Ambiguous = ambiguous(v.history)
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
 		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
+	}
+	if decide.Reached(*o) {
+		r.memory.reached(v.cr.GetUID(), decide.Aim(*o))
 	}
 }
 
@@ -88,6 +93,17 @@ func lastGood(history []records.Record) int {
 		}
 	}
 	return 0
+}
+
+// ambiguous tells whether more than one revision is deployed.
+func ambiguous(history []records.Record) bool {
+	deployed := 0
+	for _, record := range history {
+		if record.Status == api.StatusDeployed {
+			deployed++
+		}
+	}
+	return deployed > 1
 }
 
 // available returns the revision that a request asks for, 0 where there is

@@ -2,6 +2,7 @@ package records
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -37,14 +38,22 @@ type Held struct {
 
 // MarksOf returns the marks of a release from its history, newest first.
 // Revisions that others wrote have none: the helm CLI copies labels to the
-// revisions that it makes, from wherever it takes them.
+// revisions that it makes, from wherever it takes them. A request to force or to
+// verify is answered by a revision that was deployed, and by no try that failed.
 func MarksOf(history []Record) Marks {
-	for _, r := range history {
-		if r.Written() {
-			return r.Marks
+	newest := slices.IndexFunc(history, Record.Written)
+	if newest < 0 {
+		return Marks{}
+	}
+	marks := history[newest].Marks
+	marks.Force, marks.Reconcile = "", ""
+	for _, r := range history[newest:] {
+		if r.Written() && r.WasDeployed() {
+			marks.Force, marks.Reconcile = r.Marks.Force, r.Marks.Reconcile
+			break
 		}
 	}
-	return Marks{}
+	return marks
 }
 
 // Labels returns the marks as a record carries them. Those that are not set

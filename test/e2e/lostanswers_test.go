@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// The connection is lost at every write of every verb, in turn: before the
+// request has reached the API server, or after it, so that what the operator
+// takes for a failure was done. It lives on, and ends where it would have
+// ended otherwise.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, verb := range verbs {
+		t.Run(verb.name, func(t *testing.T) {
+			t.Parallel()
+			k := serveKilled(t)
+			for _, moment := range []harness.Moment{harness.BeforeWrite, harness.AfterWrite} {
+				points := 0
+				for write, misses := 1, 0; misses < 2; write++ {
+					if k.goesOn(verb, write, moment) {
+						points++
+					} else {
+						misses++
+					}
+				}
+				if points < 5 {
+					t.Errorf("%d points %s a write: the proxy misses writes", points, moment)
+				}
+			}
+		})
+	}
+}
+
+// goesOn loses one write of a verb, or the answer to it. It returns false where
+// there are not as many writes.
+func (k killed) goesOn(verb verb, write int, moment harness.Moment) bool {
+	k.T().Helper()
+	name := fmt.Sprintf("%s-%d", moment, write)
+	verb.ready(k, name)
+	trap := k.proxy.Trap(write, moment, func() {})
+	verb.do(k, name)
+	k.Wait(fmt.Sprintf("%s to be done, with the connection lost %s write %d", name, moment, write), func(ctx context.Context) error {
+		if err := verb.done(ctx, k, name); err != nil {
+			call, _ := trap.Sprung()
+			return fmt.Errorf("after %s: %w", call, err)
+		}
+		return nil
+	})
+	_, lost := trap.Sprung()
+	k.proxy.Trap(0, moment, nil)
+	return lost
+}
