@@ -12,6 +12,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
+// Selection is what one custom resource sees of an entry of observe.
+type Selection = observed.Selection
+
 // Observe is one entry of observe.
 type Observe struct {
 	Name  string
@@ -47,16 +50,16 @@ func observe(entries []watches.Observe) ([]Observe, error) {
 // Selection returns what a custom resource sees of the entry. It is an error if
 // the resource lacks what a label's template asks for, or the result is no
 // label's value.
-func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (observed.Selection, error) {
+func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (Selection, error) {
 	data := maps.Clone(cr)
 	data["release"] = map[string]any{"name": release.Name, "namespace": release.Namespace}
 	values := make(map[string]string, len(o.labels))
 	for key, label := range o.labels {
 		value, err := label.Of(data)
 		if err != nil {
-			return observed.Selection{}, err
+			return Selection{}, err
 		}
 		values[key] = value
 	}
-	return observed.Selection{Watch: o.Watch, Name: o.Name, Namespace: release.Namespace, Labels: values}, nil
+	return Selection{Watch: o.Watch, Name: o.Name, Namespace: release.Namespace, Labels: values}, nil
 }

@@ -93,16 +93,18 @@ func (s *Store) Synced(w Watch) {
 	})
 }
 
-// Failed says why a watch sees nothing. Once it has seen all, it is no matter:
-// watches end and begin again all the time.
-func (s *Store) Failed(w Watch, why string) {
+// Failed says why a watch sees nothing, and returns whether that is news. Once
+// it has seen all, it is no matter: watches end and begin again all the time.
+func (s *Store) Failed(w Watch, why string) (news bool) {
 	s.tell(func() []types.UID {
 		if s.synced[w] || s.failed[w] == why {
 			return nil
 		}
+		news = true
 		s.failed[w] = why
 		return s.users.ofWatch(w)
 	})
+	return news
 }
 
 // tell does something under the lock and tells those whom it concerns.

@@ -150,8 +150,9 @@ func TestWhatIsNotKnownIsNotEmpty(t *testing.T) {
 	if why := w.see("web", "a", "web"); why != "Pod: it is not known yet what is there" {
 		t.Error(why)
 	}
-	w.Failed(pods, "no rights")
-	w.Failed(pods, "no rights")
+	if !w.Failed(pods, "no rights") || w.Failed(pods, "no rights") {
+		t.Error("it is news once")
+	}
 	w.expectTold(t, "web")
 	if why := w.see("web", "a", "web"); why != "Pod: no rights" {
 		t.Error(why)

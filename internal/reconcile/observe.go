@@ -53,6 +53,9 @@ type view struct {
 	// repairIn is when the next of them may be repaired.
 	repairIn time.Duration
 
+	// fields are the kind's own in the status.
+	fields fields
+
 	failure       *failure
 	repairFailure *failure
 	observation   decide.Observation

@@ -36,6 +36,7 @@ type Shared struct {
 	Inventory inventory.Inventory
 	Pool      *Pool
 	Sources   Sources
+	Observed  Observed
 	Recorder  record.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
@@ -130,6 +131,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	r.latest.forget(client.ObjectKeyFromObject(cr))
 	r.Inventory.Forget(uid)
 	r.forgetSources(uid)
+	r.forgetObserved(uid)
 }
 
 // RecordChanged calls for a pass over the custom resource that a record belongs

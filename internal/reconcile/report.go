@@ -25,8 +25,12 @@ import (
 // Fields that are not ours stay as they are.
 func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) error {
 	now := decodeStatus(v.cr.Object["status"])
+	r.computeFields(v)
 	wanted := status(v, d, now.Conditions)
 	patch, err := difference(now, wanted)
+	if err == nil {
+		patch = v.fields.addTo(patch, v.cr.Object["status"])
+	}
 	if err != nil || patch == nil {
 		return err
 	}
@@ -39,6 +43,8 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) err
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
+	case apierrors.IsInvalid(err) && v.fields.refuse():
+		return r.report(ctx, v, d)
 	case err != nil:
 		return fmt.Errorf("patch the status: %w", err)
 	}

@@ -49,6 +49,7 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	refusal := refusal(v)
 	setWhile(refusal != "", api.ConditionRollbackRefused, refusalReason(v), refusal)
 	setWhile(len(v.asks.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, cut(strings.Join(v.asks.Problems, "; ")))
+	setWhile(len(v.fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.fields.failure())
 	switch t := tested(v); {
 	case t == nil:
 		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)
@@ -134,7 +135,7 @@ func deployedAt(r records.Record) *metav1.Time {
 func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused,
-		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations,
+		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
 	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i

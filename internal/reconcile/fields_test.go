@@ -1,0 +1,177 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/kindstatus"
+	"github.com/chartwright/chartwright/internal/sources"
+)
+
+// fakeObserved answers with one object a selection, and remembers them.
+type fakeObserved struct {
+	asked     []catalog.Selection
+	forgotten []types.UID
+}
+
+func (f *fakeObserved) Select(_ types.UID, selections []catalog.Selection) (map[string][]any, map[string]string) {
+	f.asked = selections
+	objects := map[string][]any{}
+	for _, s := range selections {
+		objects[s.Name] = []any{map[string]any{"name": s.Name + "-0"}}
+	}
+	return objects, map[string]string{}
+}
+
+func (f *fakeObserved) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
+
+// ownFields serves a kind with these status fields, which may speak of pods and,
+// for a resource with spec.tier, of others.
+func ownFields(t *testing.T, status string) (r *Reconciler, fake *fakeObserved, woken *[]time.Duration) {
+	t.Helper()
+	kinds, err := catalog.FromFS(fstest.MapFS{
+		"watches.yaml": {Data: []byte(`
+- group: g
+  version: v1
+  kind: K
+  chart: c
+  observe:
+    - {name: pods, apiVersion: v1, kind: Pod, selector: {matchLabels: {app: '{{ .release.name }}'}}}
+    - {name: others, apiVersion: v1, kind: Pod, selector: {matchLabels: {tier: '{{ .spec.tier }}'}}}
+  status: {` + status + `}
+`)},
+		"c/Chart.yaml":  {Data: []byte("apiVersion: v2\nname: c\nversion: 1.0.0")},
+		"c/values.yaml": {Data: []byte("count: 3\nword: default")},
+	}, "watches.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, woken = &fakeObserved{}, &[]time.Duration{}
+	r = &Reconciler{Shared: Shared{Observed: fake, Inventory: inventory.Inventory{Index: &inventory.Index{}}}, Kind: kinds[0]}
+	r.Wake = func(_ types.NamespacedName, after time.Duration) { *woken = append(*woken, after) }
+	return r, fake, woken
+}
+
+func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
+	r, fake, _ := ownFields(t, `where: "release.namespace + '/' + release.name + '@' + string(release.revision) + ' ' + release.chart", count: values.count, word: values.word, pods: "observed.pods.map(p, string(p.name))"`)
+	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
+	v.cr.SetUID("u")
+	v.values = map[string]any{"word": "canary"}
+	v.secrets = sources.Secrets{"canary"}
+	r.computeFields(v)
+	if diff := cmp.Diff(map[string]any{
+		"where": "apps/web@2 podset-1.0.0", "count": int64(3), "word": "[redacted]", "pods": []any{"pods-0"},
+	}, v.fields.Values); diff != "" || len(v.fields.Failures) > 0 {
+		t.Errorf("(-want +got):\n%s%v", diff, v.fields.Failures)
+	}
+	// The other label's template asks for what the resource has not.
+	if len(fake.asked) != 1 || fake.asked[0].Namespace != v.release.Namespace || fake.asked[0].Labels["app"] != "web" {
+		t.Errorf("asked for %+v", fake.asked)
+	}
+
+	v.values = nil
+	r.computeFields(v)
+	if _, told := v.fields.Values["count"]; told || v.fields.Values["where"] == nil {
+		t.Errorf("without values: %v", v.fields.Values)
+	}
+}
+
+func TestAFieldThatFailsIsACondition(t *testing.T) {
+	r, _, _ := ownFields(t, "good: release.name, bad: values.absent, others: size(observed.others)")
+	v := viewOf([]string{api.StatusDeployed})
+	v.values = map[string]any{}
+	r.computeFields(v)
+	s := status(v, decide.Decision{State: decide.StateInSync}, nil)
+	if got := conditions(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
+		t.Errorf("%v", got)
+	}
+	said := message(s.Conditions, api.ConditionStatusFieldsFailed)
+	if !strings.HasPrefix(said, "status.bad: no such key: absent; status.others: observe[1].selector.matchLabels: tier: ") {
+		t.Error(said)
+	}
+	// It goes with its cause.
+	v.fields = fields{}
+	if got := conditions(status(v, decide.Decision{State: decide.StateInSync}, s.Conditions)); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
+	r, _, _ := ownFields(t, "b: '1', a: '2'")
+	v := viewOf([]string{api.StatusDeployed})
+	r.computeFields(v)
+	if !v.fields.refuse() || v.fields.refuse() {
+		t.Error("given up not once")
+	}
+	r.computeFields(v)
+	if said := v.fields.failure(); !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
+		t.Error(said)
+	}
+	if patch := v.fields.addTo(nil, nil); patch != nil {
+		t.Errorf("%v", patch)
+	}
+	if none := (&fields{}); none.refuse() {
+		t.Error("given up, and there is none")
+	}
+}
+
+// TestFieldsArePatchedInPlace applies each patch as the API server does.
+func TestFieldsArePatchedInPlace(t *testing.T) {
+	type m = map[string]any
+	for _, test := range []struct {
+		name                   string
+		stands, computed, want m
+		nothing                bool
+	}{
+		{"a new one", m{"state": "x"}, m{"a": int64(1)}, m{"state": "x", "a": int64(1)}, false},
+		{"the same", m{"a": []any{"b"}}, m{"a": []any{"b"}}, m{"a": []any{"b"}}, true},
+		{"another", m{"a": []any{"b"}}, m{"a": []any{}}, m{"a": []any{}}, false},
+		{"one that failed", m{"a": "b", "c": "d"}, m{"a": nil}, m{"c": "d"}, false},
+		{"one that was not there and failed", m{"c": "d"}, m{"a": nil}, m{"c": "d"}, true},
+		{"keys that go, however deep", m{"a": m{"b": m{"c": "d", "e": "f"}, "g": "h"}}, m{"a": m{"b": m{"c": "d"}}}, m{"a": m{"b": m{"c": "d"}}}, false},
+		{"a map in place of a text", m{"a": "b"}, m{"a": m{"c": "d"}}, m{"a": m{"c": "d"}}, false},
+		{"a text in place of a map", m{"a": m{"c": "d"}}, m{"a": "b"}, m{"a": "b"}, false},
+		{"an empty map", m{"a": m{"c": "d"}}, m{"a": m{}}, m{"a": m{}}, false},
+		{"one that is not told", m{"a": "b"}, m{}, m{"a": "b"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := fields{Result: kindstatus.Result{Values: test.computed}}
+			patch := f.addTo(nil, test.stands)
+			if (patch == nil) != test.nothing {
+				t.Fatalf("the patch is %v", patch)
+			}
+			if after := merge(runtime.DeepCopyJSON(test.stands), patch); patch != nil && !cmp.Equal(after, any(test.want)) {
+				t.Errorf("patched, it is %v, want %v", after, test.want)
+			}
+		})
+	}
+	// Of a status that is no map, nothing is kept.
+	if patch := (&fields{Result: kindstatus.Result{Values: m{"a": "b"}}}).addTo(m{"state": "x"}, "text"); !cmp.Equal(patch, m{"state": "x", "a": "b"}) {
+		t.Errorf("%v", patch)
+	}
+}
+
+func TestChangesOfWhatIsObservedWakeLater(t *testing.T) {
+	r, fake, woken := ownFields(t, "a: '1'")
+	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
+	r.ObservedChanged("other")
+	r.ObservedChanged("u")
+	if len(*woken) != 1 || (*woken)[0] <= 0 || (*woken)[0] > time.Second/2 {
+		t.Errorf("woken after %v, want once, after a moment", *woken)
+	}
+	r.forgetObserved("u")
+	if !slices.Equal(fake.forgotten, []types.UID{"u"}) {
+		t.Errorf("forgotten are %v", fake.forgotten)
+	}
+}
