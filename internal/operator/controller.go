@@ -62,6 +62,7 @@ func (k *kinds) start(ctx context.Context, kind catalog.Kind) error {
 			logger.Error(err, "kind not watched")
 			return
 		}
+		k.watchObserved(ctx, kind)
 		if err := k.addController(kind, customResources, object); err != nil {
 			logger.Error(err, "kind not served")
 			return

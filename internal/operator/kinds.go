@@ -23,6 +23,8 @@ type kinds struct {
 	options Options
 	shared  reconcile.Shared
 	sources *sources.Store
+	// observing is what status fields speak of beside the releases.
+	observing *observing
 	// changed is told of CRDs that come or change.
 	changed chan struct{}
 
@@ -83,6 +85,7 @@ func (k *kinds) Start(ctx context.Context) error {
 			k.capabilitiesChanged()
 		case <-settled:
 			k.capabilitiesChanged()
+			k.watchNewlyKnown(ctx)
 		case <-again:
 		}
 	}

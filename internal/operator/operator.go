@@ -63,6 +63,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if kinds.sources, err = kinds.newSources(); err != nil {
 		return nil, err
 	}
+	kinds.observing = kinds.newObserving()
 	recorder, err := newRecorder(mgr, options.Name)
 	if err != nil {
 		return nil, err
@@ -77,6 +78,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Inventory:       objects,
 		Pool:            pool,
 		Sources:         kinds.sources,
+		Observed:        kinds.observing.store,
 		Recorder:        recorder,
 		Now:             time.Now,
 	}

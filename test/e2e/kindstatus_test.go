@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// field reads a field of the status, nil where there is none.
+func field(cr *unstructured.Unstructured, name string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(cr.Object, "status", name)
+	return value
+}
+
+// waitField waits until a field of the status prints as wanted.
+func waitField(env *harness.Env, cr *unstructured.Unstructured, name, want string) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("status.%s of %s to be %s", name, cr.GetName(), want), func(context.Context) error {
+		live := env.Get(cr)
+		if got := fmt.Sprint(field(live, name)); got != want {
+			return fmt.Errorf("it is %s: %v", got, live.Object["status"])
+		}
+		return nil
+	})
+}
+
+// podsOf returns the names of the pods of a PodSet that stay.
+func podsOf(env *harness.Env, release string) (names []string) {
+	env.T().Helper()
+	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(env.T().Context(), metav1.ListOptions{LabelSelector: "app=" + release})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp == nil {
+			names = append(names, pods.Items[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestPodSetTellsItsPods(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web, other := harness.MakePodSet("web").Replicas(2).Obj(), harness.MakePodSet("other").Obj()
+	env.Create(web, other)
+	env.WaitReady(web, other)
+	waitPods(env, "web", 2)
+	waitPods(env, "other", 1)
+	told := podsOf(env, "web")
+	waitField(env, web, "podNames", fmt.Sprint(told))
+	waitField(env, other, "podNames", fmt.Sprint(podsOf(env, "other")))
+	described := env.Kubectl("describe", "podset", "web")
+	for _, name := range told {
+		if len(told) != 2 || !strings.Contains(described, name) {
+			t.Errorf("kubectl describe does not tell %v:\n%s", told, described)
+		}
+	}
+	if explained := env.Kubectl("explain", "podset.status.podNames"); !strings.Contains(explained, "<[]string>") {
+		t.Errorf("kubectl explain says\n%s", explained)
+	}
+
+	// A busy machine may take longer once; three times in a row it does not.
+	replaced := func() time.Duration {
+		before := podsOf(env, "web")
+		env.Delete(harness.Object("v1", "Pod", before[0]))
+		var now []string
+		env.Wait("another pod", func(context.Context) error {
+			if now = podsOf(env, "web"); len(now) != 2 || slices.Contains(now, before[0]) {
+				return fmt.Errorf("there are %v", now)
+			}
+			return nil
+		})
+		began := time.Now()
+		waitField(env, web, "podNames", fmt.Sprint(now))
+		return time.Since(began)
+	}
+	took := replaced()
+	for try := 1; try < 3 && took > time.Second; try++ {
+		took = replaced()
+	}
+	if took > time.Second {
+		t.Errorf("status.podNames follows a replaced pod after %s, three times in a row", took)
+	}
+	env.ExpectRevisions("web", "1 deployed")
+
+	env.SetSpec(harness.MakePodSet("web").Replicas(0).Obj())
+	env.WaitRevision(web, 2)
+	waitField(env, web, "podNames", "[]")
+	waitField(env, web, "replicas", "0")
+}
+
+func TestPodSetIsScaled(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Kubectl("scale", "podset", "web", "--replicas", "3")
+	env.WaitRevision(web, 2)
+	waitPods(env, "web", 3)
+	waitField(env, web, "replicas", "3")
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=3", "--timeout=10s")
+
+	var scale autoscalingv1.Scale
+	raw := env.Kubectl("get", "--raw", fmt.Sprintf("/apis/app.example.com/v1alpha1/namespaces/%s/podsets/web/scale", env.Namespace))
+	if err := json.Unmarshal([]byte(raw), &scale); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Spec.Replicas != 3 || scale.Status.Replicas != 3 {
+		t.Errorf("the scale is %+v", scale)
+	}
+	// It is what an autoscaler counts by: all of these pods, and no other.
+	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: scale.Status.Selector})
+	if err != nil || len(pods.Items) != 3 || scale.Status.Selector == "" {
+		t.Errorf("selector %q finds %d pods: %v", scale.Status.Selector, len(pods.Items), err)
+	}
+}
+
+// ownStatus serves a kind of the chart "plain" with more in its entry.
+func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, more ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
+	env.T().Helper()
+	kind := env.NewKind("Own")
+	env.InstallCRD(kind)
+	return kind, env.NewOperator(harness.Options{
+		Watches: env.Watches(entry(harness.MakeEntry(kind, harness.Chart("plain")))),
+		Account: env.NewAccount(more...),
+	}).Start()
+}
+
+// labeled are the ConfigMaps with a label that names the release.
+func labeled(apiVersion, kind string) []any {
+	return []any{map[string]any{
+		"name": "notes", "apiVersion": apiVersion, "kind": kind,
+		"selector": map[string]any{"matchLabels": map[string]any{"team": "blue", "about": "{{ .release.name }}"}},
+	}}
+}
+
+// note makes a ConfigMap that speaks of a release.
+func note(name, release string) *unstructured.Unstructured {
+	o := holding(harness.ConfigMap(name), "text", "of "+release)
+	o.SetLabels(map[string]string{"team": "blue", "about": release})
+	return o
+}
+
+func TestAStatusFieldThatFailsBlocksNothing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
+		return e.With("observe", labeled("v1", "ConfigMap")).With("status", map[string]any{
+			"count":  "values.count",
+			"first":  "observed.notes[0].data.text",
+			"absent": "values['storage-size']",
+		})
+	})
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
+	if want, got := "status.absent: no such key: storage-size; status.first: index out of bounds: 0", condition(t, status, "StatusFieldsFailed").Message; got != want {
+		t.Errorf("the condition says %q, want %q", got, want)
+	}
+	waitField(env, web, "count", "1")
+	if live := env.Get(web); field(live, "first") != nil || field(live, "absent") != nil {
+		t.Errorf("the status is %v", live.Object["status"])
+	}
+
+	// What it failed for comes, and goes.
+	env.Create(note("note", "web"))
+	waitField(env, web, "first", "of web")
+	rewrite(env, harness.ConfigMap("note"), "text", "changed")
+	waitField(env, web, "first", "changed")
+	env.Patch(harness.ConfigMap("note"), `[{"op": "replace", "path": "/metadata/labels/about", "value": "other"}]`)
+	waitField(env, web, "first", "<nil>")
+	env.Delete(harness.ConfigMap("note"))
+
+	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 2).Set("storage-size", "1Gi").Obj())
+	env.WaitRevision(web, 2)
+	waitField(env, web, "absent", "1Gi")
+	waitField(env, web, "count", "2")
+	env.Delete(web)
+	env.WaitGone(web)
+}
+
+func TestAStatusFieldThatTheDefinitionRefusesBlocksNothing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Own")
+	env.InstallCRD(kind)
+	// The definition is older than the watches file, say.
+	definition := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())
+	env.Patch(definition, `[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties", "value": {"count": {"type": "string"}}}]`)
+	probe := harness.MakeCR(kind, "probe").Obj()
+	env.Create(probe)
+	env.Wait("the definition to count", func(ctx context.Context) error {
+		wrong := env.Get(probe)
+		wrong.Object["status"] = map[string]any{"count": int64(1)}
+		if _, err := env.At(wrong).UpdateStatus(ctx, wrong, metav1.UpdateOptions{DryRun: []string{"All"}}); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("a number is not refused: %w", err)
+		}
+		return nil
+	})
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("status", map[string]any{"count": "values.count", "name": "release.name"})),
+		Account: env.NewAccount(),
+	}).Start()
+	env.WaitReady(probe)
+	status := env.WaitCondition(probe, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
+	if said := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(said, "status.count, status.name: the definition of the kind in the cluster refuses the type") {
+		t.Errorf("the condition says %q", said)
+	}
+}
+
+func TestObjectsThatCannotBeObservedBlockNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ apiVersion, kind, says string }{
+		"no rights":    {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
+		"no such kind": {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
+		"no namespace": {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := harness.New(t)
+			kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
+				return e.With("observe", labeled(test.apiVersion, test.kind)).With("status", map[string]any{"seen": "size(observed.notes)", "name": "release.name"})
+			})
+			web := harness.MakeCR(kind, "web").Obj()
+			env.Create(web)
+			env.WaitReady(web)
+			status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
+			if want, got := "status.seen: "+test.says, condition(t, status, "StatusFieldsFailed").Message; got != want {
+				t.Errorf("the condition says %q, want %q", got, want)
+			}
+			waitField(env, web, "name", "web")
+		})
+	}
+}
+
+func TestObservedKindMayComeLater(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	later := env.NewKind("Later")
+	kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
+		return e.With("observe", labeled(later.Group+"/v1", "Later")).With("status", map[string]any{"seen": "size(observed.notes)"})
+	})
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
+	env.InstallCRD(later)
+	waitField(env, web, "seen", "0")
+	env.WaitStatus(web, "without a condition", func(status api.Status) error {
+		if harness.Condition(status, "StatusFieldsFailed") != nil {
+			return fmt.Errorf("the condition stays")
+		}
+		return nil
+	})
+	env.Create(harness.MakeCR(later, "one").Label("team", "blue").Label("about", "web").Obj())
+	waitField(env, web, "seen", "1")
+}
+
+// The idle and restart counts with what is observed.
+func TestObservingCostsNothing(t *testing.T) {
+	const crs = 100
+	env := harness.New(t)
+	kind, operator := ownStatus(env, func(e harness.Entry) harness.Entry {
+		return e.With("observe", labeled("v1", "ConfigMap")).With("status", map[string]any{
+			"notes": "observed.notes.map(n, string(n.data.text))", "message": "values.message", "mine": "resources.map(r, r.name)",
+		})
+	})
+	var all []*unstructured.Unstructured
+	for i := range crs {
+		name := fmt.Sprintf("web-%d", i)
+		all = append(all, harness.MakeCR(kind, name).Obj())
+		env.Create(note("note-"+name, name))
+	}
+	env.Create(all...)
+	for _, cr := range all {
+		env.WaitReady(cr)
+		waitField(env, cr, "notes", "[of "+cr.GetName()+"]")
+		env.WaitEvent(cr, "Installed")
+	}
+	audit := env.Audit(operator.User())
+	env.Consistently("idle", idle, func(context.Context) error {
+		if requests := audit.Requests(); len(requests) > 0 {
+			return fmt.Errorf("the operator asked for %v", requests)
+		}
+		return nil
+	})
+
+	operator.Stop()
+	audit = env.Audit(operator.User())
+	operator.Start()
+	// A change is one write, to the one whom it is about; so all was seen before.
+	rewrite(env, harness.ConfigMap("note-web-7"), "text", "new")
+	waitField(env, all[7], "notes", "[new]")
+	fence := harness.MakeCR(kind, "fence").Obj()
+	env.Create(fence)
+	env.WaitReady(fence)
+	writes := audit.Writes("fence")
+	if len(writes) != 1 || writes[0].ObjectRef.Name != "web-7" || writes[0].ObjectRef.Subresource != "status" {
+		t.Errorf("the operator wrote %v, expected the status of web-7 once", writes)
+	}
+	for _, r := range audit.Requests() {
+		if r.ObjectRef.Resource == "configmaps" && r.Verb != "list" && !strings.Contains(r.ObjectRef.Name, "fence") {
+			t.Errorf("the operator asked for %v", r)
+		}
+	}
+}
