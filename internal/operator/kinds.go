@@ -64,6 +64,7 @@ func (k *kinds) Start(ctx context.Context) error {
 	if err := k.watchDependents(ctx); err != nil {
 		return err
 	}
+	k.warnOfLeftBehind()
 	lastChange := time.Now()
 	var settled <-chan time.Time
 	for {

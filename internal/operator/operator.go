@@ -41,6 +41,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	// The API server's own priority and fairness limits us better than a
 	// guess here does.
 	config.QPS = -1
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, after: requestDeadline} })
 
 	mgr, err := newManager(config, options, logger)
 	if err != nil {
