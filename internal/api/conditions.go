@@ -84,6 +84,14 @@ const (
 	// ReasonWaitingForObjects: the release is uninstalled, and some of its
 	// objects are not gone yet.
 	ReasonWaitingForObjects = "WaitingForObjects"
+	// ReasonProgressing: the release is deployed, and some of its objects are
+	// not ready yet.
+	ReasonProgressing = "Progressing"
+	// ReasonProgressDeadlineExceeded: they should have been by now.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonObjectFailed: an object will not become ready unless somebody does
+	// something about it.
+	ReasonObjectFailed = "ObjectFailed"
 )
 
 // Reasons of Held.
@@ -159,4 +167,5 @@ const (
 	EventHooksSkipped       = "HooksSkipped"
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
+	EventReady              = ConditionReady
 )

@@ -90,6 +90,9 @@ const (
 	LabelChartDigest = Domain + "/chart-digest"
 	// LabelValuesDigest holds the digest of the values given to the chart.
 	LabelValuesDigest = Domain + "/values-digest"
+	// LabelNeverReady is "true" on a revision that another took the place of
+	// before its objects were ready.
+	LabelNeverReady = Domain + "/never-ready"
 	// LabelRollbackRequest, LabelReconcileRequest, LabelForceRequest and
 	// LabelTestRequest hold the digests of the requests that were answered, so
 	// that none is answered twice. They are labels and no annotations, since

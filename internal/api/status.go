@@ -22,6 +22,8 @@ type Status struct {
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
 	// Rollback tells of the revision that is held.
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
+	// Resources tells how the release's objects are.
+	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
 	History []HistoryEntry `json:"history,omitempty"`
 }
@@ -57,6 +59,26 @@ type RollbackStatus struct {
 	From int64 `json:"from,omitempty"`
 	// Since is when the rollback was done.
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// ResourcesStatus counts the objects of a release.
+type ResourcesStatus struct {
+	Total int64 `json:"total"`
+	Ready int64 `json:"ready"`
+	// NotReady holds those that are not, at most NotReadyLimit.
+	NotReady []ObjectStatus `json:"notReady,omitempty"`
+}
+
+// NotReadyLimit is the number of objects listed in ResourcesStatus.NotReady.
+const NotReadyLimit = 10
+
+// ObjectStatus tells what an object waits for.
+type ObjectStatus struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
 }
 
 // HistoryEntry is one stored revision of a release.

@@ -44,6 +44,9 @@ type State struct {
 	Key
 	UID             types.UID
 	ResourceVersion string
+	// Generation grows with the object's spec, for kinds that have it; 0 for
+	// the others.
+	Generation int64
 	// Owner is the UID in the owner label. Labels are copied by other
 	// controllers, see Ours.
 	Owner types.UID
@@ -73,6 +76,7 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		Key:             Key{Group: gk.Group, Kind: gk.Kind, Namespace: m.GetNamespace(), Name: m.GetName()},
 		UID:             m.GetUID(),
 		ResourceVersion: m.GetResourceVersion(),
+		Generation:      m.GetGeneration(),
 		Owner:           types.UID(m.GetLabels()[api.LabelOwnerUID]),
 		Applied:         m.GetAnnotations()[api.AnnotationApplied],
 		Kept:            Kept(m),

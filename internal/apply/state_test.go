@@ -91,7 +91,7 @@ func TestStateOf(t *testing.T) {
 	s.Fingerprint = 0
 	want := State{
 		Key: Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "3f0e", ResourceVersion: "52",
-		Owner: "b2a1", Ours: true, Applied: "0123",
+		Generation: 1, Owner: "b2a1", Ours: true, Applied: "0123",
 	}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)

@@ -87,7 +87,7 @@ var may = map[string][]string{
 	"internal/sources":      {"internal/api", "internal/helm", "internal/values", "internal/watches"},
 	"internal/crd":          {"internal/api", "internal/catalog", "internal/helm", "internal/kindstatus", "internal/watches"},
 	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
-	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
+	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

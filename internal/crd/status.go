@@ -34,6 +34,17 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"from":  integer("The revision that it took the place of."),
 			"since": date("When the rollback was done."),
 		}),
+		"resources": object("How the release's objects are.", props{
+			"total": integer("How many there are."),
+			"ready": integer("How many of them are ready."),
+			"notReady": list("The first ten of those that are not.", object("One object.", props{
+				"kind":      text("Its kind."),
+				"namespace": text("Its namespace."),
+				"name":      text("Its name."),
+				"reason":    text("What it waits for, in a word."),
+				"message":   text("What it waits for, in a sentence."),
+			})),
+		}),
 		"history": list("The newest revisions, newest first.", object("One revision that is kept.", props{
 			"revision":     integer("Number of the revision."),
 			"status":       text("Helm's word for its state."),

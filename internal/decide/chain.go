@@ -31,6 +31,7 @@ var chain = []check{
 	outOfSync,         // upgrade
 	due,               // apply every object again, where somebody asks for it or nothing is known
 	untested,          // run the tests on what is in sync
+	unready,           // find out what keeps objects from being ready
 	held,              // stay, whatever the spec says
 	inSync,            // nothing to do
 }
@@ -152,7 +153,10 @@ func failed(o Observation) (Decision, bool) {
 	stored := o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusFailed
 	// The last try may have ended before it stored a revision.
 	unstored := o.Newest.Digest != o.Desired && o.Failure != nil && o.Failure.Aim == Aim(o)
+	overdue := o.Overdue && o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed
 	switch {
+	case overdue && o.Retries > 0 && o.LastGood > 0:
+		return retry(o, Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}), true
 	case stored && o.Newest.Number == 1:
 		return retry(o, Decision{State: StateFailed, Step: StepInstall}), true
 	case stored && o.Retries > 0 && o.LastGood > 0 && o.Failure != nil && o.Failure.Aim == Aim(o) && o.Failure.Attempts >= o.Retries:
@@ -185,6 +189,10 @@ func due(o Observation) (Decision, bool) {
 
 func untested(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateUntested, Step: StepTest}), o.TestRequested
+}
+
+func unready(o Observation) (Decision, bool) {
+	return Decision{State: StateUnready, Step: StepDiagnose}, o.Puzzling
 }
 
 func held(o Observation) (Decision, bool) {

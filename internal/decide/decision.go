@@ -33,6 +33,8 @@ const (
 	StepRepair Step = "Repair"
 	// StepVerify is to apply every object again from the stored manifest.
 	StepVerify Step = "Verify"
+	// StepDiagnose is to find out why objects are not ready.
+	StepDiagnose Step = "Diagnose"
 	// StepTest is to run the chart's tests.
 	StepTest Step = "Test"
 )
@@ -84,6 +86,8 @@ const (
 	StateDue State = "Due"
 	// StateUntested: a person asks for the chart's tests.
 	StateUntested State = "Untested"
+	// StateUnready: objects are not ready, and nobody knows why.
+	StateUnready State = "Unready"
 	// StateHeld: an earlier revision runs, as a person asked.
 	StateHeld State = "Held"
 	// StateInSync: the release is what the spec asks for.

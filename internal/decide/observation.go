@@ -55,6 +55,11 @@ type Observation struct {
 	// Nudge changes with every request for another try, which waits for no
 	// backoff.
 	Nudge string
+	// Overdue: the objects of the newest revision never became ready, and should
+	// have by now.
+	Overdue bool
+	// Puzzling: some objects are not ready, and it is time to find out why.
+	Puzzling bool
 	// LastGood is the revision to go back to where the newest fails for good,
 	// 0 for none.
 	LastGood int

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -95,6 +96,9 @@ type Request struct {
 	FormerManagers []string
 	// Marks go onto the revision that the action makes, or onto the newest.
 	Marks records.Marks
+	// NeverReady: the deployed revision, whose place the action takes, never
+	// had its objects ready.
+	NeverReady bool
 	// DisableHooks skips the action's hooks.
 	DisableHooks bool
 	// Description takes the place of Helm's own on the revision.
@@ -108,6 +112,8 @@ type Request struct {
 	Verify bool
 	// WaitForDelete waits until the objects of an uninstalled release are gone.
 	WaitForDelete bool
+	// Why finds out why an object is not ready, in a sentence; nil asks nobody.
+	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
 	// Lend gives back the slot that the action has while it only waits, and
 	// returns how to take one again; nil has none to give.
 	Lend func() (resume func())
@@ -152,6 +158,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		verify:    r.Verify,
 		force:     r.Force,
 		lend:      r.Lend,
+		why:       r.Why,
 		inventory: c.inventory,
 		readings:  newReadings(r.Owner.UID),
 
@@ -187,6 +194,8 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		warn:      objects.warn,
 		inventory: objects.stored,
 		looked:    objects.looked,
+
+		neverReady: r.NeverReady,
 	}
 	storedBy.stamp.redact = r.Redact
 	config := &action.Configuration{

@@ -53,6 +53,8 @@ type recordDriver struct {
 	looked func(*release.Release) (string, error)
 	// warn is told of records that were set aside.
 	warn func(reason, what string)
+	// neverReady: the revision that becomes superseded was never ready.
+	neverReady bool
 	// created is the revision that the action has stored, 0 for none yet, and
 	// pending that release as Helm goes on changing it.
 	created int
@@ -228,6 +230,9 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	secret, err := encode(key, rls)
 	if err != nil {
 		return err
+	}
+	if d.neverReady && rls.Info.Status == release.StatusSuperseded {
+		secret.Labels[api.LabelNeverReady] = "true"
 	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]

@@ -35,9 +35,23 @@ func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeo
 	}
 	err := k.objects.Watch(ctx, object(info), done)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("hook %s did not end within %s", apply.Describe(object(info).Unstructured), timeout)
+		return fmt.Errorf("hook %s did not end within %s%s", apply.Describe(object(info).Unstructured), timeout, k.waitsFor(info))
 	}
 	return err
+}
+
+// waitsFor says what keeps a hook from ending, where that can be found out.
+func (k *kubeClient) waitsFor(info *resource.Info) string {
+	if k.why == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, grace)
+	defer cancel()
+	why, err := k.why(ctx, apply.KeyOf(object(info)), object(info).GetUID())
+	if err != nil || why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 func jobDone(object *unstructured.Unstructured) (bool, error) {

@@ -210,7 +210,7 @@ func (w *world) restart() {
 	httpClient.Transport = w.net
 	w.index = records.NewIndex(func(records.Record) {})
 	w.known = map[string]*metav1.PartialObjectMetadata{}
-	w.objects = dependents{inventory.NewIndex(func(types.UID) {})}
+	w.objects = dependents{inventory.NewIndex(func(types.UID) {}, func(types.UID) {})}
 	w.failed = nil
 	w.helm, err = NewClient(apiServer.config, &httpClient, apiServer.mapper, w.index, w.objects)
 	if err != nil {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -14,6 +15,8 @@ type dependent struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	state apply.State
+	// health is nil for kinds that have none.
+	health *Health
 }
 
 // DeepCopyObject returns a copy.
@@ -23,27 +26,37 @@ func (d *dependent) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-// compact is the transform of the caches: managed fields, labels and
-// annotations are most of an object's metadata and go once they were read.
+// compact is the transform of the caches: managed fields, labels, annotations,
+// spec and status are most of an object and go once they were read.
 func compact(object any) (any, error) {
-	m, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
+	switch o := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return reduced(o.TypeMeta, o, nil), nil
+	case *unstructured.Unstructured:
+		health := healthOf(o)
+		kind := metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}
+		return reduced(kind, o, &health), nil
+	default:
 		return object, nil
 	}
+}
+
+func reduced(kind metav1.TypeMeta, m metav1.Object, health *Health) *dependent {
 	return &dependent{
-		TypeMeta: m.TypeMeta,
+		TypeMeta: kind,
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+			Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
 		},
-		state: apply.StateOf(m.GroupVersionKind().GroupKind(), m),
-	}, nil
+		state:  apply.StateOf(kind.GroupVersionKind().GroupKind(), m),
+		health: health,
+	}
 }
 
 // handler feeds the index from a cache.
 func (x *Index) handler() cache.ResourceEventHandler {
 	observe := func(object any) {
 		if d, ok := object.(*dependent); ok {
-			x.observe(d.state)
+			x.observe(d.state, d.health)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{

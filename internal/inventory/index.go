@@ -26,13 +26,20 @@ type Index struct {
 	// label is.
 	expectedBy map[apply.Key]types.UID
 
-	// drifted is told of owners whose objects are not what is expected.
+	// drifted is told of owners whose objects are not what is expected, and
+	// changed of those of which an object's health has changed.
 	drifted func(owner types.UID)
+	changed func(owner types.UID)
+
+	// health is of the objects that have one and were seen since their spec
+	// last changed.
+	health map[apply.Key]Health
 }
 
-// NewIndex returns an empty index. The function drifted is called, outside any
-// lock, when an object of an owner is not, or no longer, what is expected.
-func NewIndex(drifted func(owner types.UID)) *Index {
+// NewIndex returns an empty index. The functions are called outside any lock:
+// drifted when an object of an owner is not, or no longer, what is expected,
+// and changed when an object of an owner has become ready, or is so no more.
+func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects:    map[apply.Key]apply.State{},
 		byOwner:    map[types.UID]map[apply.Key]struct{}{},
@@ -40,6 +47,8 @@ func NewIndex(drifted func(owner types.UID)) *Index {
 		expected:   map[types.UID]map[apply.Key]apply.State{},
 		expectedBy: map[apply.Key]types.UID{},
 		drifted:    drifted,
+		changed:    changed,
+		health:     map[apply.Key]Health{},
 	}
 }
 
@@ -92,14 +101,30 @@ func (x *Index) Remove(s apply.State) {
 }
 
 // observe takes what a watch says, unless something newer is known.
-func (x *Index) observe(s apply.State) {
+func (x *Index) observe(s apply.State, health *Health) {
 	x.mu.Lock()
 	stale := x.removed[s.Key] == s.UID && !s.Deleting || !x.put(s)
 	owner, damaged := x.damaged(s.Key)
+	other := health != nil && x.putHealth(s, *health)
 	x.mu.Unlock()
 	if !stale && damaged {
 		x.drifted(owner)
 	}
+	if other {
+		x.changed(s.Owner)
+	}
+}
+
+// putHealth stores the health of an object, unless a newer state of it is
+// known, and tells whether it is another.
+func (x *Index) putHealth(s apply.State, health Health) bool {
+	known, ok := x.objects[s.Key]
+	if !ok || known.UID != s.UID || newer(known.ResourceVersion, s.ResourceVersion) {
+		return false
+	}
+	was, seen := x.health[s.Key]
+	x.health[s.Key] = health
+	return !seen || was != health
 }
 
 // gone takes a watch's word that an object was deleted, or that it lost the
@@ -149,7 +174,11 @@ func (x *Index) put(s apply.State) bool {
 		if !newer(s.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
+		health, seen := x.health[s.Key]
 		x.drop(s.Key)
+		if seen && old.UID == s.UID && old.Generation == s.Generation {
+			x.health[s.Key] = health
+		}
 	}
 	if x.removed[s.Key] != s.UID {
 		// A successor is there, so its predecessor is gone.
@@ -168,6 +197,7 @@ func (x *Index) put(s apply.State) bool {
 func (x *Index) drop(key apply.Key) {
 	owner := x.objects[key].Owner
 	delete(x.objects, key)
+	delete(x.health, key)
 	delete(x.byOwner[owner], key)
 	if len(x.byOwner[owner]) == 0 {
 		delete(x.byOwner, owner)

@@ -60,6 +60,8 @@ func ignoredDrift(s *apply.State) { s.Ignored = true }
 type listened struct {
 	*Index
 	told []types.UID
+	// changed are those of which an object's health has changed.
+	changed []types.UID
 }
 
 func newListened() *listened {
@@ -68,6 +70,9 @@ func newListened() *listened {
 		// To be called under a lock would be a deadlock here.
 		l.Drift(owner)
 		l.told = append(l.told, owner)
+	}, func(owner types.UID) {
+		l.Health(owner)
+		l.changed = append(l.changed, owner)
 	})
 	return l
 }
@@ -98,7 +103,7 @@ func (l *listened) owned(owner types.UID) string {
 // An event is what a watch says, or what this process does.
 type event func(*listened)
 
-func sees(s apply.State) event    { return func(l *listened) { l.observe(s) } }
+func sees(s apply.State) event    { return func(l *listened) { l.observe(s, nil) } }
 func loses(s apply.State) event   { return func(l *listened) { l.gone(s, false) } }
 func misses(s apply.State) event  { return func(l *listened) { l.gone(s, true) } }
 func puts(s apply.State) event    { return func(l *listened) { l.Put(s) } }
@@ -179,7 +184,7 @@ func TestIndex(t *testing.T) {
 		{name: "a version that is no number is news", events: []event{func(l *listened) {
 			s := but(a, 0, damaged)
 			s.ResourceVersion = "x"
-			l.observe(s)
+			l.observe(s, nil)
 		}}, drift: "a", owned: "a", told: 1},
 		{name: "it goes at a version that is no number", events: []event{func(l *listened) {
 			s := a
@@ -215,7 +220,7 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 	for i := range 20 {
 		a, b := applied("a"+strconv.Itoa(i)), applied("b"+strconv.Itoa(i))
 		l.Put(a)
-		l.observe(b)
+		l.observe(b, nil)
 		l.Expect(web, []apply.State{a, b})
 		l.Remove(a)
 		l.gone(but(a, 11), false)
@@ -256,7 +261,7 @@ func TestGet(t *testing.T) {
 	if _, ok := l.Get(a.Key); ok {
 		t.Error("an empty index knows an object")
 	}
-	l.observe(but(a, 11, copied))
+	l.observe(but(a, 11, copied), nil)
 	if got, ok := l.Get(a.Key); !ok || got != but(a, 11, copied) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
@@ -279,7 +284,7 @@ func TestExpect(t *testing.T) {
 	if got := l.drifts(web); got != "" {
 		t.Errorf("damaged: %q, though it is no more expected", got)
 	}
-	l.observe(but(a, 11, damaged))
+	l.observe(but(a, 11, damaged), nil)
 	if len(l.told) != 0 {
 		t.Error("told of an object that is no more expected")
 	}
@@ -300,7 +305,7 @@ func TestRepairedOfAnUnknownOwner(t *testing.T) {
 	if got := l.drifts(web); got != "" {
 		t.Errorf("damaged: %q", got)
 	}
-	l.observe(but(applied("a"), 11, damaged))
+	l.observe(but(applied("a"), 11, damaged), nil)
 	if len(l.told) != 0 {
 		t.Errorf("told of %q", l.told)
 	}
@@ -333,7 +338,7 @@ func TestRecall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := newListened()
 			for _, s := range test.sees {
-				l.observe(s)
+				l.observe(s, nil)
 			}
 			if got := l.Recall(web, test.digest); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
@@ -353,7 +358,7 @@ func TestRecall(t *testing.T) {
 					t.Errorf("%s is intact: %v", s.Key, l.Intact(web, s.Key))
 				}
 			}
-			l.observe(but(applied("a"), 100, damaged))
+			l.observe(but(applied("a"), 100, damaged), nil)
 			if want := len(test.sees) > 0; want != (l.drifts(web) == "a") {
 				t.Errorf("damaged: %q", l.drifts(web))
 			}
@@ -371,15 +376,15 @@ func TestRecallOfWhatIsScaled(t *testing.T) {
 	digest := apply.Digest([]apply.State{state("10", full), applied("b")})
 	begin := func(s apply.State) *listened {
 		l := newListened()
-		l.observe(applied("b"))
-		l.observe(s)
+		l.observe(applied("b"), nil)
+		l.observe(s, nil)
 		return l
 	}
 	l := begin(state("11", without, scaledBy("kube-controller-manager")))
 	if !l.Recall(web, digest) || l.drifts(web) != "" {
 		t.Fatalf("scaled by an autoscaler: damaged: %q", l.drifts(web))
 	}
-	l.observe(state("12", without, scaledBy("kubectl")))
+	l.observe(state("12", without, scaledBy("kubectl")), nil)
 	if got := l.drifts(web); got != "a" || len(l.told) != 1 {
 		t.Errorf("then by a person: damaged: %q, told of %q", got, l.told)
 	}

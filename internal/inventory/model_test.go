@@ -191,7 +191,7 @@ func TestIndexModel(t *testing.T) {
 			told:     map[string]*dependent{},
 			expected: map[string]apply.State{},
 		}
-		c.Index = NewIndex(func(types.UID) { c.look() })
+		c.Index = NewIndex(func(types.UID) { c.look() }, func(types.UID) {})
 		c.handler = c.Index.handler()
 		c.Expect(web, []apply.State{})
 		names := rapid.SampledFrom([]string{"a", "b"})
@@ -301,7 +301,7 @@ func TestIndexModel(t *testing.T) {
 
 // TestIndexTogether calls everything at once, for the race detector.
 func TestIndexTogether(*testing.T) {
-	x := NewIndex(func(types.UID) {})
+	x := NewIndex(func(types.UID) {}, func(types.UID) {})
 	var wait sync.WaitGroup
 	for worker := range 4 {
 		wait.Go(func() {
@@ -312,7 +312,7 @@ func TestIndexTogether(*testing.T) {
 					x.Put(s)
 					x.Repaired(web, s)
 				case 1:
-					x.observe(s)
+					x.observe(s, nil)
 				case 2:
 					x.gone(s, false)
 				case 3:

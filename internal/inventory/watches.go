@@ -9,10 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ErrUnwatched marks kinds whose objects cannot be watched, most often for
@@ -87,6 +89,24 @@ func (w *Watches) Kinds(owner types.UID) []schema.GroupVersionKind {
 	return w.byOwner[owner]
 }
 
+// Counts returns, for each watched kind, how many objects of it are known.
+func (w *Watches) Counts() map[string]int {
+	w.mu.Lock()
+	counts := make(map[string]int, len(w.kinds))
+	for gk := range w.kinds {
+		counts[gk.String()] = 0
+	}
+	w.mu.Unlock()
+	w.index.mu.RLock()
+	defer w.index.mu.RUnlock()
+	for key := range w.index.objects {
+		if _, watched := counts[key.GroupKind().String()]; watched {
+			counts[key.GroupKind().String()]++
+		}
+	}
+	return counts
+}
+
 func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) (needed []*watch, unknown []schema.GroupVersionKind, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +145,7 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 }
 
 func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
-	informer, err := w.cache.GetInformer(ctx, metadataOf(gvk), cache.BlockUntilSynced(false))
+	informer, err := w.cache.GetInformer(ctx, shapeOf(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", gvk.GroupKind(), err)
 	}
@@ -155,12 +175,19 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		}
 		delete(w.kinds, gk)
 		// What cannot be stopped goes on watching nothing.
-		_ = w.cache.RemoveInformer(context.Background(), metadataOf(unused.gvk))
+		_ = w.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
 		w.index.purge(gk)
 	})
 }
 
-func metadataOf(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+// shapeOf says how objects of a kind are watched: whole, where their health is
+// to be read, and their metadata else.
+func shapeOf(gvk schema.GroupVersionKind) client.Object {
+	if tells(gvk.GroupKind()) {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(gvk)
+		return object
+	}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)
 	return object

@@ -75,7 +75,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := NewIndex(func(owner types.UID) { w.told <- owner })
+	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(types.UID) {})
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(dependents, index)}
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
 		w.waits = append(w.waits, wait)
@@ -398,7 +398,7 @@ func testMemory(t *testing.T, w *watched) {
 	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
 	w.write(t, api.FieldManager, object)
 	w.need(t, web, configMaps)
-	informer, err := w.cache.GetInformer(t.Context(), metadataOf(configMaps))
+	informer, err := w.cache.GetInformer(t.Context(), shapeOf(configMaps))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,16 @@ var (
 		Help: "Damaged objects that were brought back, by kind and the object's kind.",
 	}, []string{"kind", "dependent"})
 
+	drifts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "chartwright_drift_found_total",
+		Help: "Damaged objects that were found, by kind and the object's kind.",
+	}, []string{"kind", "dependent"})
+
+	passes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "chartwright_reconciles_total",
+		Help: "Passes over custom resources, by kind and whether there was anything to do.",
+	}, []string{"kind", "outcome"})
+
 	buildInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "chartwright_build_info",
 		Help: "Always 1; the labels tell the build.",
@@ -55,7 +65,7 @@ var (
 func init() {
 	info := version.Get()
 	buildInfo.WithLabelValues(info.Version, info.Commit, info.Go, info.Helm).Set(1)
-	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, buildInfo)
+	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, drifts, passes, buildInfo, known, objects)
 }
 
 // ActionWaiting counts an action that waits for a slot.
@@ -77,6 +87,20 @@ func ActionDone(kind, action, outcome string, took time.Duration) {
 	actions.WithLabelValues(kind, action, outcome).Inc()
 	durations.WithLabelValues(kind, action).Observe(took.Seconds())
 }
+
+// DriftFound counts a damaged object of a kind.
+func DriftFound(kind, dependent string) { drifts.WithLabelValues(kind, dependent).Inc() }
+
+// Outcomes of a pass.
+const (
+	// PassIdle: nothing was to be done, and nothing was.
+	PassIdle = "idle"
+	// PassActed: a step was taken, or the status changed.
+	PassActed = "acted"
+)
+
+// PassDone counts a pass over a custom resource of a kind.
+func PassDone(kind, outcome string) { passes.WithLabelValues(kind, outcome).Inc() }
 
 // Repaired counts a damaged object of a kind that was brought back.
 func Repaired(kind, dependent string) { repairs.WithLabelValues(kind, dependent).Inc() }

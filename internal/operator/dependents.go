@@ -11,6 +11,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 )
 
 // newInventory returns the inventory over a cache of its own, which holds the
@@ -26,8 +27,10 @@ func (k *kinds) newInventory() (inventory.Inventory, error) {
 	if err := k.manager.Add(dependents); err != nil {
 		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
 	}
-	index := inventory.NewIndex(k.drifted)
-	return inventory.Inventory{Index: index, Watches: inventory.NewWatches(dependents, index)}, nil
+	index := inventory.NewIndex(k.drifted, k.healthChanged)
+	watches := inventory.NewWatches(dependents, index)
+	metrics.CountObjects(watches.Counts)
+	return inventory.Inventory{Index: index, Watches: watches}, nil
 }
 
 // watchDependents watches what the stored releases have objects of, before any
@@ -51,5 +54,15 @@ func (k *kinds) drifted(owner types.UID) {
 	defer k.mu.Unlock()
 	for _, r := range k.serving {
 		r.Drifted(owner)
+	}
+}
+
+// healthChanged calls for a pass over the custom resource of which an object has
+// become ready, or is so no more.
+func (k *kinds) healthChanged(owner types.UID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.serving {
+		r.HealthChanged(owner)
 	}
 }

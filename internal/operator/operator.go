@@ -64,6 +64,10 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if kinds.sources, err = kinds.newSources(); err != nil {
 		return nil, err
 	}
+	why, err := newDiagnosis(mgr)
+	if err != nil {
+		return nil, err
+	}
 	kinds.observing = kinds.newObserving()
 	recorder, err := newRecorder(mgr, options.Name)
 	if err != nil {
@@ -81,6 +85,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Sources:         kinds.sources,
 		Observed:        kinds.observing.store,
 		Recorder:        recorder,
+		Why:             why,
 		Now:             time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {

@@ -61,7 +61,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 		logger.V(1).Info("action begins")
 		began := r.Now()
 		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })
-		metrics.ActionDone(r.Kind.GVK().GroupKind().String(), string(d.Step), outcome(err), r.Now().Sub(began))
+		metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {
 		case errors.Is(err, helm.ErrStale):

@@ -98,6 +98,11 @@ var actions = map[decide.Step]action{
 		},
 		failed: api.EventRepairFailed, applies: true,
 	},
+	decide.StepDiagnose: {
+		do: func(r *Reconciler, ctx context.Context, v *view, _ helm.Request) error {
+			return r.diagnose(ctx, v)
+		},
+	},
 	decide.StepTest: {
 		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
 			return r.Helm.Test(ctx, request)
@@ -130,6 +135,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		if decide.Changes(d.Step) || decide.Repairs(d.Step) {
 			// What only marks a record, or asks, mends nothing.
 			r.memory.succeeded(uid, decide.Repairs(d.Step))
+		}
+		if a.applies || d.Step == decide.StepRepair {
+			r.memory.touch(uid, r.Now())
 		}
 		if a.applies {
 			r.memory.appliedAll(uid, r.Now())

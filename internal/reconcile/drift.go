@@ -17,7 +17,7 @@ func (r *Reconciler) reportRepairs(v *view, repaired []helm.Repaired) {
 	if len(repaired) == 0 {
 		return
 	}
-	kind := r.Kind.GVK().GroupKind().String()
+	kind := r.kindName()
 	texts := make([]string, len(repaired))
 	for i, one := range repaired {
 		texts[i] = one.String()

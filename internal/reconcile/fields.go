@@ -12,6 +12,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/kindstatus"
 	"github.com/chartwright/chartwright/internal/values"
 )
@@ -113,9 +114,14 @@ func newestRelease(v *view) kindstatus.Release {
 func (r *Reconciler) resourcesOf(v *view) []kindstatus.Resource {
 	owned := r.Inventory.OwnedBy(v.cr.GetUID())
 	slices.SortFunc(owned, func(a, b apply.State) int { return cmp.Compare(a.String(), b.String()) })
+	unready := map[apply.Key]inventory.Unready{}
+	for _, u := range v.unready {
+		unready[u.Key] = u
+	}
 	resources := make([]kindstatus.Resource, len(owned))
 	for i, o := range owned {
-		resources[i] = kindstatus.Resource{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+		u, waits := unready[o.Key]
+		resources[i] = kindstatus.Resource{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Ready: !waits, Reason: u.Reason, Message: u.Message}
 	}
 	return resources
 }

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/inventory"
 )
 
 // failure is the last action on a release, if it failed.
@@ -29,6 +31,12 @@ type memory struct {
 	mu       sync.Mutex
 	failures map[about]failure
 	applied  map[types.UID]time.Time
+	// progresses are of the newest revisions, where they are deployed.
+	progresses map[types.UID]progress
+	// damaged holds the objects whose damage was counted, while it lasts.
+	damaged map[types.UID]map[apply.Key]bool
+	// touched is when objects were last applied.
+	touched map[types.UID]time.Time
 	// uninstalled holds the custom resources whose release was uninstalled for
 	// good, so that nothing is left to look for.
 	uninstalled map[types.UID]bool
@@ -108,6 +116,30 @@ func (m *memory) appliedAt(uid types.UID, now time.Time) time.Time {
 	return m.applied[uid]
 }
 
+// found notes which objects are damaged, and returns those that were not when
+// it was last told.
+func (m *memory) found(uid types.UID, drift []inventory.Drift) (anew []apply.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.damaged[uid]
+	if len(drift) == 0 {
+		delete(m.damaged, uid)
+		return nil
+	}
+	now := make(map[apply.Key]bool, len(drift))
+	for _, d := range drift {
+		now[d.Key] = true
+		if !before[d.Key] {
+			anew = append(anew, d.Key)
+		}
+	}
+	if m.damaged == nil {
+		m.damaged = map[types.UID]map[apply.Key]bool{}
+	}
+	m.damaged[uid] = now
+	return anew
+}
+
 // uninstall notes that nothing is left of a release.
 func (m *memory) uninstall(uid types.UID) {
 	m.mu.Lock()
@@ -130,6 +162,9 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.failures, about{uid, false})
 	delete(m.failures, about{uid, true})
 	delete(m.applied, uid)
+	delete(m.progresses, uid)
+	delete(m.touched, uid)
+	delete(m.damaged, uid)
 	delete(m.uninstalled, uid)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/sources"
 	"github.com/chartwright/chartwright/internal/values"
@@ -53,6 +54,12 @@ type view struct {
 	// repairIn is when the next of them may be repaired.
 	repairIn time.Duration
 
+	// total counts the release's objects, and unready are those that are not
+	// ready; overdue tells that they should be.
+	total    int
+	unready  []inventory.Unready
+	progress progress
+	overdue  bool
 	// fields are the kind's own in the status.
 	fields fields
 
@@ -116,11 +123,18 @@ func (r *Reconciler) observeObjects(v *view) {
 		o.Unsearched = o.Newest == nil && !r.memory.isUninstalled(uid)
 		return
 	}
-	if o.Newest == nil || o.Newest.Status != api.StatusDeployed || r.Kind.DriftMode() == watches.DriftDisabled {
+	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
+		return
+	}
+	defer r.observeHealth(v)
+	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
 	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest)
 	v.drift = r.Inventory.Drift(uid)
+	for _, key := range r.memory.found(uid, v.drift) {
+		metrics.DriftFound(r.kindName(), key.GroupKind().String())
+	}
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return
 	}
@@ -279,6 +293,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 
 		ServiceAccount: v.serviceAccount,
 		Marks:          r.marksAfter(v, d),
+		NeverReady:     len(v.history) > 0 && r.memory.neverReady(v.cr.GetUID(), v.history[0].Revision),
 		DisableHooks:   steered.DisableHooks,
 		Description:    steered.Description,
 		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
@@ -286,6 +301,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Verify:         v.observation.VerifyRequested,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,
+		Why:            r.Why,
 		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(v.secrets.Redact(what)))

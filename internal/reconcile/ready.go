@@ -19,6 +19,8 @@ type summary struct {
 	state       string
 	reconciling bool
 	stalled     bool
+	// serves: what is to run does, ready or not.
+	serves bool
 }
 
 // readiness says how a custom resource is doing.
@@ -26,7 +28,7 @@ func readiness(v *view, d decide.Decision) summary {
 	s := health(v, d)
 	o := v.observation
 	switch {
-	case s.status == metav1.ConditionTrue && o.Held != nil && !o.Held.Over:
+	case s.serves && o.Held != nil && !o.Held.Over:
 		s.state = fmt.Sprintf("Held (rev %d)", o.Held.Revision)
 	case d.State == decide.StatePaused:
 		s.state = api.ReasonPaused
@@ -50,7 +52,7 @@ func health(v *view, d decide.Decision) summary {
 		return working(o.Running.Step, v)
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateHeld, decide.StateRollbackRequested:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested:
 		if d.Step == decide.StepRollback {
 			return working(d.Step, v)
 		}
@@ -82,11 +84,16 @@ func serving(v *view) summary {
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
 		return working(decide.StepUpgrade, v)
 	}
+	if len(v.unready) > 0 {
+		s := unreadiness(v)
+		s.serves = true
+		return s
+	}
 	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.release.Name)
 	if o.Held != nil && !o.Held.Over {
 		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
 	}
-	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text}
+	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text, serves: true}
 }
 
 // waiting says what the pause keeps from being done. Where that is nothing, it

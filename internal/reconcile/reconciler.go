@@ -13,10 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -38,6 +40,9 @@ type Shared struct {
 	Sources   Sources
 	Observed  Observed
 	Recorder  record.EventRecorder
+	// Why finds out, from the API server, why an object is not ready: in a
+	// sentence, empty where nothing is found.
+	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -106,14 +111,48 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	if decision.State == decide.StateDeleted {
 		return ctrl.Result{}, nil
 	}
-	if err := r.report(ctx, v, decision); err != nil {
+	if wait := r.settling(v); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	changed, err := r.report(ctx, v, decision)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if !changed && decision.Step == decide.StepWait {
+		metrics.PassDone(r.kindName(), metrics.PassIdle)
+	} else {
+		metrics.PassDone(r.kindName(), metrics.PassActed)
+	}
 	after := decision.After
-	if v.repairIn > 0 && (after == 0 || v.repairIn < after) {
-		after = v.repairIn
+	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v)} {
+		if sooner > 0 && (after == 0 || sooner < after) {
+			after = sooner
+		}
 	}
 	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// settling is how long objects that were just applied are given to become
+// ready before the status says that they are not: most do sooner, and one patch
+// then tells it all.
+func (r *Reconciler) settling(v *view) time.Duration {
+	if len(v.unready) == 0 || v.unready[0].Failed {
+		return 0
+	}
+	return r.memory.touchedAt(v.cr.GetUID()).Add(slow).Sub(v.observation.Now)
+}
+
+// lookIn is when to look again at objects that are not ready, though nothing
+// changes: to find out why, or because their time is up.
+func (r *Reconciler) lookIn(v *view) time.Duration {
+	if len(v.unready) == 0 {
+		return 0
+	}
+	look := v.progress.lookAt.Sub(v.observation.Now)
+	if !v.overdue {
+		look = min(look, v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.observation.Now))
+	}
+	return max(look, time.Millisecond)
 }
 
 // Seen tells that the cache now holds this state of a custom resource.
@@ -125,6 +164,7 @@ func (r *Reconciler) Seen(cr client.Object) {
 // it.
 func (r *Reconciler) Gone(cr client.Object) {
 	uid := cr.GetUID()
+	metrics.Forget(r.kindName(), uid)
 	r.memory.forget(uid)
 	r.keys.forget(uid)
 	r.fights.forget(uid)
@@ -156,6 +196,17 @@ func (r *Reconciler) Drifted(owner types.UID) {
 		r.Wake(key, 0)
 	}
 }
+
+// HealthChanged calls for a pass over the custom resource of which an object has
+// become ready, or is so no more, if it is of this kind.
+func (r *Reconciler) HealthChanged(owner types.UID) {
+	if key, ok := r.keys.get(owner); ok {
+		r.Wake(key, settle)
+	}
+}
+
+// kindName is what the metrics call the kind.
+func (r *Reconciler) kindName() string { return r.Kind.GVK().GroupKind().String() }
 
 // hasFinalizer tells whether a custom resource carries our finalizer.
 func hasFinalizer(cr client.Object) bool {

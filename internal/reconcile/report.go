@@ -18,39 +18,54 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // report patches the status to what is observed, if it says anything else.
-// Fields that are not ours stay as they are.
-func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) error {
+// Fields that are not ours stay as they are. It returns whether it did.
+func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (changed bool, err error) {
 	now := decodeStatus(v.cr.Object["status"])
 	r.computeFields(v)
 	wanted := status(v, d, now.Conditions)
+	r.count(v, wanted)
 	patch, err := difference(now, wanted)
 	if err == nil {
 		patch = v.fields.addTo(patch, v.cr.Object["status"])
 	}
 	if err != nil || patch == nil {
-		return err
+		return false, err
 	}
 	data, err := json.Marshal(map[string]any{"status": patch})
 	if err != nil {
-		return fmt.Errorf("encode the status: %w", err)
+		return false, fmt.Errorf("encode the status: %w", err)
 	}
 	patched := v.cr.DeepCopy()
 	err = r.Status.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, data))
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return false, nil
 	case apierrors.IsInvalid(err) && v.fields.refuse():
 		return r.report(ctx, v, d)
 	case err != nil:
-		return fmt.Errorf("patch the status: %w", err)
+		return false, fmt.Errorf("patch the status: %w", err)
 	}
 	r.latest.wrote(v.key, patched)
 	r.tellTransitions(v, d, now.Conditions, wanted.Conditions)
-	return nil
+	return true, nil
+}
+
+// count tells the metrics how the custom resource is.
+func (r *Reconciler) count(v *view, s api.Status) {
+	counted := metrics.Release{
+		NotReady: !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
+		Held:     meta.IsStatusConditionTrue(s.Conditions, api.ConditionHeld),
+		Paused:   meta.IsStatusConditionTrue(s.Conditions, api.ConditionPaused),
+	}
+	if s.Release != nil {
+		counted.Status = s.Release.Status
+	}
+	metrics.Observe(r.kindName(), v.cr.GetUID(), counted)
 }
 
 // tellTransitions writes the events of those states that no action brings
@@ -67,11 +82,29 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after [
 		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
 	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
+	r.tellReadiness(v, before, after)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:
 		r.emit(v, api.EventPaused, "Nothing is changed from now on")
 	case was && !is:
 		r.emit(v, api.EventUnpaused, "The pause is over")
+	}
+}
+
+// tellReadiness tells when a release is ready that was not, and when it will not
+// be without help.
+func (r *Reconciler) tellReadiness(v *view, before, after []metav1.Condition) {
+	is := meta.FindStatusCondition(after, api.ConditionReady)
+	was := meta.FindStatusCondition(before, api.ConditionReady)
+	if was == nil {
+		was = &metav1.Condition{}
+	}
+	switch {
+	case is.Reason == was.Reason:
+	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
+		r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
+	case is.Status == metav1.ConditionTrue && (was.Reason == api.ReasonProgressing || was.Reason == api.ReasonProgressDeadlineExceeded || was.Reason == api.ReasonObjectFailed):
+		r.emit(v, api.EventReady, fmt.Sprintf("All %d objects of release %s are ready", v.total, v.release.Name))
 	}
 }
 

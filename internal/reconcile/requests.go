@@ -85,10 +85,10 @@ func remove(from map[string]any, path []string) {
 	}
 }
 
-// lastGood is the newest revision before the newest that was deployed.
+// lastGood is the newest revision before the newest that was good.
 func lastGood(history []records.Record) int {
 	for i, record := range history {
-		if i > 0 && record.WasDeployed() {
+		if i > 0 && record.WasGood() {
 			return record.Revision
 		}
 	}
@@ -122,7 +122,7 @@ func available(v *view, asked annotations.Rollback) int {
 		if !record.WasDeployed() {
 			continue
 		}
-		if asked.Previous && record.Revision < before || record.Revision == asked.Revision {
+		if asked.Previous && record.Revision < before && record.WasGood() || record.Revision == asked.Revision {
 			return record.Revision
 		}
 	}
@@ -140,7 +140,7 @@ func refused(v *view) string {
 	case !v.marks.Refused || v.marks.Rollback != token(asked.Value):
 		return ""
 	case asked.Previous:
-		return "No revision before the one that runs was ever deployed"
+		return "No revision before the one that runs was ever deployed and ready"
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}

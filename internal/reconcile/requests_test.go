@@ -117,8 +117,8 @@ func TestRefusal(t *testing.T) {
 		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
 		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
 		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
-		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed; nothing was changed. To be had are: 1"},
-		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed; there is no revision to go back to"},
+		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; nothing was changed. To be had are: 1"},
+		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; there is no revision to go back to"},
 		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", with "@" and any text after it to ask again; nothing was changed. To be had are: 1, 3`},
 		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", with "@" and any text after it to ask again; there is no revision to go back to`},
 	} {

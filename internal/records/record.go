@@ -121,6 +121,9 @@ type Record struct {
 	Inventory Inventory
 	// Marks count on the newest revision that was Written; see MarksOf.
 	Marks Marks
+	// NeverReady: another revision took its place before its objects were
+	// ready.
+	NeverReady bool
 	// Tested tells how the chart's tests went on this revision, nil where they
 	// were not run.
 	Tested *Tested
@@ -145,6 +148,10 @@ func (r Record) Written() bool {
 func (r Record) WasDeployed() bool {
 	return r.Status == api.StatusDeployed || r.Status == api.StatusSuperseded
 }
+
+// WasGood tells whether the revision was deployed and, as far as is known,
+// ready: one to go back to without being named.
+func (r Record) WasGood() bool { return r.WasDeployed() && !r.NeverReady }
 
 // changed reads when Helm, or we, last wrote a record.
 func changed(m metav1.Object) time.Time {
@@ -188,6 +195,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		ChartDigest:     labels[api.LabelChartDigest],
 		ValuesDigest:    labels[api.LabelValuesDigest],
 		Marks:           marksFrom(labels),
+		NeverReady:      labels[api.LabelNeverReady] == "true",
 	}
 	// A value that is no number leaves 0, which no revision has.
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])

@@ -140,6 +140,9 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	if answers := []OnFailure{"", OnFailureRetry, OnFailureRollback}; !slices.Contains(answers, w.OnFailure) {
 		p.problemf(lines["onFailure"], "onFailure is %q: expected one of %v", w.OnFailure, answers[1:])
 	}
+	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
+		p.problemf(lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
+	}
 	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
 		p.problemf(lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
 	}

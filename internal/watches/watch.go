@@ -15,6 +15,8 @@ const (
 	DefaultTimeout = 5 * time.Minute
 	// DefaultRetries is how many tries may fail before a rollback.
 	DefaultRetries = 3
+	// DefaultProgressDeadline is how long objects may take to become ready.
+	DefaultProgressDeadline = 10 * time.Minute
 )
 
 // Watch is one entry of watches.yaml.
@@ -53,6 +55,9 @@ type Watch struct {
 	// Timeout bounds each hook of an action; nil means DefaultTimeout.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
+	// ProgressDeadline is how long the objects of a new revision may take to
+	// become ready; nil means DefaultProgressDeadline.
+	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
 	// OnFailure says what to do where an upgrade fails again and again; empty
 	// means OnFailureRetry.
 	OnFailure OnFailure `json:"onFailure,omitempty"`
@@ -122,6 +127,14 @@ func (w Watch) ActionTimeout() time.Duration {
 		return DefaultTimeout
 	}
 	return w.Timeout.Duration
+}
+
+// ReadyWithin returns ProgressDeadline or its default.
+func (w Watch) ReadyWithin() time.Duration {
+	if w.ProgressDeadline == nil {
+		return DefaultProgressDeadline
+	}
+	return w.ProgressDeadline.Duration
 }
 
 // FailureRetries returns how many tries of an upgrade may fail before it is

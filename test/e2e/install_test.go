@@ -35,6 +35,7 @@ func TestInstallRollsOutAndTellsSo(t *testing.T) {
 	  ],
 	  "release": {"name": "web", "namespace": %[1]q, "revision": 1, "status": "deployed", "chart": "podset-%[2]s", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>"},
 	  "deployedRelease": {"name": "web"},
+	"resources": {"total": 1, "ready": 1},
 	  "history": [{"revision": 1, "status": "deployed", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>", "description": "Install complete"}]
 	}`, env.Namespace, chart.Version, chart.AppVersion))
 

@@ -1,0 +1,167 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This reader makes whole numbers of them, as that of the watch does.
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, generation: 2}
+`
+
+func TestHealthOf(t *testing.T) {
+	for _, test := range []struct {
+		name, object string
+		ready        bool
+		failed       bool
+		reason       string
+	}{
+		{name: "a Deployment that nobody has looked at", object: deployment + "spec: {replicas: 1}", reason: "LessReplicas"},
+		{name: "a Deployment of which an older spec is observed", object: deployment + "spec: {replicas: 1}\nstatus: {observedGeneration: 1}", reason: "LatestGenerationNotObserved"},
+		{name: "a Deployment that rolls out", object: deployment + `
+spec: {replicas: 2, progressDeadlineSeconds: 600}
+status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`, reason: "LessAvailable"},
+		{name: "a Deployment that is there", object: deployment + `
+spec: {replicas: 1, progressDeadlineSeconds: 600}
+status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}, {type: Available, status: "True"}]}`, ready: true},
+		{name: "a Deployment of no replicas", object: deployment + `
+spec: {replicas: 0, progressDeadlineSeconds: 600}
+status: {observedGeneration: 2, conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}, {type: Available, status: "True"}]}`, ready: true},
+		{name: "a Deployment that gave up", object: deployment + `
+spec: {replicas: 1, progressDeadlineSeconds: 600}
+status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}`, failed: true, reason: "ProgressDeadlineExceeded"},
+		{name: "a Deployment that is paused", object: deployment + "spec: {replicas: 1, paused: true}", ready: true},
+		{name: "a Job that runs", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, active: 1}}", ready: true},
+		{name: "a Job that is done", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, conditions: [{type: Complete, status: "True"}]}}`, ready: true},
+		{name: "a Job that failed", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
+		{name: "a Pod that is done", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`, ready: true},
+		{name: "a Pod that is not ready", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, reason: "PodRunningNotReady"},
+		{name: "a claim that is not bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}", reason: "NotBound"},
+		{name: "a claim that is bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Bound}}", ready: true},
+		{name: "a load balancer with no address", object: "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: LoadBalancer}}", reason: "NoIPAssigned"},
+		{name: "something else that is ready", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "True"}]}}`, ready: true},
+		{name: "something else that is not", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "False", reason: Waiting, message: for rain}]}}`, reason: "Waiting"},
+		{name: "something else that is stuck", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Stalled, status: "True", reason: Broken, message: for good}]}}`, failed: true, reason: "Broken"},
+		{name: "something else that says nothing", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", ready: true},
+		{name: "something on its way out", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}}`, reason: "Terminating"},
+		{name: "something that cannot be read", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: none}}`, reason: "Unreadable"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := healthOf(object(t, test.object))
+			if got.Ready != test.ready || got.Failed != test.failed || got.Reason != test.reason {
+				t.Errorf("got %+v", got)
+			}
+			if !got.Ready && got.Message == "" {
+				t.Error("it does not say what it waits for")
+			}
+		})
+	}
+}
+
+// a Deployment in the index, by version and generation.
+func deployed(version string, generation int64) apply.State {
+	return apply.State{
+		Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}, UID: "1",
+		ResourceVersion: version, Generation: generation, Owner: web, Ours: true,
+	}
+}
+
+func (l *listened) unready() string {
+	_, unready := l.Health(web)
+	texts := make([]string, len(unready))
+	for i, u := range unready {
+		texts[i] = u.Name + " " + u.Reason
+	}
+	return strings.Join(texts, ", ")
+}
+
+// TestHealthFollowsWhatIsSeen: what was just applied is not ready until the
+// watch has told of it, however good it was before.
+func TestHealthFollowsWhatIsSeen(t *testing.T) {
+	l := newListened()
+	waits, ready := &Health{Reason: "LessAvailable"}, &Health{Ready: true}
+	expect := func(when, want string) {
+		t.Helper()
+		if got := l.unready(); got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	l.Put(deployed("10", 1))
+	expect("just applied", "web Applied")
+	l.observe(deployed("10", 1), waits)
+	expect("seen as it was applied", "web LessAvailable")
+	l.observe(deployed("11", 1), ready)
+	expect("ready", "")
+	l.Put(deployed("12", 1))
+	expect("applied with the same spec", "")
+	l.Put(deployed("13", 2))
+	expect("applied with another spec", "web Applied")
+	l.observe(deployed("11", 1), ready)
+	expect("seen as it was before", "web Applied")
+	l.observe(deployed("14", 2), ready)
+	expect("ready again", "")
+	l.Expect(web, []apply.State{deployed("14", 2)})
+	l.gone(deployed("15", 2), true)
+	expect("gone", "web Gone")
+	if total, _ := l.Health(web); total != 1 {
+		t.Errorf("%d objects", total)
+	}
+	if diff := cmp.Diff(len(l.changed), 3); diff != "" {
+		t.Errorf("told %v", l.changed)
+	}
+}
+
+// TestHealthIsToldOnce: a status that changes in nothing that counts calls for
+// no pass.
+func TestHealthIsToldOnce(t *testing.T) {
+	l := newListened()
+	for _, version := range []string{"10", "11", "12"} {
+		l.observe(deployed(version, 1), &Health{Ready: true})
+	}
+	if len(l.changed) != 1 {
+		t.Errorf("told %d times", len(l.changed))
+	}
+}
+
+// What has no health is watched as metadata, and ready.
+func TestMuteKindsAreReady(t *testing.T) {
+	l := newListened()
+	a := applied("a")
+	l.Put(a)
+	if total, unready := l.Health(a.Owner); total != 1 || len(unready) != 0 {
+		t.Errorf("%d objects, not ready %v", total, unready)
+	}
+	for _, gk := range []schema.GroupKind{{Kind: "ConfigMap"}, {Group: "batch", Kind: "CronJob"}} {
+		if tells(gk) {
+			t.Errorf("%s has a health", gk)
+		}
+	}
+	for _, gk := range []schema.GroupKind{{Kind: "Service"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "ConfigMap"}} {
+		if !tells(gk) {
+			t.Errorf("%s has no health", gk)
+		}
+	}
+}

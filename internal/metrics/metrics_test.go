@@ -1,0 +1,76 @@
+package metrics
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// TestReleasesAreCountedByKind: what is told of each is summed, the last word
+// counts, and what is gone counts no more.
+func TestReleasesAreCountedByKind(t *testing.T) {
+	Observe("A", "1", Release{Status: "deployed"})
+	Observe("A", "2", Release{Status: "failed", NotReady: true})
+	Observe("A", "2", Release{Status: "deployed", NotReady: true, Held: true})
+	Observe("A", "3", Release{NotReady: true, Paused: true})
+	Observe("B", "4", Release{Status: "failed", NotReady: true})
+	Observe("B", "5", Release{Status: "deployed"})
+	Forget("B", "5")
+	Forget("C", "6")
+	expected := `
+# HELP chartwright_releases Releases by kind and Helm's status of the newest revision.
+# TYPE chartwright_releases gauge
+chartwright_releases{kind="A",status="deployed"} 2
+chartwright_releases{kind="B",status="failed"} 1
+# HELP chartwright_releases_held Releases that are held at an earlier revision, by kind.
+# TYPE chartwright_releases_held gauge
+chartwright_releases_held{kind="A"} 1
+chartwright_releases_held{kind="B"} 0
+# HELP chartwright_releases_not_ready Custom resources that are not Ready, by kind.
+# TYPE chartwright_releases_not_ready gauge
+chartwright_releases_not_ready{kind="A"} 2
+chartwright_releases_not_ready{kind="B"} 1
+# HELP chartwright_releases_paused Custom resources that are paused, by kind.
+# TYPE chartwright_releases_paused gauge
+chartwright_releases_paused{kind="A"} 1
+chartwright_releases_paused{kind="B"} 0
+`
+	if err := testutil.CollectAndCompare(known, strings.NewReader(expected)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
+	CountObjects(func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} })
+	expected := `
+# HELP chartwright_watched_kinds Kinds of objects of releases that are watched.
+# TYPE chartwright_watched_kinds gauge
+chartwright_watched_kinds 2
+# HELP chartwright_watched_objects Objects of releases that are known, by their kind.
+# TYPE chartwright_watched_objects gauge
+chartwright_watched_objects{dependent="Deployment.apps"} 0
+chartwright_watched_objects{dependent="Service"} 3
+`
+	if err := testutil.CollectAndCompare(objects, strings.NewReader(expected)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMetricsFollowConventions: names, units and help as Prometheus wants them.
+func TestMetricsFollowConventions(t *testing.T) {
+	ActionDone("A", "Install", OutcomeDone, 0)
+	Repaired("A", "Service")
+	DriftFound("A", "Service")
+	PassDone("A", PassIdle)
+	problems, err := testutil.GatherAndLint(ctrlmetrics.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "chartwright_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+)
+
+// TestProgress follows a revision from its deployment on.
+func TestProgress(t *testing.T) {
+	var m memory
+	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	step := func(what string, revision int, ready bool, now time.Time, want progress) {
+		t.Helper()
+		if got := m.progress("u", revision, began, ready, now); got != want {
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
+		}
+	}
+	step("at first", 1, false, at(1), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
+	step("a little later", 1, false, at(2), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
+	if !m.neverReady("u", 1) || m.neverReady("u", 2) || m.neverReady("other", 1) {
+		t.Error("revision 1 of u alone was never ready")
+	}
+	m.diagnosed("u", "no node", at(6))
+	step("found out why", 1, false, at(7), progress{revision: 1, since: began, watched: true, why: "no node", lookAt: at(11), looks: 1})
+	m.diagnosed("u", "no node", at(11))
+	step("asked again, later", 1, false, at(12), progress{revision: 1, since: began, watched: true, why: "no node", lookAt: at(21), looks: 2})
+	step("ready", 1, true, at(30), progress{revision: 1, watched: true, wasReady: true})
+	if m.neverReady("u", 1) {
+		t.Error("it was ready")
+	}
+	step("not any more", 1, false, at(40), progress{revision: 1, watched: true, wasReady: true, since: at(40), lookAt: at(45)})
+	step("the next revision", 2, false, at(50), progress{revision: 2, watched: true, since: began, lookAt: at(55)})
+	m.forget("u")
+	step("forgotten, and older than the process", 2, false, at(500), progress{revision: 2, since: began, lookAt: at(505)})
+	if m.neverReady("u", 2) {
+		t.Error("it may have been ready before this process began")
+	}
+}
+
+// Somebody may not see a reason for days: it is asked for ever more seldom.
+func TestLooksBecomeSeldom(t *testing.T) {
+	var m memory
+	now := time.Now()
+	m.progress("u", 1, now, false, now)
+	last := time.Duration(0)
+	for range 40 {
+		m.diagnosed("u", "", now)
+		p := m.progress("u", 1, now, false, now)
+		if wait := p.lookAt.Sub(now); wait < last || wait > lastLook {
+			t.Fatalf("after %s it waits for %s", last, wait)
+		} else {
+			last = wait
+		}
+	}
+	if last != lastLook {
+		t.Errorf("it waits for %s at last", last)
+	}
+}

@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// serveWorkloads starts an operator for charts whose objects take their time.
+func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*harness.Env, harness.Kind) {
+	t.Helper()
+	env := harness.New(t)
+	kind := env.NewKind("Workload")
+	env.InstallCRD(kind)
+	entry := harness.MakeEntry(kind, harness.Chart("workloads"))
+	if change != nil {
+		entry = change(entry)
+	}
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(entry),
+		Account: env.NewAccount(all("", "persistentvolumeclaims", "serviceaccounts"), all("apps", "deployments")),
+	}).Start()
+	return env, kind
+}
+
+// waitNotReady waits until Ready is False for a reason and says all the texts.
+func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string, says ...string) api.Status {
+	env.T().Helper()
+	return env.WaitStatus(cr, "not ready: "+strings.Join(says, ", "), func(status api.Status) error {
+		ready := harness.Condition(status, "Ready")
+		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
+			return fmt.Errorf("not False because %s", reason)
+		}
+		for _, text := range says {
+			if !strings.Contains(ready.Message, text) {
+				return fmt.Errorf("it does not say %q", text)
+			}
+		}
+		return nil
+	})
+}
+
+// TestReadyTellsWhatKeepsARelease: which object, what its pod says, and that all
+// is well again.
+func TestReadyTellsWhatKeepsARelease(t *testing.T) {
+	t.Parallel()
+	env, kind := serveWorkloads(t, nil)
+	for _, test := range []struct {
+		name   string
+		cr     func(harness.CR) harness.CR
+		reason string
+		says   []string
+		object string
+	}{
+		{
+			name: "an-image-that-cannot-be-pulled", cr: func(cr harness.CR) harness.CR { return cr.Set("outcome", "image-pull") },
+			reason: "Progressing", says: []string{"0 of 1 objects are ready", "Deployment", "ImagePullBackOff"}, object: "Deployment",
+		},
+		{
+			name: "an-account-that-is-missing", cr: func(cr harness.CR) harness.CR { return cr.Set("account", "nobody") },
+			reason: "Progressing", says: []string{"Deployment", `serviceaccount "nobody" not found`}, object: "Deployment",
+		},
+		{
+			name: "a-job-that-fails", cr: func(cr harness.CR) harness.CR {
+				return cr.Set("job.enabled", true).Set("job.outcome", "failure")
+			},
+			reason: "ObjectFailed", says: []string{"1 of 2 objects are ready", "Job", "BackoffLimitExceeded"}, object: "Job",
+		},
+		{
+			name: "a-claim-that-is-not-bound", cr: func(cr harness.CR) harness.CR { return cr.Set("claim", true) },
+			reason: "Progressing", says: []string{"1 of 2 objects are ready", "PersistentVolumeClaim", "there-is-no-such-class"}, object: "PersistentVolumeClaim",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			env := env.For(t)
+			// An account that is named no more would stay, as under kubectl.
+			good := harness.MakeCR(kind, test.name).Set("account", "default").Obj()
+			bad := test.cr(harness.MakeCR(kind, test.name)).Obj()
+			env.Create(bad)
+			status := waitNotReady(env, bad, test.reason, test.says...)
+			if status.Resources == nil || len(status.Resources.NotReady) != 1 || status.Resources.NotReady[0].Kind != test.object {
+				t.Errorf("resources are %+v", status.Resources)
+			}
+			if deployed := harness.Condition(status, "Deployed"); deployed == nil || deployed.Status != metav1.ConditionTrue {
+				t.Errorf("Deployed is %+v", deployed)
+			}
+			if stalled := harness.Condition(status, "Stalled") != nil; stalled != (test.reason == "ObjectFailed") {
+				t.Errorf("Stalled is there: %v", stalled)
+			}
+			env.SetSpec(good)
+			status = env.WaitReady(good)
+			if status.Resources == nil || status.Resources.Ready != 1 || len(status.Resources.NotReady) != 0 {
+				t.Errorf("afterwards resources are %+v", status.Resources)
+			}
+			env.WaitEvent(good, "Ready")
+		})
+	}
+}
+
+// TestProgressDeadline: what is not ready in time is told so, by an event, too.
+func TestProgressDeadline(t *testing.T) {
+	t.Parallel()
+	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry { return e.With("progressDeadline", "3s") })
+	cr := harness.MakeCR(kind, "late").Set("outcome", "image-pull").Obj()
+	env.Create(cr)
+	status := waitNotReady(env, cr, "ProgressDeadlineExceeded", "ImagePullBackOff")
+	if harness.Condition(status, "Stalled") == nil {
+		t.Error("it is not Stalled")
+	}
+	env.WaitEvent(cr, "ProgressDeadlineExceeded")
+}
+
+// TestWhatIsNeverReadyIsRolledBack: with onFailure: Rollback, to the last
+// revision that was; and previous passes over what was not.
+func TestWhatIsNeverReadyIsRolledBack(t *testing.T) {
+	t.Parallel()
+	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry {
+		return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
+	})
+	cr := harness.MakeCR(kind, "web").Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+	env.SetSpec(harness.MakeCR(kind, "web").Set("outcome", "image-pull").Obj())
+	status := env.WaitCondition(cr, "Held", metav1.ConditionTrue, "RolledBackAfterFailure")
+	if status.Rollback == nil || status.Rollback.To != 1 || status.Rollback.From != 2 {
+		t.Errorf("the rollback is %+v", status.Rollback)
+	}
+	env.WaitReady(cr)
+}
+
+func TestPreviousPassesOverWhatWasNeverReady(t *testing.T) {
+	t.Parallel()
+	env, kind := serveWorkloads(t, nil)
+	cr := harness.MakeCR(kind, "web").Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+	env.SetSpec(harness.MakeCR(kind, "web").Set("outcome", "image-pull").Obj())
+	waitNotReady(env, cr, "Progressing")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("replicas", 2).Obj())
+	env.WaitRevision(cr, 3)
+	env.Kubectl("annotate", kind.Resource(), "web", api.AnnotationRollbackTo+"=previous")
+	status := env.WaitCondition(cr, "Held", metav1.ConditionTrue, "RolledBack")
+	if status.Rollback == nil || status.Rollback.To != 1 {
+		t.Errorf("the rollback is %+v", status.Rollback)
+	}
+}
+
+// What a person holds still, or scales away, is as it should be.
+func TestReadinessOfWhatIsPausedOrScaledToNothing(t *testing.T) {
+	t.Parallel()
+	env, kind := serveWorkloads(t, nil)
+	crs := []*unstructured.Unstructured{
+		harness.MakeCR(kind, "nothing").Set("replicas", 0).Obj(),
+		harness.MakeCR(kind, "paused").Set("paused", true).Set("outcome", "image-pull").Obj(),
+		harness.MakeCR(kind, "job").Set("job.enabled", true).Obj(),
+	}
+	env.Create(crs...)
+	env.WaitReady(crs...)
+	// kubectl, Argo CD and Flux look at the same condition.
+	for _, cr := range crs {
+		env.Kubectl("wait", "--for=condition=Ready", kind.Resource()+"/"+cr.GetName(), "--timeout=10s")
+	}
+}
