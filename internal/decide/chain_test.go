@@ -152,6 +152,25 @@ func TestUninstalling(t *testing.T) {
 	})
 }
 
+func TestAmbiguous(t *testing.T) {
+	supersede := &Decision{State: StateAmbiguous, Step: StepSupersede}
+	deployed := newest(3, api.StatusDeployed, desired)
+	runCheck(t, ambiguous, []expect{
+		{"one is deployed", guarded(deployed), nil},
+		{"two are", guarded(deployed, twoDeployed), supersede},
+		{"two are, of which none is what is desired", guarded(newest(3, api.StatusDeployed, "another"), twoDeployed), supersede},
+		{"two are, below one that failed", guarded(newest(4, api.StatusFailed, desired), twoDeployed), supersede},
+		{"two are, and the newest is somebody else's", guarded(deployed, byOthers, twoDeployed), supersede},
+		{"two are, of another's release", guarded(deployed, ofAnother, twoDeployed), nil},
+		{"two are, below an uninstall that has begun", guarded(newest(4, api.StatusUninstalling, desired), twoDeployed), nil},
+		{"no release", guarded(twoDeployed), nil},
+		{"it failed just now", guarded(deployed, twoDeployed, failedTo(desired, 2, 0)), &Decision{State: StateAmbiguous, Step: StepWait, After: 2 * time.Second}},
+		{"it failed a while ago", guarded(deployed, twoDeployed, failedTo(desired, 2, 2*time.Second)), supersede},
+		{"it failed just now, and a person says try again", guarded(deployed, twoDeployed, failedTo(desired, 2, 0), nudged), supersede},
+		{"a repair failed just now", guarded(deployed, twoDeployed, repairFailed), supersede},
+	})
+}
+
 func TestAbsent(t *testing.T) {
 	install := &Decision{State: StateAbsent, Step: StepInstall}
 	runCheck(t, absent, []expect{
@@ -200,6 +219,8 @@ func TestDue(t *testing.T) {
 
 func unknown(o *Observation) { o.Unverified = true }
 
+func twoDeployed(o *Observation) { o.Ambiguous = true }
+
 func damaged(o *Observation) { o.Drifted = true }
 
 func repairFailed(o *Observation) {
@@ -219,9 +240,76 @@ func TestDrifted(t *testing.T) {
 		{"damaged, and held", guarded(newest(2, api.StatusDeployed, "another"), damaged, heldAt(1)), repair},
 		{"damaged, and the hold is over", guarded(newest(2, api.StatusDeployed, "another"), damaged, heldAt(1), specEdited), nil},
 		{"damaged, and another's", guarded(deployed, damaged, ofAnother), nil},
+		{"damaged, and somebody else has upgraded it", guarded(deployed, byOthers, damaged, isInvalid), nil},
+		{"damaged, and nothing runs", guarded(damaged, isInvalid), nil},
 		{"the repair failed just now, and so did the upgrade that is due", guarded(newest(2, api.StatusDeployed, "another"), damaged, failedTo(desired, 3, 0), repairFailed), nil},
 		{"the repair failed just now", guarded(deployed, damaged, repairFailed), &Decision{State: StateDrifted, Step: StepWait, After: time.Second}},
 	})
+}
+
+func TestUnverified(t *testing.T) {
+	verify := &Decision{State: StateUnverified, Step: StepVerify}
+	old := newest(2, api.StatusDeployed, "another")
+	repairFailedBefore := func(o *Observation) {
+		o.RepairFailure = &Failure{Aim: "repaired", Attempts: 1, At: now.Add(-time.Second)}
+	}
+	runCheck(t, unverified, []expect{
+		{"nothing is known, and the spec cannot be used", guarded(old, unknown, isInvalid), verify},
+		{"nothing is known, and the upgrade failed", guarded(old, unknown, failedTo(desired, 1, 0)), verify},
+		{"nothing is known, and the upgrade failed for a former spec", guarded(old, unknown, failedTo("older", 1, 0)), nil},
+		{"nothing is known, and an upgrade is due", guarded(old, unknown), nil},
+		{"nothing is known, and what is desired is deployed", guarded(newest(2, api.StatusDeployed, desired), unknown), nil},
+		{"a person asks, and the spec cannot be used", guarded(old, asksToVerify, isInvalid), verify},
+		{"a person asks, and the upgrade failed", guarded(old, asksToVerify, failedTo(desired, 1, 0)), verify},
+		{"a person asks, and an upgrade is due", guarded(old, asksToVerify), nil},
+		{"all is known, and the spec cannot be used", guarded(old, isInvalid), nil},
+		{"all is known, and the upgrade failed", guarded(old, failedTo(desired, 1, 0)), nil},
+		{"what runs is below a revision that failed", guarded(newest(3, api.StatusFailed, desired), unknown, failedTo(desired, 1, 0)), nil},
+		{"what runs is somebody else's upgrade", guarded(old, byOthers, unknown, isInvalid), nil},
+		{"what runs is another's", guarded(old, ofAnother, unknown, isInvalid), nil},
+		{"nothing runs", guarded(unknown, isInvalid), nil},
+		{"it failed just now", guarded(old, unknown, isInvalid, repairFailed), nil},
+		{"it failed a while ago", guarded(old, unknown, isInvalid, repairFailedBefore), verify},
+		{"it failed just now, and a person says try again", guarded(old, asksToVerify, isInvalid, repairFailed, nudged), verify},
+	})
+}
+
+// TestRunsAndStuck: what can be verified is one thing, and whether the spec can
+// be followed instead is another.
+func TestRunsAndStuck(t *testing.T) {
+	deployed := newest(2, api.StatusDeployed, "another")
+	for _, test := range []struct {
+		name        string
+		o           Observation
+		runs, stuck bool
+	}{
+		{"deployed", guarded(deployed), true, false},
+		{"deployed, and it was damaged", guarded(deployed, damaged), true, false},
+		{"deployed, and the spec cannot be used", guarded(deployed, isInvalid), true, true},
+		{"deployed, and the upgrade failed long ago", guarded(deployed, failedTo(desired, 1, time.Hour)), true, true},
+		{"deployed, and the upgrade failed for a former spec", guarded(deployed, failedTo("older", 1, 0)), true, false},
+		{"deployed, and a person says try again", guarded(deployed, failedTo(desired, 1, 0), nudged), true, false},
+		{"deployed, and a repair failed", guarded(deployed, repairFailed), true, false},
+		{"deployed, and the tests could not be run", guarded(deployed, failedTo("tested", 1, 0)), true, false},
+		{"held, and the rollback to it failed once", guarded(deployed, heldAt(1), failedTo("revision 1 held", 1, 0)), true, true},
+		{"deployed by somebody else", guarded(deployed, byOthers), false, false},
+		{"deployed by another", guarded(deployed, ofAnother), false, false},
+		{"failed", guarded(newest(2, api.StatusFailed, desired), failedTo(desired, 1, 0)), false, true},
+		{"superseded", guarded(newest(2, api.StatusSuperseded, desired)), false, false},
+		{"an upgrade is pending", guarded(newest(2, api.StatusPendingUpgrade, desired)), false, false},
+		{"uninstalled", guarded(newest(2, api.StatusUninstalled, desired)), false, false},
+		{"no release", guarded(), false, false},
+		{"no release, and the spec cannot be used", guarded(isInvalid), false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := test.o.runs(); got != test.runs {
+				t.Errorf("it runs: %v", got)
+			}
+			if got := test.o.stuck(); got != test.stuck {
+				t.Errorf("it is stuck: %v", got)
+			}
+		})
+	}
 }
 
 func TestUnmanaged(t *testing.T) {

@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
+	StepSupersede, StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -42,6 +42,7 @@ func observation(t *rapid.T) Observation {
 		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
 		Applied:   past(t, "applied"),
 
+		Ambiguous:       oneIn(t, 5, "ambiguous"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
@@ -181,6 +182,12 @@ var rules = []rule{
 	{"what is unlocked is locked", func(o Observation, d Decision) bool {
 		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
 	}},
+	{"what is superseded is one of two, and ours", func(o Observation, d Decision) bool {
+		return d.Step == StepSupersede && (!o.Ambiguous || !o.Newest.Ours || o.Deleting)
+	}},
+	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
+		return o.Ambiguous && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepUnlock, StepSupersede)
+	}},
 	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait
 	}},
@@ -246,6 +253,20 @@ func checkPause(t *rapid.T, o Observation, d Decision) {
 func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
 	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
 	o.Drifted = true
+	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
+	if d := Next(o); d.Step != StepUpgrade {
+		t.Errorf("%+v, want the upgrade", d)
+	}
+}
+
+// TestVerificationsThatFailHoldUpNoUpgrade: what keeps a release from being
+// verified may be just what the upgrade would put right.
+func TestVerificationsThatFailHoldUpNoUpgrade(t *testing.T) {
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o.Unverified, o.VerifyRequested = true, true
+	if d := Next(o); d.Step != StepVerify {
+		t.Errorf("%+v, want the verification", d)
+	}
 	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
 	if d := Next(o); d.Step != StepUpgrade {
 		t.Errorf("%+v, want the upgrade", d)

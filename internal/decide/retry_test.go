@@ -74,11 +74,48 @@ func TestAim(t *testing.T) {
 	}
 }
 
+// TestReached: a failure is history where what it aimed for is there all the
+// same, and nothing else was asked for since.
+func TestReached(t *testing.T) {
+	deployed := newest(3, api.StatusDeployed, desired)
+	old := newest(3, api.StatusDeployed, "another")
+	for _, test := range []struct {
+		name string
+		o    Observation
+		want bool
+	}{
+		{"what is desired is deployed", guarded(deployed), true},
+		{"what is desired is deployed, and damaged", guarded(deployed, damaged), true},
+		{"what is desired is deployed, and it goes", guarded(deployed, beingDeleted), false},
+		{"what is desired is deployed, and an action runs", guarded(deployed, running(StepVerify)), false},
+		{"what is desired is deployed, and a person asks for another", guarded(deployed, asks(1)), false},
+		{"what is desired is deployed, and a hold is over", guarded(deployed, heldAt(1), specEdited), false},
+		{"what is desired is deployed, and so is another", guarded(deployed, twoDeployed), false},
+		{"what is desired is deployed by another", guarded(deployed, ofAnother), false},
+		{"what is desired has failed", guarded(newest(3, api.StatusFailed, desired)), false},
+		{"what is desired is pending", guarded(newest(3, api.StatusPendingUpgrade, desired)), false},
+		{"what is desired is superseded", guarded(newest(3, api.StatusSuperseded, desired)), false},
+		{"something else is deployed", guarded(old), false},
+		{"something else is deployed, and held", guarded(old, heldAt(1)), true},
+		{"something else is deployed, and held by failure", guarded(old, heldAt(1), byFailure), true},
+		{"something else is deployed, and the hold is over", guarded(old, heldAt(1), specEdited), false},
+		{"what was held failed to come back", guarded(newest(3, api.StatusFailed, "another"), heldAt(1)), false},
+		{"somebody has upgraded what was held", guarded(old, byOthers, heldAt(1)), false},
+		{"no release", guarded(), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Reached(test.o); got != test.want {
+				t.Errorf("reached: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // TestAimOf: what concerns different things fails apart from each other.
 func TestAimOf(t *testing.T) {
 	o := guarded(newest(3, api.StatusDeployed, "another"), nudged)
 	for step, want := range map[Step]string{
-		StepInstall: desired + "again", StepUpgrade: desired + "again", StepUnlock: desired + "again", StepAdopt: desired + "again",
+		StepInstall: desired + "again", StepUpgrade: desired + "again", StepUnlock: desired + "again", StepSupersede: desired + "again", StepAdopt: desired + "again",
 		StepUninstall: "goneagain", StepTest: "testedagain", StepRepair: "repairedagain", StepVerify: "repairedagain",
 	} {
 		if got := AimOf(step, o); got != want {
@@ -107,6 +144,7 @@ func TestKindsOfSteps(t *testing.T) {
 		{StepUnlock, true, false},
 		{StepRepair, false, true},
 		{StepVerify, false, true},
+		{StepSupersede, false, false},
 		{StepResume, false, false},
 		{StepRefuse, false, false},
 		{StepTest, false, false},

@@ -31,8 +31,11 @@ func newWorld(t *rapid.T) *world {
 	if w.Newest != nil {
 		w.Newest.Ours = true
 	}
+	if w.Newest != nil && w.Adoptable {
+		byOthers(&w.Observation)
+	}
 	if w.Newest == nil {
-		w.Held = nil // It stands on the records.
+		w.Held, w.Ambiguous = nil, false // They stand on the records.
 	}
 	return w
 }
@@ -88,12 +91,13 @@ func (w *world) somebody(t *rapid.T) {
 	case 9: // uninstalls it by the helm CLI
 		if w.Newest != nil {
 			w.Newest = nil
-			w.Held = nil
+			w.Held, w.Ambiguous = nil, false
 		}
 	}
 }
 
-// store makes a new revision. A retry takes the place of what failed.
+// store makes a new revision, which is ours. A retry takes the place of what
+// failed.
 func (w *world) store(status, digest string) {
 	number := 1
 	if n := w.Newest; n != nil {
@@ -103,6 +107,7 @@ func (w *world) store(status, digest string) {
 		}
 	}
 	w.Newest = &Revision{Number: number, Status: status, Digest: digest, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
+	w.Adoptable = false
 }
 
 // mark does to the marks what a rollback, a resumption or a refusal does.
@@ -143,7 +148,11 @@ func (w *world) fail(t *rapid.T, d Decision) {
 			w.Newest.Status = rapid.SampledFrom([]string{w.Newest.Status, api.StatusUninstalling}).Draw(t, "left by the uninstall")
 		}
 	case StepInstall, StepUpgrade:
-		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade}).Draw(t, "left by the failure"); left != "" {
+		// What is deployed all the same is where the answer to a write was lost,
+		// of the last one or of that which supersedes the revision before.
+		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade, api.StatusDeployed}).Draw(t, "left by the failure"); left != "" {
+			two := left == api.StatusDeployed && w.Newest != nil && w.Newest.Status == api.StatusDeployed
+			w.Ambiguous = two && rapid.Bool().Draw(t, "left ambiguous")
 			w.store(left, w.Desired)
 			w.Held = nil
 			w.verified(t)
@@ -158,7 +167,7 @@ func (w *world) fail(t *rapid.T, d Decision) {
 
 // succeed does what an action does.
 func (w *world) succeed(t *rapid.T, d Decision) {
-	if isAction(d.Step) && !Repairs(d.Step) {
+	if Changes(d.Step) {
 		w.Failure = nil
 	}
 	switch d.Step {
@@ -169,7 +178,7 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepInstall, StepUpgrade:
 		w.store(api.StatusDeployed, w.Desired)
 		w.Applied, w.Held = w.Now, nil
-		w.Drifted, w.Unverified, w.Orphans, w.Adoptable = false, false, true, false
+		w.Drifted, w.Unverified, w.Orphans = false, false, true
 		w.verified(t)
 	case StepRollback:
 		w.store(api.StatusDeployed, "of the target")
@@ -178,7 +187,9 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepResume, StepRefuse:
 		w.mark(t, d)
 	case StepUninstall:
-		w.Newest, w.Held, w.Orphans = nil, nil, false
+		w.Newest, w.Held, w.Orphans, w.Ambiguous = nil, nil, false, false
+	case StepSupersede:
+		w.Ambiguous = false
 	case StepUnlock:
 		w.Newest.Status = api.StatusFailed
 	case StepAdopt:
@@ -192,6 +203,13 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepTest:
 		w.answer(t, w.test)
 		w.test, w.TestRequested = "", false
+	}
+}
+
+// look forgets what was brought about all the same.
+func (w *world) look() {
+	if w.Failure != nil && w.Failure.Aim == Aim(w.Observation) && Reached(w.Observation) {
+		w.Failure = nil
 	}
 }
 
@@ -211,6 +229,8 @@ func (w *world) ended(t *rapid.T, d Decision) bool {
 		t.Fatalf("%s while it goes", d.State)
 	case w.Request != nil || w.VerifyRequested || w.TestRequested:
 		t.Fatalf("%s while a request waits for an answer", d.State)
+	case w.Ambiguous && w.Newest != nil:
+		t.Fatalf("%s while two revisions are deployed", d.State)
 	case d.State == StateInSync && w.Newest.Digest != w.Desired:
 		t.Fatal("in sync with something else")
 	}
@@ -227,6 +247,7 @@ func TestEveryPathEnds(t *testing.T) {
 		var taken []Decision
 		var failed *Decision
 		for steps := 0; steps < 16; {
+			w.look()
 			d := Next(w.Observation)
 			taken = append(taken, d)
 			if failed != nil && isAction(d.Step) && d.Step == failed.Step && d.Revision == failed.Revision {
