@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -47,6 +50,9 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	}
 	if s.refused && !isTrue(status, "RollbackRefused") && !isTrue(status, "InvalidAnnotations") {
 		return errors.New("a wrong request is not refused")
+	}
+	if !s.answered(cr) {
+		return errors.New("the rollback request is not answered")
 	}
 	holds := isTrue(status, "Held")
 	if s.hold == held && !holds {
@@ -109,6 +115,22 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 		return err
 	}
 	return s.env.Intact(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
+}
+
+// answered tells whether the operator has seen the last request: an annotation
+// changes no generation, so that what looks at rest may not have begun.
+func (s *subject) answered(cr *unstructured.Unstructured) bool {
+	asked := annotations.Parse(cr.GetAnnotations()).Rollback
+	if s.asked == 0 || asked == nil || asked.Malformed() {
+		return true
+	}
+	records := s.env.Records(s.name)
+	for i := range records {
+		if strings.HasPrefix(values.DigestOf(asked.Value), records[i].Labels[api.LabelRollbackRequest]) && records[i].Labels[api.LabelRollbackRequest] != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // rested remembers what is known only now.
