@@ -129,7 +129,19 @@ func matters(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!sameWords(before.GetAnnotations(), after.GetAnnotations()) ||
-		len(before.GetFinalizers()) != len(after.GetFinalizers())
+		len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
+		hasStatus(before) && !hasStatus(after)
+}
+
+// hasStatus tells whether anything is reported: what somebody cleared is told
+// anew.
+func hasStatus(object client.Object) bool {
+	cr, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	status, _ := cr.Object["status"].(map[string]any)
+	return len(status) > 0
 }
 
 // sameWords tells whether the annotations that are meant for us are equal.

@@ -35,6 +35,8 @@ func TestMatters(t *testing.T) {
 			u.Object["status"] = map[string]any{"state": "Deployed"}
 			u.SetResourceVersion("2")
 		}, false},
+		{"a status that somebody cleared", func(u *unstructured.Unstructured) { delete(u.Object, "status") }, true},
+		{"a status that somebody emptied", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{} }, true},
 		{"a label", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, false},
 		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
 		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
