@@ -29,63 +29,39 @@ const fresh = time.Minute
 
 // progress notes whether the objects of a revision are ready, and returns how
 // they come along.
-func (m *memory) progress(uid types.UID, revision int, deployed time.Time, ready bool, now time.Time) progress {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.progresses == nil {
-		m.progresses = map[types.UID]progress{}
-	}
-	p, known := m.progresses[uid]
-	if !known || p.revision != revision {
-		p = progress{revision: revision, since: now, watched: now.Sub(deployed) < fresh}
-		if !deployed.IsZero() {
-			p.since = deployed
+func (m *memory) progress(uid types.UID, revision int, deployed time.Time, ready bool, now time.Time) (p progress) {
+	m.with(uid, func(r *remembered) {
+		if r.progress.revision != revision {
+			r.progress = progress{revision: revision, since: now, watched: now.Sub(deployed) < fresh, lookAt: now.Add(firstLook)}
+			if !deployed.IsZero() {
+				r.progress.since = deployed
+			}
 		}
-		p.lookAt = now.Add(firstLook)
-	}
-	switch {
-	case ready:
-		p = progress{revision: revision, wasReady: true, watched: p.watched}
-	case p.since.IsZero():
-		p.since, p.lookAt = now, now.Add(firstLook)
-	}
-	m.progresses[uid] = p
+		switch {
+		case ready:
+			r.progress = progress{revision: revision, wasReady: true, watched: r.progress.watched}
+		case r.progress.since.IsZero():
+			r.progress.since, r.progress.lookAt = now, now.Add(firstLook)
+		}
+		p = r.progress
+	})
 	return p
 }
 
 // diagnosed notes why objects are not ready.
 func (m *memory) diagnosed(uid types.UID, why string, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.progresses[uid]
-	p.why = why
-	p.lookAt = now.Add(min(lastLook, firstLook<<min(p.looks, 10)))
-	p.looks++
-	m.progresses[uid] = p
+	m.look(uid, func(r *remembered) {
+		r.progress.why = why
+		r.progress.lookAt = now.Add(min(lastLook, firstLook<<min(r.progress.looks, 10)))
+		r.progress.looks++
+	})
 }
 
 // neverReady tells whether it is known that a revision's objects never were
 // ready.
-func (m *memory) neverReady(uid types.UID, revision int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, known := m.progresses[uid]
-	return known && p.revision == revision && p.watched && !p.wasReady
-}
-
-// touch notes that a release's objects were just applied.
-func (m *memory) touch(uid types.UID, at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.touched == nil {
-		m.touched = map[types.UID]time.Time{}
-	}
-	m.touched[uid] = at
-}
-
-// touchedAt returns when they last were, zero where this process did not.
-func (m *memory) touchedAt(uid types.UID) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.touched[uid]
+func (m *memory) neverReady(uid types.UID, revision int) (known bool) {
+	m.look(uid, func(r *remembered) {
+		known = r.progress.revision == revision && r.progress.watched && !r.progress.wasReady
+	})
+	return known
 }
