@@ -38,8 +38,8 @@ func input() kindstatus.Input {
 			}
 		},
 		Resources: []kindstatus.Resource{
-			{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", Ready: true},
-			{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data", Reason: "Pending", Message: "no node"},
+			{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", Ready: true},
+			{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data", Reason: "Pending", Message: "no node"},
 		},
 		Observed: map[string][]any{"pods": {pod("web-b", false), pod("web-a", false), pod("web-c", true)}, "claims": {}},
 	}
@@ -63,7 +63,7 @@ func TestEvaluate(t *testing.T) {
 		"values.nothing":                 nil,
 		"values.nested":                  map[string]any{"deep": map[string]any{"list": []any{"x", "y"}}},
 		"resources.filter(r, !r.ready).map(r, r.kind + ' ' + r.name + ': ' + r.reason)":                      []any{"PersistentVolumeClaim data: Pending"},
-		"resources.exists(r, r.apiVersion == 'apps/v1' && r.kind == 'Deployment')":                           true,
+		"resources.exists(r, r.group == 'apps' && r.kind == 'Deployment')":                                   true,
 		"observed.pods.filter(p, !has(p.metadata.deletionTimestamp)).map(p, string(p.metadata.name)).sort()": []any{"web-a", "web-b"},
 		"size(observed['pods'])":                     int64(3),
 		"size(observed.claims)":                      int64(0),

@@ -34,11 +34,12 @@ type Release struct {
 
 // Resource is one object of the release.
 type Resource struct {
-	APIVersion string
-	Kind       string
-	Namespace  string
-	Name       string
-	Ready      bool
+	// Group is that of the kind, empty for Kubernetes' core.
+	Group     string
+	Kind      string
+	Namespace string
+	Name      string
+	Ready     bool
 	// Reason is a word and Message a sentence on what it waits for.
 	Reason  string
 	Message string
@@ -55,7 +56,7 @@ func (r Release) native() map[string]any {
 
 func (r Resource) native() map[string]any {
 	return map[string]any{
-		"apiVersion": r.APIVersion, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name,
+		"group": r.Group, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name,
 		"ready": r.Ready, "reason": r.Reason, "message": r.Message,
 	}
 }

@@ -21,7 +21,7 @@ var fieldTypes = map[string]map[string]*types.Type{
 		"chart": types.StringType, "chartVersion": types.StringType, "appVersion": types.StringType,
 	},
 	typeResource: {
-		"apiVersion": types.StringType, "kind": types.StringType, "namespace": types.StringType, "name": types.StringType,
+		"group": types.StringType, "kind": types.StringType, "namespace": types.StringType, "name": types.StringType,
 		"ready": types.BoolType, "reason": types.StringType, "message": types.StringType,
 	},
 }

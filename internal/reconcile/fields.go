@@ -110,18 +110,29 @@ func newestRelease(v *view) kindstatus.Release {
 	}
 }
 
-// resourcesOf returns the objects of the release, in an order that lasts.
+// resourcesOf returns the objects of the release, also those that are gone and
+// should not be, in an order that lasts.
 func (r *Reconciler) resourcesOf(v *view) []kindstatus.Resource {
-	owned := r.Inventory.OwnedBy(v.cr.GetUID())
-	slices.SortFunc(owned, func(a, b apply.State) int { return cmp.Compare(a.String(), b.String()) })
-	unready := map[apply.Key]inventory.Unready{}
-	for _, u := range v.unready {
-		unready[u.Key] = u
+	found := map[apply.Key]kindstatus.Resource{}
+	add := func(key apply.Key, health inventory.Health) {
+		found[key] = kindstatus.Resource{
+			Group: key.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+			Ready: health.Ready, Reason: health.Reason, Message: health.Message,
+		}
 	}
-	resources := make([]kindstatus.Resource, len(owned))
-	for i, o := range owned {
-		u, waits := unready[o.Key]
-		resources[i] = kindstatus.Resource{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Ready: !waits, Reason: u.Reason, Message: u.Message}
+	for _, o := range r.Inventory.OwnedBy(v.cr.GetUID()) {
+		add(o.Key, inventory.Health{Ready: true})
+	}
+	_, unready := r.Inventory.Health(v.cr.GetUID())
+	for _, u := range unready {
+		add(u.Key, u.Health)
+	}
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b apply.Key) int {
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Group, b.Group))
+	})
+	resources := make([]kindstatus.Resource, len(keys))
+	for i, key := range keys {
+		resources[i] = found[key]
 	}
 	return resources
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -84,6 +86,25 @@ func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	r.computeFields(v)
 	if _, told := v.fields.Values["count"]; told || v.fields.Values["where"] == nil {
 		t.Errorf("without values: %v", v.fields.Values)
+	}
+}
+
+func TestFieldsSpeakOfTheObjects(t *testing.T) {
+	r, _, _ := ownFields(t, `all: "resources.map(r, r.group + ' ' + r.kind + ' ' + r.name + ' ' + string(r.ready) + r.reason)"`)
+	index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
+	r.Inventory = inventory.Inventory{Index: index}
+	for i, key := range []apply.Key{
+		{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"},
+		{Kind: "ConfigMap", Namespace: "apps", Name: "b"},
+		{Kind: "ConfigMap", Namespace: "apps", Name: "a"},
+	} {
+		index.Put(apply.State{Key: key, UID: types.UID(key.Name), ResourceVersion: strconv.Itoa(i + 1), Owner: "u", Ours: true})
+	}
+	v := viewOf([]string{api.StatusDeployed})
+	v.cr.SetUID("u")
+	r.computeFields(v)
+	if diff := cmp.Diff([]any{" ConfigMap a true", " ConfigMap b true", "apps Deployment web falseApplied"}, v.fields.Values["all"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -58,6 +58,7 @@ func TestEditOfAnythingElseChangesNothing(t *testing.T) {
 	web := harness.MakePodSet("web").Obj()
 	env.WaitReady(web)
 	env.WaitEvent(web, "Installed")
+	waitField(env, web, "replicas", "2")
 
 	for _, edit := range []struct {
 		what  string

@@ -24,7 +24,12 @@ func TestInstallRollsOutAndTellsSo(t *testing.T) {
 	env.WaitReady(web)
 
 	waitPods(env, "web", 3)
+	waitField(env, web, "replicas", "3")
 	env.ExpectRevisions("web", "1 deployed")
+	pods, err := json.Marshal(podsOf(env, "web"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	chart := chartMeta(t, "podset")
 	expectStatus(t, env.Get(web), fmt.Sprintf(`{
 	  "observedGeneration": 1,
@@ -35,9 +40,10 @@ func TestInstallRollsOutAndTellsSo(t *testing.T) {
 	  ],
 	  "release": {"name": "web", "namespace": %[1]q, "revision": 1, "status": "deployed", "chart": "podset-%[2]s", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>"},
 	  "deployedRelease": {"name": "web"},
-	"resources": {"total": 1, "ready": 1},
+	  "resources": {"total": 1, "ready": 1},
+	  "podNames": %[4]s, "replicas": 3, "selector": "app.kubernetes.io/name=podset,app.kubernetes.io/instance=web",
 	  "history": [{"revision": 1, "status": "deployed", "chartVersion": %[2]q, "appVersion": %[3]q, "lastDeployed": "<time>", "description": "Install complete"}]
-	}`, env.Namespace, chart.Version, chart.AppVersion))
+	}`, env.Namespace, chart.Version, chart.AppVersion, pods))
 
 	expectColumns(t, env.Kubectl("get", "podset", "web"), []string{"NAME", "READY", "STATUS", "AGE"}, []string{"web", "True", "Deployed"})
 	expectColumns(t, env.Kubectl("get", "podset", "web", "-o", "wide"),
