@@ -134,6 +134,61 @@ func TestMarksOf(t *testing.T) {
 	}
 }
 
+// TestMarksOfWhatWasDeployed: a request to force or to verify is answered by what
+// was deployed, and every other one by the try alone.
+func TestMarksOfWhatWasDeployed(t *testing.T) {
+	record := func(revision int, status, request string) records.Record {
+		number := strconv.Itoa(revision)
+		return carrying(t, map[string]string{
+			"version": number, api.LabelRevision: number, "status": status,
+			api.LabelRollbackRequest: request, api.LabelReconcileRequest: request, api.LabelForceRequest: request, api.LabelTestRequest: request,
+			api.LabelHeldRevision: "1", api.LabelHeldSpec: request,
+		})
+	}
+	// The CLI copies the labels of the revision that it upgrades.
+	byCLI := func(revision int, status, request string) records.Record {
+		r := record(revision-1, status, request)
+		r, _ = records.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
+			maps.Copy(m.Labels, r.Marks.Labels())
+			m.Labels["version"], m.Labels[api.LabelRevision], m.Labels["status"] = strconv.Itoa(revision), strconv.Itoa(revision-1), status
+		}))
+		return r
+	}
+	const dep, sup, fai, pen, uni = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed, api.StatusPendingUpgrade, api.StatusUninstalling
+	for _, test := range []struct {
+		name    string
+		history []records.Record
+		// answered is the request to force and to verify that was answered, and
+		// tried that of all others.
+		answered, tried string
+	}{
+		{"deployed", []records.Record{record(2, dep, "two"), record(1, sup, "one")}, "two", "two"},
+		{"superseded, and what superseded it is lost", []records.Record{record(2, sup, "two"), record(1, sup, "one")}, "two", "two"},
+		{"failed", []records.Record{record(2, fai, "two"), record(1, dep, "one")}, "one", "two"},
+		{"failed twice", []records.Record{record(3, fai, "three"), record(2, fai, "two"), record(1, dep, "one")}, "one", "three"},
+		{"failed, and what ran before asked for nothing", []records.Record{record(3, fai, "three"), record(2, dep, ""), record(1, sup, "one")}, "", "three"},
+		{"failed, and nothing was ever deployed", []records.Record{record(2, fai, "two"), record(1, fai, "one")}, "", "two"},
+		{"pending", []records.Record{record(2, pen, "two"), record(1, dep, "one")}, "one", "two"},
+		{"on its way out", []records.Record{record(2, uni, "two"), record(1, sup, "one")}, "one", "two"},
+		{"failed, and what runs is the CLI's", []records.Record{record(3, fai, "three"), byCLI(2, dep, "copied"), record(1, sup, "one")}, "one", "three"},
+		{"the CLI's, over what failed", []records.Record{byCLI(3, dep, "copied"), record(2, fai, "two"), record(1, sup, "one")}, "one", "two"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			want := records.Marks{
+				Rollback: test.tried, Test: test.tried, Held: &records.Held{Revision: 1, Spec: test.tried},
+				Reconcile: test.answered, Force: test.answered,
+			}
+			before := test.history[0].Marks
+			if diff := cmp.Diff(want, records.MarksOf(test.history)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, test.history[0].Marks); diff != "" {
+				t.Errorf("the record has changed, too:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestTestedIsReadOrAbsent: what somebody broke is no outcome.
 func TestTestedIsReadOrAbsent(t *testing.T) {
 	tested := func(text string) *records.Tested {
