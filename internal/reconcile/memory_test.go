@@ -52,6 +52,30 @@ func TestMemoryCountsFailures(t *testing.T) {
 	}
 }
 
+// TestMemoryOfWhatIsReached: what has come about all the same has not failed, and
+// nothing else is known of anything else.
+func TestMemoryOfWhatIsReached(t *testing.T) {
+	var m memory
+	m.reached("one", "a")
+	m.put("one", false, failedWith("a", "R", "m"))
+	m.put("one", true, failedWith("a", "R", "m"))
+	m.put("two", false, failedWith("a", "R", "m"))
+	m.reached("one", "b")
+	if m.get("one", false) == nil {
+		t.Error("the failure to bring about something else is forgotten")
+	}
+	m.reached("one", "a")
+	if m.get("one", false) != nil {
+		t.Error("the failure to bring about what is there is remembered")
+	}
+	if m.get("one", true) == nil || m.get("two", false) == nil {
+		t.Error("a failure of something else is forgotten, too")
+	}
+	if !m.put("one", false, failedWith("a", "R", "m")) || m.get("one", false).Attempts != 1 {
+		t.Error("the next failure is counted with what was forgotten")
+	}
+}
+
 func TestMemoryOfThePeriod(t *testing.T) {
 	var m memory
 	start := time.Unix(1000, 0)

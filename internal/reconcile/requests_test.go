@@ -101,6 +101,69 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
+func TestAmbiguous(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		statuses []string
+		want     bool
+	}{
+		{"no release", nil, false},
+		{"one is deployed", []string{dep, sup, sup}, false},
+		{"one is deployed, below one that failed", []string{fai, dep, sup}, false},
+		{"none is deployed", []string{fai, sup, sup}, false},
+		{"two are deployed", []string{dep, dep}, true},
+		{"two are deployed, and another between them failed", []string{dep, fai, dep}, true},
+		{"two are deployed, below one that failed", []string{fai, dep, sup, dep}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := viewOf(test.statuses)
+			if got := ambiguous(v.history); got != test.want {
+				t.Errorf("ambiguous: %v, want %v", got, test.want)
+			}
+			(&Reconciler{}).observeRequests(v)
+			if got := v.observation.Ambiguous; got != test.want {
+				t.Errorf("it is observed as ambiguous: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestObserveRequestsForgetsWhatIsReached: what a pass finds in place has not
+// failed, whatever became of the answer to a write.
+func TestObserveRequestsForgetsWhatIsReached(t *testing.T) {
+	held := func(v *view) {
+		v.observation.Newest.Digest = "older"
+		marked(records.Marks{Rollback: token("1"), Held: &records.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
+	}
+	for _, test := range []struct {
+		name string
+		v    *view
+		// aim is what failed.
+		aim       string
+		forgotten bool
+	}{
+		{"what is desired is deployed", viewOf([]string{dep, sup}), wanted, true},
+		{"what is desired is deployed, and something else failed", viewOf([]string{dep, sup}), "older", false},
+		{"what is desired has failed", viewOf([]string{fai, dep}), wanted, false},
+		{"what is desired is deployed, and so is another", viewOf([]string{dep, dep}), wanted, false},
+		{"what is desired is deployed, and a person asks for another", viewOf([]string{dep, sup}, asking("rollback-to", "1")), "revision 1 " + token("1"), false},
+		{"what is desired is deployed, and a person says try again", viewOf([]string{dep, sup}, asking("reconcile-requested-at", "now")), wanted + token("now"), true},
+		{"what is desired is deployed, and it goes", viewOf([]string{dep, sup}, beingDeleted), "gone", false},
+		{"what is held is deployed", viewOf([]string{dep, sup}, held), "revision 1 " + token("1"), true},
+		{"what is held is deployed, and an upgrade failed before", viewOf([]string{dep, sup}, held), wanted, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := &Reconciler{}
+			written(test.v)
+			r.memory.put("", false, failedWith(test.aim, "R", "m"))
+			r.observeRequests(test.v)
+			if forgotten := r.memory.get("", false) == nil; forgotten != test.forgotten {
+				t.Errorf("it is forgotten: %v, want %v", forgotten, test.forgotten)
+			}
+		})
+	}
+}
+
 func TestRefusal(t *testing.T) {
 	refusedTo := func(value string) records.Marks { return records.Marks{Rollback: token(value), Refused: true} }
 	upgraded := []string{dep, fai, sup}

@@ -1,0 +1,83 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/record"
+
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// concluding serves a kind of which somebody notes the events.
+func concluding() (*Reconciler, *record.FakeRecorder) {
+	events := record.NewFakeRecorder(9)
+	return &Reconciler{Shared: Shared{Recorder: events, Index: records.NewIndex(func(records.Record) {}), Now: time.Now}}, events
+}
+
+// TestConcludeForgets: what goes well ends the failures of its own sort. What
+// only marks a record, or asks, ends none.
+func TestConcludeForgets(t *testing.T) {
+	for _, test := range []struct {
+		step            decide.Step
+		failure, repair bool
+	}{
+		{decide.StepUninstall, true, false},
+		{decide.StepOrphan, true, false},
+		{decide.StepAdopt, true, false},
+		{decide.StepUnlock, true, false},
+		{decide.StepRepair, false, true},
+		{decide.StepVerify, false, true},
+		{decide.StepSupersede, false, false},
+		{decide.StepResume, false, false},
+		{decide.StepRefuse, false, false},
+		{decide.StepTest, false, false},
+		{decide.StepDiagnose, false, false},
+	} {
+		t.Run(string(test.step), func(t *testing.T) {
+			if _, ok := actions[test.step]; !ok {
+				t.Fatal("it is no action")
+			}
+			r, _ := concluding()
+			r.memory.put("", false, failedWith(wanted, "R", "m"))
+			r.memory.put("", true, failedWith("repaired", "R", "m"))
+			r.conclude(t.Context(), viewOf([]string{dep, sup}), decide.Decision{Step: test.step}, nil)
+			if forgotten := r.memory.get("", false) == nil; forgotten != test.failure {
+				t.Errorf("an upgrade's failure is forgotten: %v, want %v", forgotten, test.failure)
+			}
+			if forgotten := r.memory.get("", true) == nil; forgotten != test.repair {
+				t.Errorf("a repair's failure is forgotten: %v, want %v", forgotten, test.repair)
+			}
+		})
+	}
+}
+
+// TestConcludeTells: what is news, and nothing else.
+func TestConcludeTells(t *testing.T) {
+	held := marked(records.Marks{Held: &records.Held{Revision: 1}})
+	for _, test := range []struct {
+		name string
+		step decide.Step
+		v    *view
+		want string
+	}{
+		{"a hold ends", decide.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},
+		{"no hold ends", decide.StepResume, viewOf([]string{dep, sup}), ""},
+		{"a request is refused", decide.StepRefuse, viewOf([]string{dep, sup}), ""},
+		{"a second deployed revision is superseded", decide.StepSupersede, viewOf([]string{dep, sup}), ""},
+		{"something is verified", decide.StepVerify, viewOf([]string{dep, sup}), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, events := concluding()
+			r.conclude(t.Context(), test.v, decide.Decision{Step: test.step}, nil)
+			close(events.Events)
+			if got := <-events.Events; got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			if more, ok := <-events.Events; ok {
+				t.Errorf("and then %q", more)
+			}
+		})
+	}
+}
