@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,6 +105,45 @@ func TestChangeable(t *testing.T) {
 	mustApply(t, long)
 	long = object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "10.0.0.78"), "name: a", "name: "+strings.Repeat("s", 63)))
 	check("what has the longest name", long, refused(t, long), true)
+	dotted := func(value string) apply.Object {
+		return object(t, of, strings.ReplaceAll(strings.ReplaceAll(immutableMap, "VALUE", value), "name: a", "name: "+strings.Repeat("s", 39)+".dot"))
+	}
+	mustApply(t, dotted("one"))
+	check("what has a name that cannot end anywhere", dotted("two"), refused(t, dotted("two")), true)
+}
+
+// TestUnchangeableWhatOnlyOneCanHave: what is asked for under another name has to
+// do without what the live Service has.
+func TestUnchangeableWhatOnlyOneCanHave(t *testing.T) {
+	for _, test := range []struct{ name, spec string }{
+		{"nothing", "{ports: [{port: 80}]}"},
+		{"ports of the nodes", "{ports: [{name: one, port: 80, nodePort: 30080}, {name: two, port: 81, nodePort: 30081}]}"},
+		{"a port for health checks", "{externalTrafficPolicy: Local, healthCheckNodePort: 30082, ports: [{port: 80}]}"},
+		{"an address", "{clusterIP: 10.0.0.64, ports: [{port: 80}]}"},
+		{"a list of addresses", "{clusterIP: 10.0.0.65, clusterIPs: [10.0.0.65], ports: [{port: 80}]}"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			of := namespace(t)
+			with := func(class string) apply.Object {
+				o := object(t, of, "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: "+test.spec+"}")
+				spec := o.Object["spec"].(map[string]any)
+				spec["type"], spec["loadBalancerClass"] = "LoadBalancer", "example.com/"+class
+				return o
+			}
+			mustApply(t, with("one"))
+			after := with("two")
+			got, err := apiServer.client.Unchangeable(t.Context(), after, refused(t, after))
+			if err != nil || !got {
+				t.Errorf("unchangeable: %v, %v", got, err)
+			}
+			if diff := cmp.Diff(with("two").Object, after.Object); diff != "" {
+				t.Errorf("to ask has changed what is to be applied:\n%s", diff)
+			}
+			if _, err := apiServer.client.Replace(t.Context(), after, of, apply.Options{}); err != nil {
+				t.Errorf("it cannot be made again: %v", err)
+			}
+		})
+	}
 }
 
 func TestReplace(t *testing.T) {
