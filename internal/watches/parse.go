@@ -158,6 +158,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 		}
 	}
 	p.checkPolicies(w, lines)
+	p.checkFailurePolicy(w, lines)
 	p.checkFormerManagers(w, lines)
 	p.checkValuesFrom(w, lines)
 	p.checkSubresources(w, lines)

@@ -137,15 +137,6 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	if ways := []TakeOwnership{"", TakeOwnershipNever, TakeOwnershipOnRequest}; !slices.Contains(ways, w.Allow.TakeOwnership) {
 		p.problemf(lines["allow"], "allow.takeOwnership is %q: expected one of %v", w.Allow.TakeOwnership, ways[1:])
 	}
-	if answers := []OnFailure{"", OnFailureRetry, OnFailureRollback}; !slices.Contains(answers, w.OnFailure) {
-		p.problemf(lines["onFailure"], "onFailure is %q: expected one of %v", w.OnFailure, answers[1:])
-	}
-	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
-		p.problemf(lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
-	}
-	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
-		p.problemf(lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
-	}
 	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
 		p.problemf(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
 	}
@@ -171,5 +162,18 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 				p.problemf(lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
 			}
 		}
+	}
+}
+
+// checkFailurePolicy reports what cannot be done about failure.
+func (p *parser) checkFailurePolicy(w *Watch, lines map[string]int) {
+	if answers := []OnFailure{"", OnFailureRetry, OnFailureRollback}; !slices.Contains(answers, w.OnFailure) {
+		p.problemf(lines["onFailure"], "onFailure is %q: expected one of %v", w.OnFailure, answers[1:])
+	}
+	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
+		p.problemf(lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
+	}
+	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
+		p.problemf(lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
 	}
 }

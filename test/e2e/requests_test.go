@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,6 +87,7 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
 	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
 	env.Create(web.cr)
+	bind(env, claim)
 	web.follows(1, "one")
 	pods := waitPodsOf(env, "web", 2)
 	firstSet, firstClaim := env.Get(set).GetUID(), env.Get(claim).GetUID()
@@ -262,4 +265,31 @@ func TestAnnotationsSteerHelm(t *testing.T) {
 	if history[0]["description"] != "by the book" || history[1]["description"] != "change 4711" {
 		t.Errorf("helm history shows %v", history)
 	}
+}
+
+// bind makes a volume for a claim, as a cluster with storage does.
+func bind(env *harness.Env, claim *unstructured.Unstructured) {
+	env.T().Helper()
+	var live *unstructured.Unstructured
+	env.Wait("the claim to be made", func(ctx context.Context) (err error) {
+		live, err = env.At(claim).Get(ctx, claim.GetName(), metav1.GetOptions{})
+		return err
+	})
+	class, _, _ := unstructured.NestedString(live.Object, "spec", "storageClassName")
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName:              class,
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+			ClaimRef:                      &corev1.ObjectReference{Namespace: env.Namespace, Name: claim.GetName()},
+		},
+	}
+	volumes := env.Typed.CoreV1().PersistentVolumes()
+	if _, err := volumes.Create(env.T().Context(), volume, metav1.CreateOptions{}); err != nil {
+		env.T().Fatal(err)
+	}
+	env.T().Cleanup(func() { _ = volumes.Delete(context.Background(), volume.Name, metav1.DeleteOptions{}) })
 }

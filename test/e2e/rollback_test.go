@@ -255,7 +255,7 @@ func fenceOf(env *harness.Env, kind harness.Kind) {
 	env.T().Helper()
 	cr := harness.MakeCR(kind, "fence-"+rand.String(5)).Obj()
 	env.Create(cr)
-	env.WaitReady(cr)
+	env.WaitCondition(cr, "Deployed", metav1.ConditionTrue, "InstallSuccessful")
 	env.Delete(cr)
 	env.WaitGone(cr)
 }
