@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestTranscripts: what kubectl shows of both kinds, as people read it.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web, site := harness.MakePodSet("web").Replicas(2).Obj(), harness.MakeOvhNginx("site").Obj()
+	env.Create(web, site)
+	for _, cr := range []*unstructured.Unstructured{web, site} {
+		name := strings.ToLower(cr.GetKind()) + "/" + cr.GetName()
+		if said := env.Kubectl("wait", "--for=condition=Ready", name, "--timeout=30s"); !strings.Contains(said, "condition met") {
+			t.Errorf("kubectl wait says %s", said)
+		}
+	}
+	waitPods(env, "web", 2)
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=2", "--timeout=10s")
+	for _, step := range []struct {
+		args []string
+		// says is the output, where words are apart by any space and * is any
+		// word.
+		says []string
+	}{
+		{[]string{"get", "podset"}, []string{"NAME READY STATUS AGE", "web True Deployed *"}},
+		{[]string{"get", "podset", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "web True Deployed * 1 podset-*"}},
+		{[]string{"get", "ovhnginx"}, []string{"NAME READY STATUS AGE", "site True Deployed *"}},
+		{[]string{"get", "ovhnginx", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "site True Deployed * 1 ovhnginx-*"}},
+		{[]string{"describe", "podset", "web"}, []string{
+			"Name: web", "Spec: Replicas: 2", "Reason: Deployed Status: True Type: Ready", "Reason: InstallSuccessful Status: True Type: Deployed",
+			"Deployed Release: Name: web", "Pod Names: web-*-* web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",
+			"Normal Installed * * Release web is at revision 1 of chart podset-*",
+		}},
+		{[]string{"describe", "ovhnginx", "site"}, []string{
+			"Name: site", "Reason: Deployed Status: True Type: Ready", "Resources: Ready: 2 Total: 2",
+			"Normal Installed * * Release site is at revision 1 of chart ovhnginx-*",
+		}},
+		{[]string{"explain", "podset.spec"}, []string{"GROUP: app.example.com", "KIND: PodSet", "VERSION: v1alpha1", "FIELD: spec <Object>", "replicas <integer>"}},
+		{[]string{"explain", "podset.status.podNames"}, []string{"FIELD: podNames <[]string>"}},
+		{[]string{"explain", "ovhnginx.spec"}, []string{"GROUP: tutorials.ovhcloud.com", "KIND: OvhNginx", "port <integer> -required-", "replicaCount <integer> -required-"}},
+		{[]string{"explain", "ovhnginx.status.resources.notReady"}, []string{"FIELD: notReady <[]Object>", "message <string>", "reason <string>"}},
+		{[]string{"scale", "podset", "web", "--replicas", "3"}, []string{"podset.app.example.com/web scaled"}},
+	} {
+		said := strings.Join(strings.Fields(env.Kubectl(step.args...)), " ")
+		for _, want := range step.says {
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\*`, `\S+`)
+			if !regexp.MustCompile(pattern).MatchString(said) {
+				t.Errorf("kubectl %s does not say %q:\n%s", strings.Join(step.args, " "), want, said)
+			}
+		}
+	}
+	waitPods(env, "web", 3)
+	env.WaitRevision(web, 2)
+}
