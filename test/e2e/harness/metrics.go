@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	dto "github.com/prometheus/client_model/go"
@@ -37,7 +38,28 @@ func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	return sum
 }
 
+// Text returns all of them, as they are served.
+func (m Metrics) Text() string {
+	m.env.t.Helper()
+	body, err := m.get(m.env.t.Context())
+	m.env.must(err)
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(body)
+	m.env.must(err)
+	return string(text)
+}
+
 func (m Metrics) scrape(ctx context.Context) (families map[string]*dto.MetricFamily, err error) {
+	body, err := m.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(body)
+}
+
+func (m Metrics) get(ctx context.Context) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.address+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -46,12 +68,11 @@ func (m Metrics) scrape(ctx context.Context) (families map[string]*dto.MetricFam
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode != http.StatusOK {
+		_ = response.Body.Close()
 		return nil, fmt.Errorf("read the metrics: %s", response.Status)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(response.Body)
+	return response.Body, nil
 }
 
 func matches(metric *dto.Metric, labels map[string]string) bool {
