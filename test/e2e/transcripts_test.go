@@ -37,7 +37,7 @@ func TestTranscripts(t *testing.T) {
 		{[]string{"get", "ovhnginx", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "site True Deployed * 1 ovhnginx-*"}},
 		{[]string{"describe", "podset", "web"}, []string{
 			"Name: web", "Spec: Replicas: 2", "Reason: Deployed Status: True Type: Ready", "Reason: InstallSuccessful Status: True Type: Deployed",
-			"Deployed Release: Name: web", "Pod Names: web-*-* web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",
+			"Deployed Release: Name: web", "Pod Names: web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",
 			"Normal Installed * * Release web is at revision 1 of chart podset-*",
 		}},
 		{[]string{"describe", "ovhnginx", "site"}, []string{
