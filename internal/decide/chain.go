@@ -18,7 +18,7 @@ var chain = []check{
 	conflict,          // somebody else's release is never touched
 	unguarded,         // the finalizer comes before anything that it has to clean up
 	locked,            // an action that nobody runs any more is recorded as failed
-	ambiguous,         // of two deployed revisions the newer counts
+	untidy,            // of two deployed revisions the newer counts, and what was overtaken has failed
 	uninstalling,      // an uninstall is finished once it has begun, then installed anew
 	rollbackRequested, // what a person asks for at night comes before the spec
 	heldBack,          // whoever moves a held release, it goes back; a hold that is over ends
@@ -99,8 +99,8 @@ func uninstalling(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
 }
 
-func ambiguous(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateAmbiguous, Step: StepSupersede}), o.Ambiguous && o.stored()
+func untidy(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateUntidy, Step: StepTidy}), o.Untidy && o.stored()
 }
 
 // drifted leaves alone what an upgrade is about to apply anyway.

@@ -153,9 +153,9 @@ func TestUninstalling(t *testing.T) {
 }
 
 func TestAmbiguous(t *testing.T) {
-	supersede := &Decision{State: StateAmbiguous, Step: StepSupersede}
+	supersede := &Decision{State: StateUntidy, Step: StepTidy}
 	deployed := newest(3, api.StatusDeployed, desired)
-	runCheck(t, ambiguous, []expect{
+	runCheck(t, untidy, []expect{
 		{"one is deployed", guarded(deployed), nil},
 		{"two are", guarded(deployed, twoDeployed), supersede},
 		{"two are, of which none is what is desired", guarded(newest(3, api.StatusDeployed, "another"), twoDeployed), supersede},
@@ -164,7 +164,7 @@ func TestAmbiguous(t *testing.T) {
 		{"two are, of another's release", guarded(deployed, ofAnother, twoDeployed), nil},
 		{"two are, below an uninstall that has begun", guarded(newest(4, api.StatusUninstalling, desired), twoDeployed), nil},
 		{"no release", guarded(twoDeployed), nil},
-		{"it failed just now", guarded(deployed, twoDeployed, failedTo(desired, 2, 0)), &Decision{State: StateAmbiguous, Step: StepWait, After: 2 * time.Second}},
+		{"it failed just now", guarded(deployed, twoDeployed, failedTo(desired, 2, 0)), &Decision{State: StateUntidy, Step: StepWait, After: 2 * time.Second}},
 		{"it failed a while ago", guarded(deployed, twoDeployed, failedTo(desired, 2, 2*time.Second)), supersede},
 		{"it failed just now, and a person says try again", guarded(deployed, twoDeployed, failedTo(desired, 2, 0), nudged), supersede},
 		{"a repair failed just now", guarded(deployed, twoDeployed, repairFailed), supersede},
@@ -219,7 +219,7 @@ func TestDue(t *testing.T) {
 
 func unknown(o *Observation) { o.Unverified = true }
 
-func twoDeployed(o *Observation) { o.Ambiguous = true }
+func twoDeployed(o *Observation) { o.Untidy = true }
 
 func damaged(o *Observation) { o.Drifted = true }
 

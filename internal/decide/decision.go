@@ -13,8 +13,8 @@ const (
 	StepRemoveFinalizer Step = "RemoveFinalizer"
 	// StepUnlock is to record that the newest revision's action was cut short.
 	StepUnlock Step = "Unlock"
-	// StepSupersede is to leave just the newest of the deployed revisions so.
-	StepSupersede Step = "Supersede"
+	// StepTidy is to make records agree that contradict each other.
+	StepTidy      Step = "Tidy"
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
@@ -59,8 +59,8 @@ const (
 	StateUnguarded State = "Unguarded"
 	// StateLocked: an action has begun and this process does not run it.
 	StateLocked State = "Locked"
-	// StateAmbiguous: more than one revision is deployed.
-	StateAmbiguous State = "Ambiguous"
+	// StateUntidy: the records contradict each other.
+	StateUntidy State = "Untidy"
 	// StateUninstalling: an uninstall has begun and was not finished.
 	StateUninstalling State = "Uninstalling"
 	// StateRollbackRequested: a person asks for an earlier revision, or for

@@ -22,8 +22,9 @@ type Observation struct {
 	Running *Running
 	// Newest is the newest stored revision, if any.
 	Newest *Revision
-	// Ambiguous: more than one revision is deployed.
-	Ambiguous bool
+	// Untidy: more than one revision is deployed, or one of ours is pending below
+	// a newer one.
+	Untidy bool
 	// Conflict: every release name that the custom resource may use belongs
 	// to somebody else.
 	Conflict bool

@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepSupersede, StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
+	StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -42,7 +42,7 @@ func observation(t *rapid.T) Observation {
 		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
 		Applied:   past(t, "applied"),
 
-		Ambiguous:       oneIn(t, 5, "ambiguous"),
+		Untidy:          oneIn(t, 5, "untidy"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
@@ -183,10 +183,10 @@ var rules = []rule{
 		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
 	}},
 	{"what is superseded is one of two, and ours", func(o Observation, d Decision) bool {
-		return d.Step == StepSupersede && (!o.Ambiguous || !o.Newest.Ours || o.Deleting)
+		return d.Step == StepTidy && (!o.Untidy || !o.Newest.Ours || o.Deleting)
 	}},
 	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
-		return o.Ambiguous && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepUnlock, StepSupersede)
+		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepUnlock, StepTidy)
 	}},
 	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait

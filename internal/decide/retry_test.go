@@ -115,7 +115,7 @@ func TestReached(t *testing.T) {
 func TestAimOf(t *testing.T) {
 	o := guarded(newest(3, api.StatusDeployed, "another"), nudged)
 	for step, want := range map[Step]string{
-		StepInstall: desired + "again", StepUpgrade: desired + "again", StepUnlock: desired + "again", StepSupersede: desired + "again", StepAdopt: desired + "again",
+		StepInstall: desired + "again", StepUpgrade: desired + "again", StepUnlock: desired + "again", StepTidy: desired + "again", StepAdopt: desired + "again",
 		StepUninstall: "goneagain", StepTest: "testedagain", StepRepair: "repairedagain", StepVerify: "repairedagain",
 	} {
 		if got := AimOf(step, o); got != want {
@@ -144,7 +144,7 @@ func TestKindsOfSteps(t *testing.T) {
 		{StepUnlock, true, false},
 		{StepRepair, false, true},
 		{StepVerify, false, true},
-		{StepSupersede, false, false},
+		{StepTidy, false, false},
 		{StepResume, false, false},
 		{StepRefuse, false, false},
 		{StepTest, false, false},

@@ -35,7 +35,7 @@ func newWorld(t *rapid.T) *world {
 		byOthers(&w.Observation)
 	}
 	if w.Newest == nil {
-		w.Held, w.Ambiguous = nil, false // They stand on the records.
+		w.Held, w.Untidy = nil, false // They stand on the records.
 	}
 	return w
 }
@@ -91,7 +91,7 @@ func (w *world) somebody(t *rapid.T) {
 	case 9: // uninstalls it by the helm CLI
 		if w.Newest != nil {
 			w.Newest = nil
-			w.Held, w.Ambiguous = nil, false
+			w.Held, w.Untidy = nil, false
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (w *world) fail(t *rapid.T, d Decision) {
 		// of the last one or of that which supersedes the revision before.
 		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade, api.StatusDeployed}).Draw(t, "left by the failure"); left != "" {
 			two := left == api.StatusDeployed && w.Newest != nil && w.Newest.Status == api.StatusDeployed
-			w.Ambiguous = two && rapid.Bool().Draw(t, "left ambiguous")
+			w.Untidy = two && rapid.Bool().Draw(t, "left untidy")
 			w.store(left, w.Desired)
 			w.Held = nil
 			w.verified(t)
@@ -187,9 +187,9 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepResume, StepRefuse:
 		w.mark(t, d)
 	case StepUninstall:
-		w.Newest, w.Held, w.Orphans, w.Ambiguous = nil, nil, false, false
-	case StepSupersede:
-		w.Ambiguous = false
+		w.Newest, w.Held, w.Orphans, w.Untidy = nil, nil, false, false
+	case StepTidy:
+		w.Untidy = false
 	case StepUnlock:
 		w.Newest.Status = api.StatusFailed
 	case StepAdopt:
@@ -229,7 +229,7 @@ func (w *world) ended(t *rapid.T, d Decision) bool {
 		t.Fatalf("%s while it goes", d.State)
 	case w.Request != nil || w.VerifyRequested || w.TestRequested:
 		t.Fatalf("%s while a request waits for an answer", d.State)
-	case w.Ambiguous && w.Newest != nil:
+	case w.Untidy && w.Newest != nil:
 		t.Fatalf("%s while two revisions are deployed", d.State)
 	case d.State == StateInSync && w.Newest.Digest != w.Desired:
 		t.Fatal("in sync with something else")

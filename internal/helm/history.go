@@ -18,40 +18,47 @@ func (c *Client) MarkFailed(ctx context.Context, r Request, record records.Recor
 	if err != nil {
 		return err
 	}
-	rls, err := run.driver.Get(record.Secret)
-	if err != nil {
-		return run.outcome(ctx, err)
-	}
-	rls.SetStatus(release.StatusFailed, reason)
-	return run.outcome(ctx, run.driver.Update(record.Secret, rls))
+	return run.outcome(ctx, run.restate(record, release.StatusFailed, reason))
 }
 
-// Supersede leaves just the newest of the deployed revisions deployed, as Helm
-// does when an action goes well.
-func (c *Client) Supersede(ctx context.Context, r Request) error {
+// Tidy makes the records agree: the newest of the deployed revisions alone stays
+// so, as Helm leaves it when an action goes well, and one of ours that is pending
+// below a newer one has failed.
+func (c *Client) Tidy(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	first := true
-	for _, record := range c.index.History(r.Namespace, r.Release) {
-		if record.Status != api.StatusDeployed {
-			continue
-		}
-		if first {
-			first = false
-			continue
-		}
-		rls, err := run.driver.Get(record.Secret)
-		if err == nil {
-			rls.Info.Status = release.StatusSuperseded
-			err = run.driver.Update(record.Secret, rls)
+	deployed := false
+	for i, record := range c.index.History(r.Namespace, r.Release) {
+		var err error
+		switch {
+		case record.Status == api.StatusDeployed && !deployed:
+			deployed = true
+		case record.Status == api.StatusDeployed:
+			err = run.restate(record, release.StatusSuperseded, "")
+		case i > 0 && record.Written() && api.Pending(record.Status):
+			err = run.restate(record, release.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
 		}
 		if err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
 	return nil
+}
+
+// restate gives a stored revision another status, and a description unless that
+// is empty.
+func (r *run) restate(record records.Record, status release.Status, description string) error {
+	rls, err := r.driver.Get(record.Secret)
+	if err != nil {
+		return err
+	}
+	rls.Info.Status = status
+	if description != "" {
+		rls.Info.Description = description
+	}
+	return r.driver.Update(record.Secret, rls)
 }
 
 // Prune deletes the records that are beyond the limit: of the revisions that

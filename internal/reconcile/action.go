@@ -101,9 +101,9 @@ var actions = map[decide.Step]action{
 		},
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
-	decide.StepSupersede: {
+	decide.StepTidy: {
 		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Supersede(ctx, request)
+			return r.Helm.Tidy(ctx, request)
 		},
 		failed: api.EventUpgradeFailed,
 	},

@@ -29,7 +29,7 @@ func TestConcludeForgets(t *testing.T) {
 		{decide.StepUnlock, true, false},
 		{decide.StepRepair, false, true},
 		{decide.StepVerify, false, true},
-		{decide.StepSupersede, false, false},
+		{decide.StepTidy, false, false},
 		{decide.StepResume, false, false},
 		{decide.StepRefuse, false, false},
 		{decide.StepTest, false, false},
@@ -65,7 +65,7 @@ func TestConcludeTells(t *testing.T) {
 		{"a hold ends", decide.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},
 		{"no hold ends", decide.StepResume, viewOf([]string{dep, sup}), ""},
 		{"a request is refused", decide.StepRefuse, viewOf([]string{dep, sup}), ""},
-		{"a second deployed revision is superseded", decide.StepSupersede, viewOf([]string{dep, sup}), ""},
+		{"a second deployed revision is superseded", decide.StepTidy, viewOf([]string{dep, sup}), ""},
 		{"something is verified", decide.StepVerify, viewOf([]string{dep, sup}), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

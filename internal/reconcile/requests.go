@@ -43,7 +43,7 @@ func (r *Reconciler) observeRequests(v *view) {
 	}
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = lastGood(v.history)
-	o.Ambiguous = ambiguous(v.history)
+	o.Untidy = untidy(v.history)
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
 		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
 	}
@@ -95,12 +95,17 @@ func lastGood(history []records.Record) int {
 	return 0
 }
 
-// ambiguous tells whether more than one revision is deployed.
-func ambiguous(history []records.Record) bool {
+// untidy tells whether the records contradict each other: more than one revision
+// is deployed, or one of ours is pending below a newer one, which somebody made
+// while it was under way.
+func untidy(history []records.Record) bool {
 	deployed := 0
-	for _, record := range history {
+	for i, record := range history {
 		if record.Status == api.StatusDeployed {
 			deployed++
+		}
+		if i > 0 && record.Written() && api.Pending(record.Status) {
+			return true
 		}
 	}
 	return deployed > 1

@@ -101,7 +101,7 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-func TestAmbiguous(t *testing.T) {
+func TestUntidy(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		statuses []string
@@ -114,15 +114,17 @@ func TestAmbiguous(t *testing.T) {
 		{"two are deployed", []string{dep, dep}, true},
 		{"two are deployed, and another between them failed", []string{dep, fai, dep}, true},
 		{"two are deployed, below one that failed", []string{fai, dep, sup, dep}, true},
+		{"the newest is under way", []string{api.StatusPendingUpgrade, dep}, false},
+		{"one that was overtaken is under way", []string{dep, api.StatusPendingUpgrade, sup}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf(test.statuses)
-			if got := ambiguous(v.history); got != test.want {
-				t.Errorf("ambiguous: %v, want %v", got, test.want)
+			if got := untidy(v.history); got != test.want {
+				t.Errorf("untidy: %v, want %v", got, test.want)
 			}
 			(&Reconciler{}).observeRequests(v)
-			if got := v.observation.Ambiguous; got != test.want {
-				t.Errorf("it is observed as ambiguous: %v, want %v", got, test.want)
+			if got := v.observation.Untidy; got != test.want {
+				t.Errorf("it is observed as untidy: %v, want %v", got, test.want)
 			}
 		})
 	}

@@ -64,8 +64,8 @@ func TestWhatIsForeignIsLeftAlone(t *testing.T) {
 		}
 	}
 	writes := slices.DeleteFunc(audit.Writes("fence"), func(write harness.Request) bool {
-		// More pods are not ready at once, and the status tells so.
-		return write.ObjectRef.Subresource == "status"
+		// More pods are not ready at once, and the status and an event tell so.
+		return write.ObjectRef.Subresource == "status" || write.ObjectRef.Resource == "events"
 	})
 	if len(writes) > 0 {
 		t.Errorf("the operator wrote %v", writes)
