@@ -118,7 +118,7 @@ func TestUntidy(t *testing.T) {
 		{"one that was overtaken is under way", []string{dep, api.StatusPendingUpgrade, sup}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := viewOf(test.statuses)
+			v := viewOf(test.statuses, written)
 			if got := untidy(v.history); got != test.want {
 				t.Errorf("untidy: %v, want %v", got, test.want)
 			}
