@@ -55,7 +55,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	// Helm leaves the revision pending where, say, a hook failed.
 	run.driver.pending.SetStatus(release.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
 	key := run.driver.keyOf(run.driver.pending)
-	return run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending)))
+	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending))))
 }
 
 // unfinished tells whether the action has stored a revision and has not said

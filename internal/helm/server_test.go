@@ -100,7 +100,9 @@ type plan struct {
 	// hang leaves the request without an answer until its context ends, unless
 	// it updates something, which may go on for a while.
 	hang bool
-	seen atomic.Int64
+	// fails tells the requests that find nobody, whatever their number.
+	fails func(*http.Request) bool
+	seen  atomic.Int64
 
 	mu       sync.Mutex
 	requests []string
@@ -127,7 +129,7 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 	p.requests = append(p.requests, request.Method+" "+request.URL.Path)
 	p.mu.Unlock()
 	switch {
-	case p.dead && number >= p.at:
+	case p.dead && number >= p.at, p.fails != nil && p.fails(request):
 		return nil, deadError{}
 	case number != p.at:
 		return tr.next.RoundTrip(request)
