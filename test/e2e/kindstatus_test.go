@@ -133,6 +133,22 @@ func TestPodSetIsScaled(t *testing.T) {
 	}
 }
 
+// A real autoscaler finds what it needs in a PodSet. It has no metrics here, and
+// scales to its least number all the same.
+func TestPodSetIsScaledByAnAutoscaler(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=1", "--timeout=10s")
+	env.Kubectl("autoscale", "podset", "web", "--min=3", "--max=5", "--cpu=80%")
+	env.WaitRevision(web, 2)
+	waitPods(env, "web", 3)
+	waitField(env, web, "replicas", "3")
+}
+
 // ownStatus serves a kind of the chart "plain" with more in its entry.
 func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, more ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
