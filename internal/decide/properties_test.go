@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse,
+	StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -42,6 +42,8 @@ func observation(t *rapid.T) Observation {
 		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
 		Applied:   past(t, "applied"),
 
+		Overdue:         oneIn(t, 5, "overdue"),
+		Puzzling:        oneIn(t, 5, "puzzling"),
 		Untidy:          oneIn(t, 5, "untidy"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),

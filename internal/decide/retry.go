@@ -67,7 +67,7 @@ func gone(o Observation) string { return "gone" + o.Nudge }
 // Reached tells whether what Aim names is there, so that a failure to bring it
 // about is history: the answer to a write may have been lost, and not the write.
 func Reached(o Observation) bool {
-	if o.Deleting || o.Running != nil || o.Untidy || o.Request != nil || o.Held != nil && o.Held.Over {
+	if o.Deleting || o.Overdue || o.Running != nil || o.Untidy || o.Request != nil || o.Held != nil && o.Held.Over {
 		return false
 	}
 	return o.runs() && (o.holding() || o.Newest.Digest == o.Desired)

@@ -107,7 +107,7 @@ func (w *world) store(status, digest string) {
 		}
 	}
 	w.Newest = &Revision{Number: number, Status: status, Digest: digest, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
-	w.Adoptable = false
+	w.Adoptable, w.Overdue, w.Puzzling = false, false, false
 }
 
 // mark does to the marks what a rollback, a resumption or a refusal does.
@@ -132,6 +132,11 @@ func (w *world) mark(t *rapid.T, d Decision) {
 
 // fail does what an action that fails may leave.
 func (w *world) fail(t *rapid.T, d Decision) {
+	if d.Step == StepDiagnose {
+		// That nothing is found is an answer, too.
+		w.Puzzling = false
+		return
+	}
 	aim := AimOf(d.Step, w.Observation)
 	failure := &w.Failure
 	if Repairs(d.Step) {
@@ -200,6 +205,8 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepVerify:
 		w.RepairFailure, w.Applied, w.Drifted, w.Unverified = nil, w.Now, false, false
 		w.verified(t)
+	case StepDiagnose:
+		w.Puzzling = false
 	case StepTest:
 		w.answer(t, w.test)
 		w.test, w.TestRequested = "", false

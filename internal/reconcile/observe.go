@@ -102,14 +102,25 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
-	if v.failure = r.memory.get(cr.GetUID(), false); v.failure != nil {
-		v.observation.Failure = &v.failure.Failure
-	}
-	if v.repairFailure = r.memory.get(cr.GetUID(), true); v.repairFailure != nil {
-		v.observation.RepairFailure = &v.repairFailure.Failure
-	}
 	r.observeObjects(v)
+	r.observeFailures(v)
 	return v, nil
+}
+
+// observeFailures recalls what failed last. What it was to bring about may be
+// there all the same.
+func (r *Reconciler) observeFailures(v *view) {
+	o := &v.observation
+	uid := v.cr.GetUID()
+	if decide.Reached(*o) {
+		r.memory.reached(uid, decide.Aim(*o))
+	}
+	if v.failure = r.memory.get(uid, false); v.failure != nil {
+		o.Failure = &v.failure.Failure
+	}
+	if v.repairFailure = r.memory.get(uid, true); v.repairFailure != nil {
+		o.RepairFailure = &v.repairFailure.Failure
+	}
 }
 
 // observeObjects finds out what is damaged.

@@ -47,9 +47,6 @@ func (r *Reconciler) observeRequests(v *view) {
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
 		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
 	}
-	if decide.Reached(*o) {
-		r.memory.reached(v.cr.GetUID(), decide.Aim(*o))
-	}
 }
 
 func unanswered(value, answered string) bool { return value != "" && token(value) != answered }

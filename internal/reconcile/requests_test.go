@@ -130,9 +130,9 @@ func TestUntidy(t *testing.T) {
 	}
 }
 
-// TestObserveRequestsForgetsWhatIsReached: what a pass finds in place has not
+// TestWhatIsReachedIsForgotten: what a pass finds in place has not
 // failed, whatever became of the answer to a write.
-func TestObserveRequestsForgetsWhatIsReached(t *testing.T) {
+func TestWhatIsReachedIsForgotten(t *testing.T) {
 	held := func(v *view) {
 		v.observation.Newest.Digest = "older"
 		marked(records.Marks{Rollback: token("1"), Held: &records.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
@@ -150,6 +150,7 @@ func TestObserveRequestsForgetsWhatIsReached(t *testing.T) {
 		{"what is desired is deployed, and so is another", viewOf([]string{dep, dep}), wanted, false},
 		{"what is desired is deployed, and a person asks for another", viewOf([]string{dep, sup}, asking("rollback-to", "1")), "revision 1 " + token("1"), false},
 		{"what is desired is deployed, and a person says try again", viewOf([]string{dep, sup}, asking("reconcile-requested-at", "now")), wanted + token("now"), true},
+		{"what is desired is deployed, and never became ready", viewOf([]string{dep, sup}, func(v *view) { v.observation.Overdue = true }), wanted, false},
 		{"what is desired is deployed, and it goes", viewOf([]string{dep, sup}, beingDeleted), "gone", false},
 		{"what is held is deployed", viewOf([]string{dep, sup}, held), "revision 1 " + token("1"), true},
 		{"what is held is deployed, and an upgrade failed before", viewOf([]string{dep, sup}, held), wanted, false},
@@ -159,6 +160,7 @@ func TestObserveRequestsForgetsWhatIsReached(t *testing.T) {
 			written(test.v)
 			r.memory.put("", false, failedWith(test.aim, "R", "m"))
 			r.observeRequests(test.v)
+			r.observeFailures(test.v)
 			if forgotten := r.memory.get("", false) == nil; forgotten != test.forgotten {
 				t.Errorf("it is forgotten: %v, want %v", forgotten, test.forgotten)
 			}
