@@ -165,7 +165,8 @@ var rules = []rule{
 		}
 		asked := o.Request != nil && d.Revision == o.Request.Revision
 		held := o.Request == nil && o.Held != nil && !o.Held.Over && d.Revision == o.Held.Revision
-		fails := o.Request == nil && o.Retries > 0 && o.Failure != nil && o.Failure.Attempts >= o.Retries && d.Revision == o.LastGood
+		tried := o.Overdue || o.Failure != nil && o.Failure.Attempts >= o.Retries
+		fails := o.Request == nil && o.Retries > 0 && tried && d.Revision == o.LastGood
 		return d.Revision == 0 || uninstalled(o.Newest.Status) || !asked && !held && !fails
 	}},
 	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
@@ -211,7 +212,8 @@ func TestNextProperties(t *testing.T) {
 		if d.Step == StepWait && d.After <= 0 && !restsUntilSomethingHappens(o, d) {
 			t.Errorf("nothing wakes it: %+v", d)
 		}
-		if isAction(d.Step) {
+		// A look at what is not ready has an answer, whatever it finds.
+		if isAction(d.Step) && d.Step != StepDiagnose {
 			checkPause(t, o, d)
 		}
 	})
