@@ -153,7 +153,7 @@ func failed(o Observation) (Decision, bool) {
 	stored := o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusFailed
 	// The last try may have ended before it stored a revision.
 	unstored := o.Newest.Digest != o.Desired && o.Failure != nil && o.Failure.Aim == Aim(o)
-	overdue := o.Overdue && o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed
+	overdue := o.Overdue && o.runs() && o.Newest.Digest == o.Desired
 	switch {
 	case overdue && o.Retries > 0 && o.LastGood > 0:
 		return retry(o, Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}), true
