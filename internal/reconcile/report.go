@@ -104,7 +104,7 @@ func (r *Reconciler) tellReadiness(v *view, before, after []metav1.Condition) {
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
 		r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
 	case is.Status == metav1.ConditionTrue && (was.Reason == api.ReasonProgressing || was.Reason == api.ReasonProgressDeadlineExceeded || was.Reason == api.ReasonObjectFailed):
-		r.emit(v, api.EventReady, fmt.Sprintf("All %d objects of release %s are ready", v.total, v.release.Name))
+		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.release.Name))
 	}
 }
 
