@@ -2,7 +2,6 @@ package crd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -21,25 +20,7 @@ import (
 // where there is none to start.
 func server(t *testing.T) client.Client {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("an API server takes a few seconds to start: not in -short")
-	}
-	env, err := testserver.New()
-	if errors.Is(err, testserver.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	config := testserver.Start(t).Config
 	config.QPS = -1
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,25 +14,7 @@ import (
 // start.
 func server(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("an API server takes a few seconds to start: not in -short")
-	}
-	env, err := testserver.New()
-	if errors.Is(err, testserver.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := kubernetes.NewForConfig(env.Config)
+	client, err := kubernetes.NewForConfig(testserver.Start(t).Config)
 	if err != nil {
 		t.Fatal(err)
 	}

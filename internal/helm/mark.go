@@ -29,15 +29,21 @@ func (c *Client) mark(ctx context.Context, record records.Record, labels, annota
 	if record.Marks.Equal(labels) && len(annotations) == 0 {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)}})
-	if err != nil {
-		return err
-	}
-	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
+	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
 	if apierrors.IsNotFound(err) {
 		c.index.Remove(record)
 		return fmt.Errorf("%w: record %s is gone", ErrStale, record.Secret)
 	}
+	return err
+}
+
+// patchRecord merges into the metadata of a record, and tells the index.
+func (c *Client) patchRecord(ctx context.Context, record records.Record, metadata map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("update release record %s: %w", record.Secret, err)
 	}

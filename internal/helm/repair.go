@@ -10,7 +10,6 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -168,18 +167,7 @@ func (c *Client) store(ctx context.Context, record records.Record, inventory rec
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{records.AnnotationInventory: string(text)}}})
-	if err != nil {
-		return err
-	}
-	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("update release record %s: %w", record.Secret, err)
-	}
-	if stored, ok := records.FromMeta(secret); ok {
-		c.index.Put(stored)
-	}
-	return nil
+	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{records.AnnotationInventory: string(text)}})
 }
 
 // current is the revision that runs.

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"errors"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,25 +13,8 @@ import (
 // start.
 func server(t *testing.T) *envtest.Environment {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("an API server takes a few seconds to start: not in -short")
-	}
-	env, err := testserver.New()
-	if errors.Is(err, testserver.ErrMissing) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Start(); err != nil {
-		t.Fatal(err)
-	}
+	env := testserver.Start(t)
 	env.Config.QPS = -1
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return env
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
 // newInventory returns the inventory over a cache of its own, which holds the
@@ -50,19 +51,11 @@ func (k *kinds) watchDependents(ctx context.Context) error {
 
 // drifted calls for a pass over the custom resource whose objects are damaged.
 func (k *kinds) drifted(owner types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range k.serving {
-		r.Drifted(owner)
-	}
+	k.each(func(r *reconcile.Reconciler) { r.Drifted(owner) })
 }
 
 // healthChanged calls for a pass over the custom resource of which an object has
 // become ready, or is so no more.
 func (k *kinds) healthChanged(owner types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range k.serving {
-		r.HealthChanged(owner)
-	}
+	k.each(func(r *reconcile.Reconciler) { r.HealthChanged(owner) })
 }

@@ -124,25 +124,29 @@ func (k *kinds) startServed(ctx context.Context) (bool, error) {
 	return len(left) > 0, nil
 }
 
-// recordChanged calls for a pass over the custom resource whose record somebody
-// else changed.
-func (k *kinds) recordChanged(record records.Record) {
+// each tells something to the reconciler of every kind that is served; it knows
+// what is none of its business.
+func (k *kinds) each(tell func(*reconcile.Reconciler)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, r := range k.serving {
-		r.RecordChanged(record)
+		tell(r)
 	}
+}
+
+// recordChanged calls for a pass over the custom resource whose record somebody
+// else changed.
+func (k *kinds) recordChanged(record records.Record) {
+	k.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 }
 
 // capabilitiesChanged calls for a pass over every custom resource whose chart
 // looks at what the server can do, since it may render otherwise now.
 func (k *kinds) capabilitiesChanged() {
 	k.shared.Helm.Capabilities().Refresh()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range k.serving {
+	k.each(func(r *reconcile.Reconciler) {
 		if r.Kind.Chart.Features.Capabilities() {
 			r.WakeAll()
 		}
-	}
+	})
 }

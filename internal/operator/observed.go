@@ -16,6 +16,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/observed"
+	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
 // observing holds the watches of what status fields speak of. One that several
@@ -142,9 +143,5 @@ func (k *kinds) observeWith(ctx context.Context, w observed.Watch, settle func()
 // observedChanged calls for a pass over the custom resource that looks at an
 // object that changed.
 func (k *kinds) observedChanged(user types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range k.serving {
-		r.ObservedChanged(user)
-	}
+	k.each(func(r *reconcile.Reconciler) { r.ObservedChanged(user) })
 }

@@ -11,6 +11,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/sources"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -57,9 +58,5 @@ func takesFrom(kinds []catalog.Kind, kind watches.SourceKind) bool {
 // sourceChanged calls for a pass over the custom resource whose values come
 // from an object that changed.
 func (k *kinds) sourceChanged(user types.UID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range k.serving {
-		r.SourceChanged(user)
-	}
+	k.each(func(r *reconcile.Reconciler) { r.SourceChanged(user) })
 }

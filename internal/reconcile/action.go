@@ -22,18 +22,21 @@ type action struct {
 	applies bool
 }
 
+// verb is an action that is one of Helm's and no more.
+func verb(do func(*helm.Client, context.Context, helm.Request) error) func(*Reconciler, context.Context, *view, helm.Request) error {
+	return func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
+		return do(r.Helm, ctx, request)
+	}
+}
+
 // actions holds the steps that are actions.
 var actions = map[decide.Step]action{
 	decide.StepInstall: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Install(ctx, request)
-		},
+		do:   verb((*helm.Client).Install),
 		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true,
 	},
 	decide.StepUpgrade: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Upgrade(ctx, request)
-		},
+		do:   verb((*helm.Client).Upgrade),
 		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true,
 	},
 	decide.StepRollback: {
@@ -43,21 +46,15 @@ var actions = map[decide.Step]action{
 		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
 	},
 	decide.StepResume: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Mark(ctx, request)
-		},
+		do:   verb((*helm.Client).Mark),
 		done: api.EventResumed, failed: api.EventRollbackFailed,
 	},
 	decide.StepRefuse: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Mark(ctx, request)
-		},
+		do:     verb((*helm.Client).Mark),
 		failed: api.EventRollbackFailed,
 	},
 	decide.StepUninstall: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Uninstall(ctx, request)
-		},
+		do:   verb((*helm.Client).Uninstall),
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	},
 	decide.StepOrphan: {
@@ -71,9 +68,7 @@ var actions = map[decide.Step]action{
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
 	decide.StepAdopt: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Adopt(ctx, request)
-		},
+		do:   verb((*helm.Client).Adopt),
 		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true,
 	},
 	decide.StepRepair: {
@@ -85,9 +80,7 @@ var actions = map[decide.Step]action{
 		failed: api.EventRepairFailed,
 	},
 	decide.StepVerify: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Verify(ctx, request)
-		},
+		do:     verb((*helm.Client).Verify),
 		failed: api.EventRepairFailed, applies: true,
 	},
 	decide.StepDiagnose: {
@@ -96,15 +89,11 @@ var actions = map[decide.Step]action{
 		},
 	},
 	decide.StepTest: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Test(ctx, request)
-		},
+		do:   verb((*helm.Client).Test),
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
 	decide.StepTidy: {
-		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
-			return r.Helm.Tidy(ctx, request)
-		},
+		do:     verb((*helm.Client).Tidy),
 		failed: api.EventUpgradeFailed,
 	},
 	decide.StepUnlock: {

@@ -159,14 +159,14 @@ func (f *fields) addTo(patch map[string]any, stands any) map[string]any {
 		if patch == nil {
 			patch = map[string]any{}
 		}
-		patch[name] = replaceDeep(was, value)
+		patch[name] = replace(was, value)
 	}
 	return patch
 }
 
-// replaceDeep makes a value that a merge patch puts in place of another, however deep
-// it is: keys that go are set to null.
-func replaceDeep(before, after any) any {
+// replace makes a value that a merge patch puts in place of another, not beside
+// it, however deep it is: keys that go are set to null.
+func replace(before, after any) any {
 	old, wasMap := before.(map[string]any)
 	fresh, isMap := after.(map[string]any)
 	if !wasMap || !isMap {
@@ -174,7 +174,7 @@ func replaceDeep(before, after any) any {
 	}
 	merged := make(map[string]any, len(fresh))
 	for key, value := range fresh {
-		merged[key] = replaceDeep(old[key], value)
+		merged[key] = replace(old[key], value)
 	}
 	for key := range old {
 		if _, stays := fresh[key]; !stays {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -165,21 +164,4 @@ func difference(from, to api.Status) (map[string]any, error) {
 		return nil, nil
 	}
 	return patch, nil
-}
-
-// replace makes a value that a merge patch puts in place of another, not
-// beside it: keys that go are set to null.
-func replace(before, after any) any {
-	old, wasMap := before.(map[string]any)
-	fresh, isMap := after.(map[string]any)
-	if !wasMap || !isMap {
-		return after
-	}
-	fresh = maps.Clone(fresh)
-	for key := range old {
-		if _, stays := fresh[key]; !stays {
-			fresh[key] = nil
-		}
-	}
-	return fresh
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -32,6 +33,31 @@ func New() (*envtest.Environment, error) {
 	// What a test stores need not outlive the machine.
 	env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
 	return env, nil
+}
+
+// Start starts an environment for one test, and stops it afterwards. The test is
+// skipped where there is nothing to start, and in -short.
+func Start(t testing.TB) *envtest.Environment {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("an API server takes a few seconds to start: not in -short")
+	}
+	env, err := New()
+	if errors.Is(err, ErrMissing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return env
 }
 
 // repository returns the folder of go.mod.
