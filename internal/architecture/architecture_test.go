@@ -82,12 +82,17 @@ var may = map[string][]string{
 	"internal/kindstatus":   {},
 	"internal/observed":     {},
 	"internal/diagnose":     {"internal/api", "internal/apply"},
-	"internal/helm":         {"internal/api", "internal/apply", "internal/records", "internal/values", "internal/watches"},
+	"internal/templates":    {},
+	"internal/compat":       {},
+	"internal/helm":         {"internal/api", "internal/apply", "internal/compat", "internal/records", "internal/templates", "internal/values", "internal/watches"},
 	"internal/catalog":      {"internal/helm", "internal/kindstatus", "internal/observed", "internal/values", "internal/watches"},
 	"internal/sources":      {"internal/api", "internal/helm", "internal/values", "internal/watches"},
-	"internal/crd":          {"internal/api", "internal/catalog", "internal/helm", "internal/kindstatus", "internal/watches"},
+	"internal/crd":          {"internal/api", "internal/catalog", "internal/compat", "internal/helm", "internal/kindstatus", "internal/watches"},
+	"internal/rbac":         {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/templates", "internal/values", "internal/watches"},
+	"internal/lint":         {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/templates", "internal/values", "internal/watches"},
+	"internal/scaffold":     {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/values", "internal/watches"},
 	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
-	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
+	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

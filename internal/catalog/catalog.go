@@ -63,13 +63,18 @@ func FromFile(name string) ([]Kind, error) {
 		if !filepath.IsAbs(chart) {
 			chart = filepath.Join(filepath.Dir(name), chart)
 		}
-		// The base of a path that ends in ".." names no folder.
-		chart, err := filepath.Abs(chart)
-		if err != nil {
-			return nil, err
-		}
-		return open(os.DirFS(filepath.Dir(chart)), filepath.Base(chart))
+		return OpenChart(chart)
 	})
+}
+
+// OpenChart loads a chart from a folder or a .tgz on disk.
+func OpenChart(name string) (*helm.Chart, error) {
+	// The base of a path that ends in ".." names no folder.
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	return open(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
 // load parses the file and adds what is wrong with charts and overrides to

@@ -20,6 +20,7 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/chartwright/chartwright/internal/templates"
 	"github.com/chartwright/chartwright/internal/values"
 )
 
@@ -34,6 +35,10 @@ type Chart struct {
 	Digest string
 	// Features tells what the templates use beyond the values.
 	Features Features
+	// templates are those of the chart and its subcharts.
+	templates []templates.File
+	// examples are the files ci/*-values.yaml, by their names.
+	examples map[string][]byte
 }
 
 // Name returns the name in Chart.yaml.
@@ -48,6 +53,24 @@ func (c *Chart) Description() string { return c.chart.Metadata.Description }
 // Schema returns the chart's own values.schema.json, nil if it has none.
 // Nobody may change it.
 func (c *Chart) Schema() []byte { return c.chart.Schema }
+
+// Templates returns the parsed templates of the chart and its subcharts, but
+// for their notes. Nobody may change them.
+func (c *Chart) Templates() []templates.File { return c.templates }
+
+// Examples returns values that the chart's author tries it with, by the names
+// of their files: ci/*-values.yaml. The caller may change them.
+func (c *Chart) Examples() (map[string]map[string]any, error) {
+	found := map[string]map[string]any{}
+	for name, data := range c.examples {
+		vals, err := chartutil.ReadValues(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		found[name] = values.Normalize(vals)
+	}
+	return found, nil
+}
 
 // Subcharts returns the keys under which subcharts take their values, whether
 // they are on or off.
@@ -139,8 +162,25 @@ func LoadDir(fsys fs.FS) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(files)
+	loaded, err := load(files)
+	if err != nil {
+		return nil, err
+	}
+	// Many charts ignore ci/, so that it is not packaged.
+	names, err := fs.Glob(fsys, examplePattern)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if loaded.examples[name], err = fs.ReadFile(fsys, name); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
 }
+
+// examplePattern is where values to try a chart with are.
+const examplePattern = "ci/*-values.yaml"
 
 // utf8BOM starts files that some editors write; Helm drops it, too.
 var utf8BOM = []byte("\xEF\xBB\xBF")
@@ -173,11 +213,47 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	features, err := scan(loaded)
+	parsed, err := parseTemplates(loaded, "")
 	if err != nil {
 		return nil, err
 	}
-	return &Chart{chart: loaded, schemas: schemas, Digest: digest, Features: features}, nil
+	return &Chart{
+		chart: loaded, schemas: schemas, Digest: digest, Features: scan(parsed), templates: parsed, examples: examples(loaded),
+	}, nil
+}
+
+// parseTemplates reads the templates of a chart in a folder, and of its subcharts.
+func parseTemplates(c *chart.Chart, folder string) ([]templates.File, error) {
+	var files []templates.File
+	for _, template := range c.Templates {
+		if strings.HasSuffix(template.Name, "/NOTES.txt") {
+			continue
+		}
+		file, err := templates.Parse(folder+template.Name, string(template.Data))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	for _, child := range c.Dependencies() {
+		inner, err := parseTemplates(child, folder+"charts/"+child.Name()+"/")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, inner...)
+	}
+	return files, nil
+}
+
+// examples returns the files of values to try a chart with.
+func examples(c *chart.Chart) map[string][]byte {
+	found := map[string][]byte{}
+	for _, file := range c.Files {
+		if ok, _ := path.Match(examplePattern, file.Name); ok {
+			found[file.Name] = file.Data
+		}
+	}
+	return found
 }
 
 // digestFiles covers what a render can depend on. Templates may read any file

@@ -1,9 +1,11 @@
 package helm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 
@@ -30,26 +32,44 @@ func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRD
 	if policy == watches.CRDsSkip {
 		return nil
 	}
-	for _, file := range c.CRDObjects() {
-		decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(file.File.Data)), 4096)
-		for {
-			crd := &unstructured.Unstructured{}
-			if err := decoder.Decode(&crd.Object); err != nil {
-				break
-			}
-			if crd.GetKind() != "CustomResourceDefinition" {
+	crds, err := definitions(c)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := r.ensureCRD(ctx, crd.Unstructured, policy); err != nil {
+			if apierrors.IsForbidden(err) {
+				r.kube.warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
 				continue
 			}
-			if err := r.ensureCRD(ctx, crd, policy); err != nil {
-				if apierrors.IsForbidden(err) {
-					r.kube.warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
-					continue
-				}
-				return fmt.Errorf("crds/%s: %w", file.Name, err)
-			}
+			return fmt.Errorf("%s: %w", crd.Source, err)
 		}
 	}
 	return nil
+}
+
+// definitions returns the CRDs in the folders crds/ of a chart and its
+// subcharts.
+func definitions(c *chart.Chart) ([]RenderedObject, error) {
+	var found []RenderedObject
+	for _, file := range c.CRDObjects() {
+		source := strings.TrimPrefix(file.Filename, c.Name()+"/")
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(file.File.Data), 4096)
+		for {
+			crd := &unstructured.Unstructured{}
+			err := decoder.Decode(&crd.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", source, err)
+			}
+			if crd.GetKind() == "CustomResourceDefinition" {
+				found = append(found, RenderedObject{Unstructured: crd, Source: source})
+			}
+		}
+	}
+	return found, nil
 }
 
 func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, policy watches.CRDPolicy) error {

@@ -1,13 +1,12 @@
 package helm
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
 
-	"helm.sh/helm/v3/pkg/chart"
+	"github.com/chartwright/chartwright/internal/templates"
 )
 
 // Features tells what a chart's templates read beyond values and files, and
@@ -36,79 +35,28 @@ func (f Features) Capabilities() bool {
 // computedHook finds hooks that may be of any phase.
 var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
 
-// scan parses the templates of a chart and its subcharts.
-func scan(c *chart.Chart) (Features, error) {
+// scan reads the templates of a chart and its subcharts.
+func scan(files []templates.File) Features {
 	var f Features
-	for _, file := range c.Templates {
-		if strings.HasSuffix(file.Name, "/NOTES.txt") {
-			continue
-		}
-		text := string(file.Data)
-		if strings.Contains(text, "pre-delete") || strings.Contains(text, "post-delete") || computedHook.MatchString(text) {
+	for _, file := range files {
+		if strings.Contains(file.Text, "pre-delete") || strings.Contains(file.Text, "post-delete") || computedHook.MatchString(file.Text) {
 			f.DeleteHooks = true
 		}
-		tree := parse.New(file.Name)
-		tree.Mode = parse.SkipFuncCheck
-		set := map[string]*parse.Tree{}
-		if _, err := tree.Parse(text, "", "", set); err != nil {
-			return f, fmt.Errorf("%s: %w", c.ChartFullPath(), err)
-		}
-		for _, t := range set {
-			if t.Root != nil {
-				f.walk(t.Root)
-			}
-		}
-	}
-	for _, child := range c.Dependencies() {
-		inner, err := scan(child)
-		if err != nil {
-			return f, err
-		}
-		f.KubeVersion = f.KubeVersion || inner.KubeVersion
-		f.APIVersions = f.APIVersions || inner.APIVersions
-		f.APIs = append(f.APIs, inner.APIs...)
-		f.Lookup = f.Lookup || inner.Lookup
-		f.DeleteHooks = f.DeleteHooks || inner.DeleteHooks
+		file.Walk(f.visit)
 	}
 	slices.Sort(f.APIs)
 	f.APIs = slices.Compact(f.APIs)
-	return f, nil
+	return f
 }
 
-func (f *Features) walk(node parse.Node) {
+func (f *Features) visit(node parse.Node) bool {
 	switch n := node.(type) {
-	case *parse.ListNode:
-		if n == nil {
-			return
+	case *parse.CommandNode:
+		if api, ok := asksForAPI(n); ok {
+			f.APIs = append(f.APIs, api)
+			return false
 		}
-		for _, child := range n.Nodes {
-			f.walk(child)
-		}
-	case *parse.ActionNode:
-		f.walk(n.Pipe)
-	case *parse.PipeNode:
-		if n == nil {
-			return
-		}
-		for _, command := range n.Cmds {
-			if api, ok := asksForAPI(command); ok {
-				f.APIs = append(f.APIs, api)
-				continue
-			}
-			for _, arg := range command.Args {
-				f.walk(arg)
-			}
-		}
-	case *parse.IfNode:
-		f.branch(&n.BranchNode)
-	case *parse.RangeNode:
-		f.branch(&n.BranchNode)
-	case *parse.WithNode:
-		f.branch(&n.BranchNode)
-	case *parse.TemplateNode:
-		f.walk(n.Pipe)
 	case *parse.ChainNode:
-		f.walk(n.Node)
 		f.field(n.Field)
 	case *parse.FieldNode:
 		f.field(n.Ident)
@@ -117,12 +65,7 @@ func (f *Features) walk(node parse.Node) {
 	case *parse.IdentifierNode:
 		f.Lookup = f.Lookup || n.Ident == "lookup"
 	}
-}
-
-func (f *Features) branch(n *parse.BranchNode) {
-	f.walk(n.Pipe)
-	f.walk(n.List)
-	f.walk(n.ElseList)
+	return true
 }
 
 func (f *Features) field(ident []string) {

@@ -8,7 +8,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
@@ -63,16 +62,8 @@ func (c *Client) ready(ctx context.Context, r Request) (*run, *chart.Chart, erro
 // against its schemas, which were compiled when it was loaded, and brings the
 // CRDs that the chart's objects may need.
 func (r *run) prepare(ctx context.Context, request Request) (*chart.Chart, error) {
-	probe := clone(request.Chart.chart)
-	vals := chartutil.Values(request.Values)
-	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	merged, err := chartutil.CoalesceValues(probe, vals)
+	probe, err := request.Chart.check(request.Values)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	if err := request.Chart.schemas.validate(probe, merged); err != nil {
 		return nil, err
 	}
 	if err := r.ensureCRDs(ctx, probe, request.CRDs); err != nil {

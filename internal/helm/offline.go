@@ -1,0 +1,171 @@
+package helm
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Offline is what a chart is rendered for where there is no cluster to ask.
+// There, lookup finds nothing, and the API versions are those of Kubernetes
+// itself.
+type Offline struct {
+	Release, Namespace string
+	// Values are given to the chart, as to an action; a render may change them.
+	Values map[string]any
+	// APIVersions are what .Capabilities.APIVersions has besides.
+	APIVersions []string
+	// KubeVersion is .Capabilities.KubeVersion, as v1.36.0; empty is that of
+	// the Kubernetes libraries in this binary.
+	KubeVersion string
+	// Unchecked renders values that the chart's schemas refuse, too.
+	Unchecked bool
+}
+
+// Rendered is what a chart makes of values.
+type Rendered struct {
+	// Manifest holds the objects but for hooks, in the order in which they are
+	// installed, as the release record has them.
+	Manifest string
+	Notes    string
+	// Objects are those of the manifest, Hooks the others.
+	Objects, Hooks []RenderedObject
+}
+
+// RenderedObject is one object that a chart renders.
+type RenderedObject struct {
+	*unstructured.Unstructured
+	// Source is the template that it came from, relative to the chart's folder.
+	Source string
+	// Events and DeletePolicies are a hook's, by Helm's words.
+	Events, DeletePolicies []string
+}
+
+// Render renders the chart without a cluster, by Helm's own install. Errors are
+// ErrInvalidValues, with every path that the chart's schemas refuse, and
+// ErrRender.
+func (c *Chart) Render(o Offline) (*Rendered, error) {
+	if !o.Unchecked {
+		if _, err := c.check(o.Values); err != nil {
+			return nil, err
+		}
+	}
+	install := action.NewInstall(&action.Configuration{
+		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
+		Releases:   storage.Init(driver.NewMemory()),
+		Log:        func(string, ...any) {},
+	})
+	install.ReleaseName, install.Namespace = o.Release, o.Namespace
+	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
+	install.APIVersions = o.APIVersions
+	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
+	if o.KubeVersion != "" {
+		version, err := chartutil.ParseKubeVersion(o.KubeVersion)
+		if err != nil {
+			return nil, fmt.Errorf("the version of Kubernetes %q: %w", o.KubeVersion, err)
+		}
+		install.KubeVersion = version
+	}
+	rls, err := install.Run(clone(c.chart), o.Values)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	return c.read(rls)
+}
+
+// check returns a chart with dependencies processed, whose schemas take the
+// values.
+func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
+	probe := clone(c.chart)
+	vals := chartutil.Values(given)
+	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	merged, err := chartutil.CoalesceValues(probe, vals)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	if err := c.schemas.validate(probe, merged); err != nil {
+		return nil, err
+	}
+	return probe, nil
+}
+
+// read takes the objects out of a release.
+func (c *Chart) read(rls *release.Release) (*Rendered, error) {
+	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes}
+	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
+	for i, at := range parts {
+		end := len(rls.Manifest)
+		if i+1 < len(parts) {
+			end = parts[i+1][0]
+		}
+		objects, err := c.objects(rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
+		if err != nil {
+			return nil, err
+		}
+		rendered.Objects = append(rendered.Objects, objects...)
+	}
+	for _, hook := range rls.Hooks {
+		objects, err := c.objects(hook.Path, hook.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			objects[i].Events, objects[i].DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
+		}
+		rendered.Hooks = append(rendered.Hooks, objects...)
+	}
+	return rendered, nil
+}
+
+// sourceLine is what Helm writes before each object.
+var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
+
+// objects decodes what one template has rendered for one object, which may be
+// a list of several.
+func (c *Chart) objects(source, text string) ([]RenderedObject, error) {
+	source = strings.TrimPrefix(source, c.Name()+"/")
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)
+	}
+	if len(content) == 0 {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if !object.IsList() {
+		return []RenderedObject{{Unstructured: object, Source: source}}, nil
+	}
+	list, err := object.ToList()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)
+	}
+	objects := make([]RenderedObject, len(list.Items))
+	for i := range list.Items {
+		objects[i] = RenderedObject{Unstructured: &list.Items[i], Source: source}
+	}
+	return objects, nil
+}
+
+func words[W ~string](of []W) []string {
+	all := make([]string, len(of))
+	for i, word := range of {
+		all[i] = string(word)
+	}
+	return all
+}
+
+// CRDs returns the definitions of the folders crds/, those of subcharts too.
+func (c *Chart) CRDs() ([]RenderedObject, error) { return definitions(c.chart) }
