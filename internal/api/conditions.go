@@ -165,6 +165,7 @@ const (
 	EventTestsFailed        = ReasonTestsFailed
 	EventOrphaned           = "Orphaned"
 	EventHooksSkipped       = "HooksSkipped"
+	EventNamespaceKept      = "NamespaceKept"
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady

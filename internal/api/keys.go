@@ -74,6 +74,10 @@ const (
 	AnnotationUninstallDescription  = Domain + "/uninstall-description"
 )
 
+// LabelCreatedFor is on a namespace that was made for a release: the UID of its
+// custom resource.
+const LabelCreatedFor = Domain + "/created-for"
+
 // Labels on release records, beside Helm's own and the two owner labels.
 const (
 	// LabelRevision repeats the revision that this operator wrote. The helm

@@ -29,6 +29,9 @@ type Kind struct {
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
 	Namespace *Name
+	// CreateNamespace tells, for a custom resource, whether an install makes
+	// the namespace; nil means that none does.
+	CreateNamespace *Switch
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
 	ServiceAccount *Name
@@ -100,6 +103,9 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		if kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace); err != nil {
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+		if kind.CreateNamespace, err = parseSwitch("createNamespace", string(entry.CreateNamespace)); err != nil {
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
 		}
 		if kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName); err != nil {

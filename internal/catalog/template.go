@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -38,6 +39,39 @@ func parse(key, text string, problems func(string) []string) (*Name, error) {
 		return nil, fmt.Errorf("%s: not a template: %w", key, err)
 	}
 	return &Name{key: key, template: parsed, problems: problems}, nil
+}
+
+// Switch is "true" or "false" in a watches entry, as it stands or as a template
+// over the custom resource.
+type Switch struct{ text *Name }
+
+// parseSwitch reads a switch. It returns nil for an empty text.
+func parseSwitch(key, text string) (*Switch, error) {
+	parsed, err := parse(key, text, func(text string) []string {
+		if _, err := strconv.ParseBool(text); err != nil {
+			return []string{"expected true or false"}
+		}
+		return nil
+	})
+	if parsed == nil || err != nil {
+		return nil, err
+	}
+	if !strings.Contains(text, "{{") {
+		if _, err := parsed.Of(nil); err != nil {
+			return nil, err
+		}
+	}
+	return &Switch{parsed}, nil
+}
+
+// Of returns whether the switch is on for a custom resource. It is an error if
+// the resource lacks what the template asks for, or the result is no bool.
+func (s *Switch) Of(object map[string]any) (bool, error) {
+	text, err := s.text.Of(object)
+	if err != nil {
+		return false, err
+	}
+	return strconv.ParseBool(text)
 }
 
 // Of returns the name for a custom resource. It is an error if the resource

@@ -79,3 +79,31 @@ func TestObjectNameMayHaveDots(t *testing.T) {
 		}
 	}
 }
+
+func TestSwitch(t *testing.T) {
+	cluster := map[string]any{"spec": map[string]any{"create": true, "name": "web"}}
+	for _, test := range []struct {
+		text     string
+		on, ends bool
+	}{
+		{"true", true, false}, {"false", false, false},
+		{"{{ .spec.create }}", true, false}, {`{{ dig "other" false .spec }}`, false, false}, {`{{ eq .spec.name "web" }}`, true, false},
+		{"{{ .spec.none }}", false, true}, {"{{ .spec.name }}", false, true},
+	} {
+		s, err := parseSwitch("createNamespace", test.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if on, err := s.Of(cluster); on != test.on || (err != nil) != test.ends {
+			t.Errorf("%s: %t, %v", test.text, on, err)
+		}
+	}
+	for _, text := range []string{"perhaps", "{{ if }}"} {
+		if _, err := parseSwitch("createNamespace", text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if s, err := parseSwitch("createNamespace", ""); s != nil || err != nil {
+		t.Errorf("nothing: %v, %v", s, err)
+	}
+}

@@ -88,6 +88,9 @@ type Request struct {
 	Ignore []watches.DriftIgnore
 	// CRDs says what to do with the chart's crds/.
 	CRDs watches.CRDPolicy
+	// CreateNamespace has an install make the namespace where there is none,
+	// and an uninstall delete it if it was made so and holds no other release.
+	CreateNamespace bool
 	// ServiceAccount is in whose name objects are read and written, an account
 	// of the release's namespace; empty means the operator's own.
 	ServiceAccount string

@@ -24,6 +24,9 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
+	if err := c.ensureNamespace(ctx, r); err != nil {
+		return run.outcome(ctx, err)
+	}
 	if err := run.forgetFailed(c.index, r); err != nil {
 		return run.outcome(ctx, err)
 	}

@@ -57,7 +57,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.builder.skipUnknown = true
-	run.config.Releases = storage.Init(untilHooksSucceed{run.driver, run.kube})
+	run.config.Releases = storage.Init(lastOfAll{run.driver, run.kube, func() error { return c.removeNamespace(ctx, r) }})
 	history := c.index.History(r.Namespace, r.Release)
 	if len(history) > 0 && !belongs(history[0], r.Owner) {
 		// Somebody else has taken the name meanwhile.
@@ -88,6 +88,9 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		// Where the record was gone, Helm had nothing to do.
 		err = run.kube.sweep(nil)
 	}
+	if err == nil && len(history) == 0 {
+		err = c.removeNamespace(ctx, r)
+	}
 	if err == nil && r.WaitForDelete {
 		err = run.kube.waitUntilGone(left, r.Timeout)
 	}
@@ -108,17 +111,23 @@ func belongs(record records.Record, owner apply.Owner) bool {
 	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator
 }
 
-// untilHooksSucceed keeps the records while a hook fails. Helm deletes them even
-// where one of those fails that run last, which would then never run again.
-type untilHooksSucceed struct {
+// lastOfAll keeps the records until all else is done, so that it is done again
+// where it was not. Helm deletes them even where one of those hooks fails that
+// run last, which would then never run again.
+type lastOfAll struct {
 	*recordDriver
 	kube *kubeClient
+	// before is done before the first record goes.
+	before func() error
 }
 
 // Delete deletes a record, unless a hook has failed.
-func (d untilHooksSucceed) Delete(key string) (*release.Release, error) {
+func (d lastOfAll) Delete(key string) (*release.Release, error) {
 	if d.kube.failedHook != nil {
 		return nil, d.kube.failedHook
+	}
+	if err := d.before(); err != nil {
+		return nil, err
 	}
 	return d.recordDriver.Delete(key)
 }

@@ -41,6 +41,8 @@ type view struct {
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
+	// createNamespace: an install is to make the namespace.
+	createNamespace bool
 	// secrets are what of the values nobody may read elsewhere.
 	secrets sources.Secrets
 	// invalidReason is why the values cannot be had, where it is not the spec.
@@ -254,6 +256,12 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if v.observation.Deleting {
 		return nil
 	}
+	if r.Kind.CreateNamespace != nil {
+		var err error
+		if v.createNamespace, err = r.Kind.CreateNamespace.Of(v.cr.Object); err != nil {
+			return err
+		}
+	}
 	spec, err := values.FromSpec(v.cr.Object)
 	if err != nil {
 		return err
@@ -301,6 +309,9 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Allow:     r.Kind.Allow,
 		Ignore:    r.Kind.Drift.Ignore,
 		CRDs:      r.Kind.CRDs,
+
+		// What was made goes, whatever the spec says meanwhile.
+		CreateNamespace: v.createNamespace || v.observation.Deleting && r.Kind.CreateNamespace != nil,
 
 		ServiceAccount: v.serviceAccount,
 		Marks:          r.marksAfter(v, d),

@@ -46,6 +46,20 @@ func (x *Index) History(namespace, release string) []Record {
 	return x.collect(x.byRelease[types.NamespacedName{Namespace: namespace, Name: release}])
 }
 
+// Releases returns the names of the releases that are stored in a namespace.
+// The caller may change the map.
+func (x *Index) Releases(namespace string) map[string]struct{} {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	names := map[string]struct{}{}
+	for release := range x.byRelease {
+		if release.Namespace == namespace {
+			names[release.Name] = struct{}{}
+		}
+	}
+	return names
+}
+
 // OwnedBy returns the records of a custom resource, newest revision first.
 func (x *Index) OwnedBy(uid types.UID) []Record {
 	x.mu.RLock()

@@ -146,6 +146,9 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
 		p.problemf(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
 	}
+	if w.CreateNamespace != "" && w.ReleaseNamespace == "" {
+		p.problemf(lines["createNamespace"], "createNamespace is set and there is no releaseNamespace: the resource's own namespace is always there")
+	}
 	for i, ignore := range w.Drift.Ignore {
 		at := fmt.Sprintf("drift.ignore[%d]", i)
 		if _, err := schema.ParseGroupVersion(ignore.APIVersion); err != nil {

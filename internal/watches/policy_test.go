@@ -59,6 +59,8 @@ func TestPoliciesRefused(t *testing.T) {
 			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" leads into a list`,
 			`watches.yaml:4: drift.ignore[0].paths: "/spec/" leads into a list`,
 		}},
+		{"a namespace to make that is there", []string{"createNamespace: true"}, []string{"watches.yaml:4: createNamespace is set and there is no releaseNamespace"}},
+		{"a switch that is none", []string{"releaseNamespace: a", "createNamespace: [1]"}, []string{"watches.yaml:5: createNamespace: expected true, false or a template, found [1]"}},
 		{"all at once", []string{"scope: a", "crds: b", "allow: {lookup: c}", "drift: {mode: d}"}, []string{
 			"watches.yaml:4: scope is", "watches.yaml:5: crds is", "watches.yaml:6: allow.lookup is", "watches.yaml:7: drift.mode is",
 		}},
@@ -74,6 +76,7 @@ func TestPoliciesAccepted(t *testing.T) {
 		"  chart: a",
 		"  scope: Cluster",
 		"  releaseNamespace: '{{ .spec.targetNamespace }}'",
+		"  createNamespace: true",
 		"  serviceAccountName: deployer",
 		"  crds: Skip",
 		"  allow: {otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io], lookup: all}",
@@ -88,7 +91,7 @@ func TestPoliciesAccepted(t *testing.T) {
 	}
 	want := watches.Watch{
 		Version: "v1", Kind: "A", Chart: "a",
-		Scope: watches.ScopeCluster, ReleaseNamespace: "{{ .spec.targetNamespace }}", ServiceAccountName: "deployer", CRDs: watches.CRDsSkip,
+		Scope: watches.ScopeCluster, ReleaseNamespace: "{{ .spec.targetNamespace }}", CreateNamespace: "true", ServiceAccountName: "deployer", CRDs: watches.CRDsSkip,
 		Allow: watches.Allow{OtherNamespaces: true, ClusterScoped: []string{"ClusterRole.rbac.authorization.k8s.io"}, Lookup: watches.LookupAll},
 		Drift: watches.Drift{Mode: watches.DriftWarn, Ignore: []watches.DriftIgnore{
 			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", Paths: []string{"/spec/replicas", "/metadata/annotations/example.com~1a"}},

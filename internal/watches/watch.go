@@ -92,6 +92,10 @@ type Watch struct {
 	// resource's namespace. It may be a template over the custom resource, and
 	// a kind of scope Cluster needs it.
 	ReleaseNamespace string `json:"releaseNamespace,omitempty"`
+	// CreateNamespace is "true" where an install makes the release's namespace
+	// if there is none, and an uninstall deletes it again; empty means "false".
+	// It may be a template over the custom resource.
+	CreateNamespace Text `json:"createNamespace,omitempty"`
 	// ServiceAccountName is an account of the release's namespace in whose
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.
