@@ -114,19 +114,36 @@ var readers = map[string]func(*Annotations, string) error{
 // nothing about it: it may itself be an object of another release.
 var others = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
+// aliases are keys that others gave to what one of ours says.
+var aliases = map[string]string{api.AnnotationAnsibleReconcilePeriod: api.AnnotationReconcilePeriod}
+
+// Heeded tells whether an annotation is meant for us.
+func Heeded(key string) bool {
+	_, alias := aliases[key]
+	return alias || strings.HasPrefix(key, api.Domain+"/")
+}
+
 // Parse reads the annotations of a custom resource.
 func Parse(from map[string]string) Annotations {
 	var a Annotations
 	for _, key := range slices.Sorted(maps.Keys(from)) {
-		if !strings.HasPrefix(key, api.Domain+"/") || slices.Contains(others, key) {
+		if !Heeded(key) || slices.Contains(others, key) {
 			continue
 		}
-		read, known := readers[key]
+		name, into := key, &a
+		if own, alias := aliases[key]; alias {
+			name = own
+			if _, both := from[own]; both {
+				// Ours counts, and what is wrong with the other is told.
+				into = &Annotations{}
+			}
+		}
+		read, known := readers[name]
 		if !known {
 			a.Problems = append(a.Problems, fmt.Sprintf("%s is not known; known are %s", key, strings.Join(names(), ", ")))
 			continue
 		}
-		if err := read(&a, strings.TrimSpace(from[key])); err != nil {
+		if err := read(into, strings.TrimSpace(from[key])); err != nil {
 			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, shorten(from[key]), err))
 		}
 	}

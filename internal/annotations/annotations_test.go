@@ -81,6 +81,49 @@ func TestEveryAnnotationIsTested(t *testing.T) {
 	}
 }
 
+// TestReconcilePeriodOfAnsible: an Ansible operator's word for it counts where
+// ours is not there.
+func TestReconcilePeriodOfAnsible(t *testing.T) {
+	const ours, theirs = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
+	wrong := period(time.Minute)
+	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", or "0" for never`}
+	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", or "0" for never`}}
+	for name, test := range map[string]struct {
+		given map[string]string
+		want  Annotations
+	}{
+		"alone":            {map[string]string{theirs: "30s"}, period(30 * time.Second)},
+		"alone, for never": {map[string]string{theirs: "0"}, period(0)},
+		"with ours":        {map[string]string{theirs: "30s", ours: "1m"}, period(time.Minute)},
+		"with ours of 0":   {map[string]string{theirs: "30s", ours: "0"}, period(0)},
+		"wrong, with ours": {map[string]string{theirs: "soon", ours: "1m"}, wrong},
+		"with ours wrong":  {map[string]string{theirs: "30s", ours: "soon"}, oursWrong},
+		"another word":     {map[string]string{"ansible.operator-sdk/verbosity": "4"}, Annotations{}},
+	} {
+		if diff := cmp.Diff(test.want, Parse(test.given)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestHeeded(t *testing.T) {
+	for key, want := range map[string]bool{
+		api.AnnotationPause:                  true,
+		api.Domain + "/what":                 true,
+		api.AnnotationAnsibleReconcilePeriod: true,
+		"ansible.operator-sdk/verbosity":     false,
+		"ansible.operator-sdk/":              false,
+		"x" + api.Domain + "/pause":          false,
+		"kubectl.kubernetes.io/restartedAt":  false,
+		"reconcile-period":                   false,
+		"":                                   false,
+	} {
+		if Heeded(key) != want {
+			t.Errorf("%q is heeded: %v, want %v", key, !want, want)
+		}
+	}
+}
+
 func TestBadValues(t *testing.T) {
 	for key, test := range map[string]struct {
 		values []string
@@ -184,6 +227,8 @@ func FuzzParse(f *testing.F) {
 		{api.AnnotationPause, "\xff\xfe"},
 		{api.AnnotationReconcilePeriod, "-9223372036854775808ns"},
 		{api.AnnotationReconcilePeriod, "1e9h"},
+		{api.AnnotationAnsibleReconcilePeriod, "30s"},
+		{api.AnnotationAnsibleReconcilePeriod, "-30s"},
 		{api.AnnotationDeletionPolicy, strings.Repeat("\xf0\x9f", 64)},
 		{api.Domain + "/", ""},
 		{api.Domain + "/what", strings.Repeat("x", 300)},

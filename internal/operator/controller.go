@@ -22,7 +22,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -148,7 +148,7 @@ func hasStatus(object client.Object) bool {
 func sameWords(a, b map[string]string) bool {
 	ours := func(from, in map[string]string) bool {
 		for key, value := range from {
-			if other, ok := in[key]; strings.HasPrefix(key, api.Domain+"/") && (!ok || other != value) {
+			if other, ok := in[key]; annotations.Heeded(key) && (!ok || other != value) {
 				return false
 			}
 		}

@@ -41,6 +41,8 @@ func TestMatters(t *testing.T) {
 		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
 		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
 		{"an annotation that is meant for us", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/word", "b") }, true},
+		{"another operator's, which says the same", func(u *unstructured.Unstructured) { annotate(u, api.AnnotationAnsibleReconcilePeriod, "30s") }, true},
+		{"another operator's, which says nothing here", func(u *unstructured.Unstructured) { annotate(u, "ansible.operator-sdk/verbosity", "4") }, false},
 		{"one that is new", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/other", "") }, true},
 		{"one that is gone", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
 		{"the deletion", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, true},
