@@ -1,0 +1,24 @@
+#!/bin/sh
+# Whether the server of this pod is there, and a standby can still follow: where the primary has let go
+# of what it would need, it never will by itself. Started again, it takes a new copy.
+set -eu
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+if [ -e "$RUN/preparing" ]; then exit 0; fi
+status=0
+pg_isready -q -h "$RUN" -U postgres || status=$?
+case $status in
+  0) ;;
+  # It starts, stops or recovers.
+  1) exit 0 ;;
+  *) die "no server answers" ;;
+esac
+ordinal=${POD_NAME##*-}
+if [ "$ordinal" = 0 ]; then exit 0; fi
+export PGHOST="$PRIMARY_HOST" PGUSER=replicator PGPASSFILE="$RUN/pgpass" PGCONNECT_TIMEOUT=3
+lost=$(query -v slot="standby_$ordinal" 2>/dev/null <<'SQL'
+SELECT count(*) FROM pg_replication_slots WHERE slot_name = :'slot' AND wal_status = 'lost';
+SQL
+) || exit 0
+[ "$lost" = 0 ] || die "the primary has let go of what this standby would need to follow"

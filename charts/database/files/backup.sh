@@ -1,0 +1,23 @@
+#!/bin/sh
+# Takes a backup of everything into the kept claim: "scheduled" from time to time, of which the newest
+# KEEP stay, or "final" before the volumes go, which stays until somebody removes it.
+set -eu
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+kind=${1:?scheduled or final}
+: "${KEEP:=7}"
+
+wait_for_server "$(major_of pg_dump)" "${WAIT:-60}"
+find "$BACKUPS" -mindepth 2 -maxdepth 2 -name '*.partial' -mmin +1440 -exec rm -rf {} +
+dump_all "$kind/$(date -u +%Y%m%dT%H%M%SZ)"
+
+if [ "$kind" = scheduled ]; then
+  # Names are times, so that the oldest comes first.
+  set -- "$BACKUPS/scheduled"/*Z
+  while [ "$#" -gt "$KEEP" ]; do
+    rm -rf "$1"
+    say "removed ${1##*/}"
+    shift
+  done
+fi

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Whether the server of this pod takes connections. One that waits for its primary, as start.sh tells,
+# counts as ready, for the primary is changed only when the others are.
+set -eu
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+if [ -e "$RUN/waiting" ]; then exit 0; fi
+exec pg_isready -q -h "$RUN" -U postgres

@@ -1,0 +1,298 @@
+{{/*
+A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
+cannot do without is given once more where it is used, and "backup: null" renders what "backup: {}" does.
+*/}}
+
+{{/* A name of at most 52 characters: a CronJob's limit, and a StatefulSet's whose pods get labels of it. */}}
+{{- define "database.fit" -}}
+{{- if gt (len .) 52 }}{{ printf "%s-%s" (trunc 43 . | trimSuffix "-") (sha256sum . | trunc 8) }}{{ else }}{{ . }}{{ end }}
+{{- end }}
+
+{{/* Name of the StatefulSet, the Service and the PodDisruptionBudget. */}}
+{{- define "database.fullname" -}}
+{{ include "database.fit" .Release.Name }}
+{{- end }}
+
+{{/* Name of another object: (list . "backup"). */}}
+{{- define "database.part" -}}
+{{ include "database.fit" (printf "%s-%s" (index . 0).Release.Name (index . 1)) }}
+{{- end }}
+
+{{/* What the StatefulSet selects its pods by. Immutable on a StatefulSet, so never anything that changes. */}}
+{{- define "database.selectorLabels" -}}
+app: {{ .Release.Name | quote }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: database
+{{- end }}
+
+{{/* Labels of every pod of the StatefulSet. Without the chart's version: a new chart alone must not restart pods. */}}
+{{- define "database.podLabels" -}}
+{{ include "database.selectorLabels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* Labels of every object, by its part in the whole: (list . "backup"). */}}
+{{- define "database.labels" -}}
+{{- $root := index . 0 -}}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "database.jobLabels" . }}
+app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+{{- end }}
+
+{{/* Labels of the pods of Jobs, in the same way. No Service and no StatefulSet selects them. */}}
+{{- define "database.jobLabels" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: {{ $root.Chart.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
+app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+{{- end }}
+
+{{/* The image; one without a tag and without a digest gets the chart's appVersion. */}}
+{{- define "database.image" -}}
+{{- $image := .Values.image | default "docker.io/library/postgres" -}}
+{{- if regexMatch "[:@]" ($image | splitList "/" | last) }}{{ $image }}{{ else }}{{ $image }}:{{ .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* A release may be called what no database or role can be. */}}
+{{- define "database.name" -}}
+{{- $own := has .Release.Name (list "postgres" "template0" "template1" "replicator" "exporter") | ternary (printf "%s-db" .Release.Name) .Release.Name -}}
+{{ .Values.name | default $own }}
+{{- end }}
+
+{{- define "database.owner" -}}
+{{ .Values.owner | default (include "database.name" .) }}
+{{- end }}
+
+{{- define "database.port" -}}
+{{ .Values.port | default 5432 | int64 }}
+{{- end }}
+
+{{- define "database.replicas" -}}
+{{ .Values.replicas | default 1 | int64 }}
+{{- end }}
+
+{{/* The most pods that there may be. */}}
+{{- define "database.maxReplicas" -}}
+{{- $autoscaling := .Values.autoscaling | default dict -}}
+{{- $replicas := include "database.replicas" . | int64 -}}
+{{- if $autoscaling.enabled }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
+{{- end }}
+
+{{/* The pods that the StatefulSet asks for: where an autoscaler does, what it asked for last. */}}
+{{- define "database.wanted" -}}
+{{- $replicas := include "database.replicas" . | int64 -}}
+{{- if (.Values.autoscaling | default dict).enabled -}}
+{{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "database.fullname" .) -}}
+{{- $now := dig "spec" "replicas" $replicas ($live | default dict) | int64 -}}
+{{ min (max $replicas $now) (include "database.maxReplicas" . | int64) }}
+{{- else -}}
+{{ $replicas }}
+{{- end }}
+{{- end }}
+
+{{- define "database.secret" -}}
+{{ .Values.existingSecret | default (include "database.part" (list . "credentials")) }}
+{{- end }}
+
+{{/* Host of the primary, also while it is not ready; its port is 5432. */}}
+{{- define "database.primary" -}}
+{{- $name := include "database.fullname" . -}}
+{{ $name }}-0.{{ include "database.part" (list . "pods") }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- define "database.user" -}}
+{{ .Values.runAsUser | default 999 | int64 }}
+{{- end }}
+
+{{- define "database.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ include "database.user" . }}
+runAsGroup: {{ include "database.user" . }}
+fsGroup: {{ include "database.user" . }}
+# A volume is handed to the group once, not file by file at every start.
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "database.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
+{{- end }}
+
+{{- define "database.placement" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+The spec of a Job that runs one of the scripts against the primary: (dict "root" . "script" "init.sh"
+"component" "init" "deadline" 300), and of "args", "env", "settings" (a ConfigMap), "secret" (mounted, too), "scripts"
+(a ConfigMap), "statements" and "backups" (mounted) what it needs.
+*/}}
+{{- define "database.job" -}}
+{{- $root := .root -}}
+activeDeadlineSeconds: {{ int64 .deadline }}
+backoffLimit: {{ .retries | default 2 }}
+# One that failed is there to be read for a day.
+ttlSecondsAfterFinished: 86400
+template:
+  metadata:
+    labels:
+      {{- include "database.jobLabels" (list $root .component) | nindent 6 }}
+    {{- with $root.Values.jobAnnotations }}
+    annotations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+  spec:
+    restartPolicy: Never
+    automountServiceAccountToken: false
+    {{- with include "database.placement" $root | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    securityContext:
+      {{- include "database.podSecurity" $root | nindent 6 }}
+    containers:
+      - name: {{ .component }}
+        image: {{ include "database.image" $root | quote }}
+        imagePullPolicy: {{ $root.Values.imagePullPolicy | default "IfNotPresent" }}
+        command: ["sh", "/scripts/{{ .script }}"]
+        {{- with .args }}
+        args:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        # What it printed last is in the pod's status, where the Job's failure is looked for.
+        terminationMessagePolicy: FallbackToLogsOnError
+        env:
+          - name: PGHOST
+            value: {{ include "database.primary" $root | quote }}
+          - name: PGPORT
+            value: "5432"
+          - name: PGUSER
+            value: postgres
+          - name: PGPASSWORD
+            valueFrom:
+              secretKeyRef:
+                name: {{ include "database.secret" $root }}
+                key: superuser-password
+          - name: PGCONNECT_TIMEOUT
+            value: "10"
+          {{- with .env }}
+          {{- toYaml . | nindent 10 }}
+          {{- end }}
+        {{- with .settings }}
+        envFrom:
+          - configMapRef:
+              name: {{ . }}
+        {{- end }}
+        resources:
+          requests:
+            cpu: 50m
+            memory: 64Mi
+          limits:
+            memory: 512Mi
+        securityContext:
+          {{- include "database.containerSecurity" $root | nindent 10 }}
+        volumeMounts:
+          - name: scripts
+            mountPath: /scripts
+            readOnly: true
+          - name: tmp
+            mountPath: /tmp
+          {{- if .secret }}
+          - name: credentials
+            mountPath: /run/secrets/database
+            readOnly: true
+          {{- end }}
+          {{- if .statements }}
+          - name: statements
+            mountPath: /init
+            readOnly: true
+          {{- end }}
+          {{- if .backups }}
+          - name: backups
+            mountPath: /backups
+          {{- end }}
+    volumes:
+      - name: scripts
+        configMap:
+          name: {{ .scripts | default (include "database.part" (list $root "scripts")) }}
+      - name: tmp
+        emptyDir: {}
+      {{- if .secret }}
+      - name: credentials
+        secret:
+          secretName: {{ include "database.secret" $root }}
+          defaultMode: 0440
+      {{- end }}
+      {{- with .statements }}
+      - name: statements
+        configMap:
+          name: {{ . }}
+      {{- end }}
+      {{- if .backups }}
+      - name: backups
+        persistentVolumeClaim:
+          claimName: {{ include "database.part" (list $root "backups") }}
+      {{- end }}
+{{- end }}
+
+{{/* Whether an upgrade runs another image than what runs now; also where that cannot be seen. */}}
+{{- define "database.otherImage" -}}
+{{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "database.fullname" .) -}}
+{{- $containers := dig "spec" "template" "spec" "containers" list ($live | default dict) -}}
+{{- $same := false -}}
+{{- range $containers }}{{ if and (eq .name "postgresql") (eq .image (include "database.image" $)) }}{{ $same = true }}{{ end }}{{ end -}}
+{{- if not $same }}true{{ end -}}
+{{- end }}
+
+{{/* What the scripts of a server's pod go by. */}}
+{{- define "database.podEnv" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- name: DATABASE_HOME
+  value: /var/lib/database
+- name: DATABASE_LOCALE
+  value: {{ (.Values.init | default dict).locale | default "C" | quote }}
+- name: CONFIG
+  value: /etc/database
+- name: PRIMARY_HOST
+  value: {{ include "database.primary" . | quote }}
+{{- end }}
+
+{{/* What is mounted into a server's pod. */}}
+{{- define "database.podMounts" -}}
+- name: data
+  mountPath: /var/lib/database
+- name: scripts
+  mountPath: /scripts
+  readOnly: true
+- name: config
+  mountPath: /etc/database
+  readOnly: true
+- name: credentials
+  mountPath: /run/secrets/database
+  readOnly: true
+- name: run
+  mountPath: /run/database
+- name: tmp
+  mountPath: /tmp
+- name: shm
+  mountPath: /dev/shm
+{{- end }}
