@@ -1,0 +1,55 @@
+{{/*
+A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
+cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+*/}}
+
+{{/*
+What the names of components begin with. It is the release's name, but 53 characters are one too many for
+a Service of the longest one.
+*/}}
+{{- define "config.name" -}}
+{{- if gt (len .Release.Name) 52 -}}
+{{ .Release.Name | trunc 43 | trimSuffix "-" }}-{{ .Release.Name | sha256sum | trunc 8 }}
+{{- else -}}
+{{ .Release.Name }}
+{{- end -}}
+{{- end }}
+
+{{/* Labels by which the release's objects are found. */}}
+{{- define "config.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "config.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "config.selectorLabels" . }}
+app.kubernetes.io/part-of: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* The profile. */}}
+{{- define "config.profile" -}}
+{{ .Values.profile | default "all" }}
+{{- end }}
+
+{{/* The components of the profile, with blanks between them. */}}
+{{- define "config.components" -}}
+{{- $profile := include "config.profile" . -}}
+controller
+{{- if ne $profile "lite" }} webhook{{ end }}
+{{- if eq $profile "all" }} dashboard{{ end }}
+{{- end }}
+
+{{/* The number of pods of a component. "default" would not do: it takes 0 for empty. */}}
+{{- define "config.replicas" -}}
+{{- if kindIs "invalid" .Values.replicas }}1{{ else }}{{ int64 .Values.replicas }}{{ end }}
+{{- end }}
+
+{{/* The image with its tag. */}}
+{{- define "config.image" -}}
+{{- $image := .Values.image | default dict -}}
+{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end }}

@@ -1,0 +1,70 @@
+{{/*
+A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
+cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+*/}}
+
+{{/*
+The name of the StatefulSet. It is the release's, but 53 characters are one too many: each pod has a
+label of this name, a dash and ten characters more, and a label has 63.
+*/}}
+{{- define "experimental.name" -}}
+{{- if gt (len .Release.Name) 52 -}}
+{{ .Release.Name | trunc 43 | trimSuffix "-" }}-{{ .Release.Name | sha256sum | trunc 8 }}
+{{- else -}}
+{{ .Release.Name }}
+{{- end -}}
+{{- end }}
+
+{{/* What StatefulSet and Services select the pods by. Immutable on a StatefulSet, so never anything that changes. */}}
+{{- define "experimental.selectorLabels" -}}
+app: {{ .Release.Name | quote }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{/* Labels of every pod. Without the chart's version: a new chart alone must not restart pods. */}}
+{{- define "experimental.podLabels" -}}
+{{ include "experimental.selectorLabels" . }}
+app.kubernetes.io/component: web
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* Labels of every object. */}}
+{{- define "experimental.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "experimental.selectorLabels" . }}
+app.kubernetes.io/component: web
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* "true" or nothing. "default" and "or" would not do: they take false for absent. */}}
+{{- define "experimental.public" -}}
+{{- if not (kindIs "invalid" .Values.isPublic) -}}
+{{- if .Values.isPublic }}true{{ end -}}
+{{- else if .Values.is_public -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* The number of replicas. "default" would not do: it takes 0 for absent. */}}
+{{- define "experimental.replicas" -}}
+{{- if not (kindIs "invalid" .Values.numberOfReplicas) -}}
+{{ int64 .Values.numberOfReplicas }}
+{{- else if not (kindIs "invalid" .Values.number_of_replicas) -}}
+{{ int64 .Values.number_of_replicas }}
+{{- else -}}
+1
+{{- end -}}
+{{- end }}
+
+{{/* The Service's port. */}}
+{{- define "experimental.port" -}}
+{{ int64 ((.Values.service | default dict).port | default 80) }}
+{{- end }}
+
+{{/* The image with its tag. */}}
+{{- define "experimental.image" -}}
+{{- $image := .Values.image | default dict -}}
+{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- end }}
