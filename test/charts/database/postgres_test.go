@@ -1,0 +1,472 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The passwords of the tests: with all that SQL, a shell and a file of
+// passwords take for their own.
+const (
+	superuserPassword   = `su'p"e\r:$(word) x`
+	replicationPassword = `re:p\l'ica`
+	ownerPassword       = `own'er\ "s`
+)
+
+// postgres is PostgreSQL itself on this machine: an account that is not root's,
+// folders of its own, and the scripts.
+type postgres struct {
+	t       *testing.T
+	dir     string
+	path    string
+	port    string
+	account *syscall.Credential
+}
+
+// newPostgres skips the test where PostgreSQL is not installed.
+func newPostgres(t *testing.T) *postgres {
+	t.Helper()
+	bin, err := exec.CommandContext(t.Context(), "pg_config", "--bindir").Output()
+	path := strings.TrimSpace(string(bin))
+	if err != nil {
+		// Debian has pg_config in another package.
+		if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) > 0 {
+			path = filepath.Dir(found[len(found)-1])
+		}
+	}
+	path += string(os.PathListSeparator) + os.Getenv("PATH")
+	t.Setenv("PATH", path)
+	for _, program := range []string{"initdb", "pg_ctl", "postgres", "pg_controldata", "psql", "pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "pg_isready", "vacuumdb"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("PostgreSQL is not installed: %v", err)
+		}
+	}
+	// A socket's path is short, and t.TempDir's is not.
+	dir, err := os.MkdirTemp("", "pg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p := &postgres{t: t, dir: dir, path: path, port: freePort(t), account: account(t)}
+	p.must(os.Chmod(dir, 0o755)) // #nosec G302 -- the account must get in
+	p.folder("scripts")
+	for name, text := range scripts(t) {
+		p.write(filepath.Join("scripts", name), text)
+	}
+	p.folder("backups")
+	p.folder("secrets")
+	p.secret(map[string]string{
+		"superuser-password": superuserPassword, "replication-password": replicationPassword, "password": ownerPassword,
+	})
+	return p
+}
+
+// account is whom PostgreSQL runs as, which refuses to be root.
+func account(t *testing.T) *syscall.Credential {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if found, err := user.Lookup(name); err == nil {
+			uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+			gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+			if uidErr == nil && gidErr == nil {
+				return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			}
+		}
+	}
+	t.Skip("there is no account to run PostgreSQL as")
+	return nil
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func (p *postgres) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *postgres) at(path string) string { return filepath.Join(p.dir, path) }
+
+// own hands a file to PostgreSQL's account.
+func (p *postgres) own(path string) {
+	p.t.Helper()
+	if p.account != nil {
+		p.must(os.Chown(p.at(path), int(p.account.Uid), int(p.account.Gid)))
+	}
+}
+
+func (p *postgres) folder(path string) {
+	p.t.Helper()
+	p.must(os.MkdirAll(p.at(path), 0o700))
+	p.own(path)
+}
+
+func (p *postgres) write(path, text string) {
+	p.t.Helper()
+	p.must(os.WriteFile(p.at(path), []byte(text), 0o600))
+	p.own(path)
+}
+
+func (p *postgres) secret(keys map[string]string) {
+	p.t.Helper()
+	for key, value := range keys {
+		p.write(filepath.Join("secrets", key), value)
+	}
+}
+
+// pod is a pod of the StatefulSet: the primary is at 127.0.0.1, others next to
+// it, on the same port.
+type pod struct {
+	*postgres
+	name, address string
+	env           []string
+	server        *exec.Cmd
+}
+
+func (p *postgres) pod(ordinal int, env ...string) *pod {
+	p.t.Helper()
+	name := fmt.Sprintf("db-%d", ordinal)
+	for _, folder := range []string{"", "/home", "/run", "/config"} {
+		p.folder(name + folder)
+	}
+	q := &pod{postgres: p, name: name, address: fmt.Sprintf("127.0.0.%d", ordinal+1), env: env}
+	files := config(p.t)
+	conf := strings.ReplaceAll(files["postgresql.conf"], "listen_addresses = '*'", "listen_addresses = '"+q.address+"'")
+	conf = strings.ReplaceAll(conf, "port = 5432", "port = "+p.port)
+	p.write(name+"/config/postgresql.conf", conf)
+	p.write(name+"/config/pg_hba.conf", files["pg_hba.conf"])
+	return q
+}
+
+// command runs a script in the pod. The environment is the pod's, and no other.
+func (q *pod) command(script string, args ...string) *exec.Cmd {
+	// Not bound to the test's context, after which the server is to be stopped.
+	cmd := exec.CommandContext(context.WithoutCancel(q.t.Context()), "sh", append([]string{q.at("scripts/" + script)}, args...)...)
+	cmd.Dir = q.dir
+	cmd.Env = append([]string{
+		"PATH=" + q.path, "PAUSE=0.2", "TRIES=3",
+		"POD_NAME=" + q.name, "PRIMARY_HOST=127.0.0.1", "PGPORT=" + q.port,
+		"DATABASE_HOME=" + q.at(q.name+"/home"), "RUN=" + q.at(q.name+"/run"), "CONFIG=" + q.at(q.name+"/config"),
+		"SECRETS=" + q.at("secrets"),
+	}, q.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: q.account}
+	return cmd
+}
+
+// finish runs a command to its end and checks that it tells no password.
+func (p *postgres) finish(cmd *exec.Cmd) (string, error) {
+	p.t.Helper()
+	out, err := cmd.CombinedOutput()
+	p.quiet(string(out))
+	return string(out), err
+}
+
+func (p *postgres) quiet(out string) {
+	p.t.Helper()
+	for _, password := range []string{superuserPassword, replicationPassword, ownerPassword, "SCRAM-SHA-256$"} {
+		if strings.Contains(out, password) {
+			p.t.Errorf("a password is in what was printed:\n%s", out)
+		}
+	}
+}
+
+func (q *pod) prepare() string {
+	q.t.Helper()
+	out, err := q.finish(q.command("prepare.sh"))
+	if err != nil {
+		q.t.Fatalf("prepare %s: %v\n%s", q.name, err, out)
+	}
+	return out
+}
+
+// start prepares the pod, starts its server and waits until it is ready.
+func (q *pod) start() string {
+	q.t.Helper()
+	out := q.prepare()
+	q.launch()
+	q.waitReady()
+	return out
+}
+
+func (q *pod) launch() {
+	q.t.Helper()
+	cmd := q.command("start.sh")
+	log, err := os.OpenFile(q.at(q.name+"/log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	q.must(err)
+	cmd.Stdout, cmd.Stderr = log, log
+	q.must(cmd.Start())
+	q.server = cmd
+	q.t.Cleanup(func() {
+		q.stop(syscall.SIGINT)
+		_ = log.Close()
+		text, err := os.ReadFile(q.at(q.name + "/log"))
+		q.must(err)
+		q.quiet(string(text))
+		if q.t.Failed() {
+			q.t.Logf("log of %s:\n%s", q.name, text)
+		}
+	})
+}
+
+func (q *pod) stop(signal os.Signal) {
+	if q.server != nil {
+		_ = q.server.Process.Signal(signal)
+		_ = q.server.Wait()
+		q.server = nil
+	}
+}
+
+func (p *postgres) wait(what string, look func() error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := look()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			p.t.Fatalf("waited for %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (q *pod) waitReady() {
+	q.t.Helper()
+	q.wait(q.name+" to be ready", func() error { return q.command("ready.sh").Run() })
+	if out, err := q.finish(q.command("alive.sh")); err != nil {
+		q.t.Fatalf("%s is ready and not alive: %v\n%s", q.name, err, out)
+	}
+}
+
+// job runs a script as a Job does.
+func (p *postgres) job(script string, args []string, env ...string) (string, error) {
+	p.t.Helper()
+	q := &pod{postgres: p, name: "job", env: append([]string{
+		"PGHOST=127.0.0.1", "PGUSER=postgres", "PGPASSWORD=" + superuserPassword, "PGCONNECT_TIMEOUT=5",
+		"BACKUPS=" + p.at("backups"), "DATABASE=name-of-database", "OWNER=name-of-owner", "REPLICAS=2",
+		"MAJOR_UPGRADE=DumpAndRestore", "WAIT=20",
+	}, env...)}
+	return p.finish(q.command(script, args...))
+}
+
+func (p *postgres) mustJob(script string, args []string, env ...string) string {
+	p.t.Helper()
+	out, err := p.job(script, args, env...)
+	if err != nil {
+		p.t.Fatalf("%s %v: %v\n%s", script, args, err, out)
+	}
+	return out
+}
+
+// ask asks a server something, as the owner.
+func (q *pod) ask(sql string) (string, error) {
+	q.t.Helper()
+	return q.askAs("name-of-owner", ownerPassword, sql)
+}
+
+func (q *pod) askAs(role, password, sql string) (string, error) {
+	q.t.Helper()
+	cmd := exec.CommandContext(q.t.Context(), "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-c", sql)
+	cmd.Env = []string{
+		"PATH=" + q.path, "PGHOST=" + q.address, "PGPORT=" + q.port, "PGUSER=" + role,
+		"PGDATABASE=name-of-database", "PGPASSWORD=" + password,
+	}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+func (q *pod) expect(sql, want string) {
+	q.t.Helper()
+	if got, err := q.ask(sql); err != nil || got != want {
+		q.t.Fatalf("%s answers %q: %v; expected %q", sql, got, err, want)
+	}
+}
+
+func (q *pod) waitFor(sql, want string) {
+	q.t.Helper()
+	q.wait(sql+" of "+q.name+" to be "+want, func() error {
+		if got, err := q.ask(sql); err != nil || got != want {
+			return fmt.Errorf("it is %q: %w", got, err)
+		}
+		return nil
+	})
+}
+
+func (p *postgres) backups(set string) (names []string) {
+	p.t.Helper()
+	found, err := os.ReadDir(p.at("backups/" + set))
+	if !os.IsNotExist(err) {
+		p.must(err)
+	}
+	for _, entry := range found {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func contains(t *testing.T, out string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("expected %q in:\n%s", w, out)
+		}
+	}
+}
+
+func TestWithPostgreSQL(t *testing.T) {
+	p := newPostgres(t)
+	p.write("init.sql", "CREATE TABLE greetings (text text);\nINSERT INTO greetings VALUES ('hello');\n")
+	statements := "INIT_SQL=" + p.at("init.sql")
+
+	// A primary, and what the init Job makes of it.
+	primary := p.pod(0)
+	primary.start()
+	contains(t, p.mustJob("init.sh", nil, statements), "database name-of-database is made, and belongs to name-of-owner", "dumped database name-of-database")
+	primary.expect("SELECT text FROM greetings", "hello")
+	primary.expect("SELECT tableowner FROM pg_tables WHERE tablename = 'greetings'", "name-of-owner")
+	primary.expect("SELECT datcollate FROM pg_database WHERE datname = 'name-of-database'", "C")
+	first := p.backups("scheduled")
+	if len(first) != 1 {
+		t.Fatalf("backups are %v, expected one", first)
+	}
+	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "made") || strings.Contains(out, "dumped") {
+		t.Errorf("a second time it did something:\n%s", out)
+	}
+	primary.expect("SELECT count(*) FROM greetings", "1")
+	if out, err := primary.askAs("name-of-owner", "wrong", "SELECT 1"); err == nil {
+		t.Errorf("a wrong password is taken: %s", out)
+	}
+
+	// A standby, which follows.
+	standby := p.pod(1)
+	contains(t, standby.start(), "taking a copy")
+	standby.expect("SELECT pg_is_in_recovery()", "t")
+	standby.expect("SELECT text FROM greetings", "hello")
+	if _, err := primary.ask("INSERT INTO greetings VALUES ('again')"); err != nil {
+		t.Fatal(err)
+	}
+	standby.waitFor("SELECT count(*) FROM greetings", "2")
+	if _, err := standby.ask("INSERT INTO greetings VALUES ('here')"); err == nil {
+		t.Error("a standby lets write")
+	}
+	contains(t, p.mustJob("test.sh", nil, "PGHOST=127.0.0.1", "PGUSER=name-of-owner", "PGPASSWORD="+ownerPassword, "PGDATABASE=name-of-database",
+		"READ_HOST=127.0.0.2", "READ_PORT="+p.port), "takes what is written and answers")
+
+	// Each is killed, and finds its data. What a killed server leaves names a
+	// process that by then is another's.
+	standby.stop(syscall.SIGKILL)
+	primary.stop(syscall.SIGKILL)
+	p.wait("the servers' children to end", func() error {
+		if out, err := exec.CommandContext(t.Context(), "pgrep", "-f", p.dir+"/db-").Output(); err == nil {
+			return fmt.Errorf("there are %s", out)
+		}
+		return nil
+	})
+	pid := p.at("db-0/home/data/postmaster.pid")
+	left, err := os.ReadFile(pid) // #nosec G304 -- a file of this test's
+	p.must(err)
+	_, rest, _ := strings.Cut(string(left), "\n")
+	p.must(os.WriteFile(pid, []byte(strconv.Itoa(os.Getppid())+"\n"+rest), 0o600))
+	if out := standby.prepare(); !strings.Contains(out, "starting with what is here") {
+		t.Errorf("a standby without a primary says\n%s", out)
+	}
+	primary.start()
+	if out := standby.start(); strings.Contains(out, "taking a copy") {
+		t.Errorf("a standby that can follow takes a copy:\n%s", out)
+	}
+	standby.waitFor("SELECT count(*) FROM greetings", "2")
+
+	// The primary has let go of what a standby needs.
+	standby.stop(syscall.SIGINT)
+	if out, err := primary.askAs("postgres", superuserPassword, "SELECT pg_drop_replication_slot('standby_1')"); err != nil {
+		t.Fatal(out)
+	}
+	contains(t, standby.start(), "taking a copy")
+
+	// Backups: the newest stay.
+	for range 2 {
+		before := len(p.backups("scheduled"))
+		p.wait("the clock to show another second", func() error {
+			if slices.Contains(p.backups("scheduled"), time.Now().UTC().Format("20060102T150405Z")) {
+				return fmt.Errorf("there are %d", before)
+			}
+			return nil
+		})
+		p.mustJob("backup.sh", []string{"scheduled"}, "KEEP=2")
+	}
+	if now := p.backups("scheduled"); len(now) != 2 || slices.Contains(now, first[0]) {
+		t.Errorf("backups are %v, expected two without %v", now, first)
+	}
+	contains(t, p.mustJob("backup.sh", []string{"final"}), "the dump is final/")
+
+	// A standby that was scaled away.
+	standby.stop(syscall.SIGINT)
+	p.mustJob("init.sh", nil, statements, "REPLICAS=1")
+	if out, err := primary.askAs("postgres", superuserPassword, "SELECT count(*) FROM pg_replication_slots"); err != nil || out != "0" {
+		t.Errorf("slots are left: %s", out)
+	}
+
+	// Another password in the Secret.
+	primary.stop(syscall.SIGINT)
+	p.secret(map[string]string{"password": "other"})
+	primary.start()
+	p.mustJob("init.sh", nil, statements)
+	if out, err := primary.askAs("name-of-owner", "other", "SELECT count(*) FROM greetings"); err != nil || out != "2" {
+		t.Errorf("with the new password: %s", out)
+	}
+	p.secret(map[string]string{"password": ownerPassword})
+
+	// All is lost but the backups, and other passwords are made.
+	primary.stop(syscall.SIGINT)
+	p.must(os.RemoveAll(p.at("db-0/home/data")))
+	primary.env = []string{"RESTORE_FROM=latest"}
+	primary.start()
+	contains(t, p.mustJob("init.sh", nil, statements), "restoring final/", "restored database name-of-database")
+	primary.expect("SELECT count(*) FROM greetings", "2")
+	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "restor") {
+		t.Errorf("it is restored once more:\n%s", out)
+	}
+	contains(t, standby.start(), "taking a copy")
+	standby.waitFor("SELECT count(*) FROM greetings", "2")
+
+	// What is no data of PostgreSQL is not thrown away.
+	primary.stop(syscall.SIGINT)
+	p.must(os.Remove(p.at("db-0/home/data/PG_VERSION")))
+	out, err := p.finish(primary.command("prepare.sh"))
+	if err == nil || !strings.Contains(out, "left as it is") {
+		t.Errorf("data without a version: %v\n%s", err, out)
+	}
+}
