@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// experimentalRules are the rights to what the chart renders and its status
+// speaks of.
+var experimentalRules = []rbacv1.PolicyRule{
+	uses("apps", "statefulsets"), uses("", "services", "pods"),
+	{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch"}},
+}
+
+// The custom resources of the tutorial on Experimentals as they stand there: of
+// its Ansible variant the first and the second form, and that of its Go variant.
+func TestExperimentalTutorial(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	before := inNamespace(env)
+
+	env.KubectlWith(`
+apiVersion: experiments.vapourware.com/v1alpha1
+kind: Experimental
+metadata:
+  name: experimental
+  annotations: {ansible.operator-sdk/reconcile-period: "30s"}
+spec: {is_public: True}
+`, "apply", "-f", "-")
+	first := harness.MakeCR(harness.Experimental, "experimental").Obj()
+	env.WaitRevision(first, 1)
+	waitRunning(env, "experimental", 1)
+	waitAddress(env, "experimental", 80)
+	waitVolumes(env, "experimental", 1)
+	waitField(env, first, "numberOfReplicas", "1")
+	if condition := harness.Condition(env.Status(first), "InvalidAnnotations"); condition != nil {
+		t.Errorf("the annotation is not understood: %s", condition.Message)
+	}
+
+	env.KubectlWith(`
+apiVersion: experiments.vapourware.com/v1alpha1
+kind: Experimental
+metadata: {name: experimental}
+spec: {is_public: True, number_of_replicas: 3}
+`, "apply", "-f", "-")
+	env.WaitRevision(first, 2)
+	waitRunning(env, "experimental", 3)
+	waitVolumes(env, "experimental", 3)
+	waitField(env, first, "numberOfReplicas", "3")
+
+	env.KubectlWith(`
+apiVersion: experiments.vapourware.com/v1alpha1
+kind: Experimental
+metadata: {name: example-experimental}
+spec: {isPublic: True, numberOfReplicas: 3}
+`, "apply", "-f", "-")
+	second := harness.MakeCR(harness.Experimental, "example-experimental").Obj()
+	env.WaitRevision(second, 1)
+	waitRunning(env, "example-experimental", 3)
+	waitAddress(env, "example-experimental", 80)
+	volumes := waitVolumes(env, "example-experimental", 3)
+	described := env.Kubectl("describe", "experimental", "example-experimental")
+	for _, volume := range volumes {
+		if !strings.Contains(described, volume) {
+			t.Errorf("kubectl describe does not tell of volume %s:\n%s", volume, described)
+		}
+	}
+
+	// A pod that is deleted comes back, with its volume.
+	gone := env.Get(harness.Object("v1", "Pod", "example-experimental-1")).GetUID()
+	env.Kubectl("delete", "pod", "example-experimental-1", "--wait=false")
+	env.Wait("another pod in its place", func(context.Context) error {
+		for _, pod := range waitRunning(env, "example-experimental", 3) {
+			if pod.UID == gone {
+				return errors.New("the deleted one is there")
+			}
+		}
+		return nil
+	})
+	if now := waitVolumes(env, "example-experimental", 3); !slices.Equal(now, volumes) {
+		t.Errorf("the volumes are %v, and were %v", now, volumes)
+	}
+
+	// The newer spelling counts over the older one, also where it says no.
+	env.Kubectl("patch", "experimental", "experimental", "--type=merge", "-p", `{"spec":{"isPublic":false,"numberOfReplicas":0}}`)
+	env.WaitRevision(first, 3)
+	waitRunning(env, "experimental", 0)
+	waitType(env, "experimental", corev1.ServiceTypeClusterIP)
+	waitField(env, first, "numberOfReplicas", "0")
+	// What is kept is told.
+	waitVolumes(env, "experimental", 3)
+	env.Kubectl("patch", "experimental", "experimental", "--type=merge", "-p", `{"spec":{"isPublic":null,"numberOfReplicas":null}}`)
+	env.WaitRevision(first, 4)
+	waitRunning(env, "experimental", 3)
+	waitAddress(env, "experimental", 80)
+
+	env.Kubectl("scale", "experimental", "example-experimental", "--replicas=1")
+	env.WaitRevision(second, 2)
+	waitRunning(env, "example-experimental", 1)
+	waitField(env, second, "numberOfReplicas", "1")
+
+	env.Kubectl("delete", "experimental", "experimental", "example-experimental", "--timeout=60s")
+	waitNothingLeft(env, before)
+	for _, volume := range volumes {
+		env.Wait("volume "+volume+" to be gone", func(ctx context.Context) error {
+			_, err := env.Typed.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is there: %w", err)
+		})
+	}
+	if !operator.Running() {
+		t.Error("the operator has ended")
+	}
+}
+
+// The period that a resource asks for by an Ansible operator's annotation is
+// kept, unless it asks for another by ours.
+func TestExperimentalReconcilePeriod(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	web := harness.MakeCR(harness.Experimental, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	audit := env.Audit(operator.User())
+	env.Kubectl("annotate", "experimental", "web", "ansible.operator-sdk/reconcile-period=300ms")
+	env.Wait("the period to pass a few times", func(context.Context) error {
+		if found := applies(audit); found["web"] < 6 || found["web-pods"] < 3 {
+			return fmt.Errorf("applied are %v", found)
+		}
+		return nil
+	})
+	env.Kubectl("annotate", "experimental", "web", "chartwright.dev/reconcile-period=1h")
+	fencedOff(env, "fence-1")
+	audit = env.Audit(operator.User())
+	fencedOff(env, "fence-2")
+	if found := applies(audit); found["web"] > 0 || found["web-pods"] > 0 {
+		t.Errorf("with a longer period of ours, applied are %v", found)
+	}
+	env.Kubectl("annotate", "experimental", "web", "chartwright.dev/reconcile-period-")
+	env.Wait("the other to count again", func(context.Context) error {
+		if found := applies(audit); found["web-pods"] < 2 {
+			return fmt.Errorf("applied are %v", found)
+		}
+		return nil
+	})
+	env.ExpectRevisions("web", "1 deployed")
+}
+
+// applies counts how often each object was applied.
+func applies(audit *harness.Audit) map[string]int {
+	found := map[string]int{}
+	for _, write := range audit.Writes("fence") {
+		if write.Verb == "patch" && write.ObjectRef.Subresource == "" {
+			found[write.ObjectRef.Name]++
+		}
+	}
+	return found
+}
+
+// fencedOff waits until the operator has seen to a resource that is made for it,
+// so that it has seen to what came before.
+func fencedOff(env *harness.Env, name string) {
+	env.T().Helper()
+	cr := harness.MakeCR(harness.Experimental, name).Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+}
+
+func TestExperimentalUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	lifeOfChart(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
+		harness.Object("apps/v1", "StatefulSet", "web"), experimentalRules...)
+}
+
+// What the API server would refuse to change changes nothing.
+func TestExperimentalVolumesCannotBeResized(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	web := harness.MakeCR(harness.Experimental, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"numberOfReplicas":2,"storage":{"size":"1Gi"}}}`)
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "volumeClaimTemplates") && !strings.Contains(said, "updates to statefulset spec") {
+		t.Errorf("the condition says %q", said)
+	}
+	waitRunning(env, "web", 1)
+	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"storage":null}}`)
+	env.WaitReady(web)
+	waitRunning(env, "web", 2)
+}
+
+func TestExperimentalIsTested(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	web := harness.MakeCR(harness.Experimental, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Ask(web, "test", "now")
+	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
+	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
+}
+
+// waitVolumes waits until the status names the volumes that the claims of a
+// release are bound to, so many, and returns them.
+func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("%d volumes of %s to be told", n, release), func(ctx context.Context) error {
+		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + release})
+		if err != nil {
+			return err
+		}
+		volumes = nil
+		for i := range claims.Items {
+			name := claims.Items[i].Spec.VolumeName
+			volume, err := env.Typed.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return fmt.Errorf("volume %q of claim %s: %w", name, claims.Items[i].Name, err)
+			}
+			if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Name != claims.Items[i].Name {
+				return fmt.Errorf("volume %s is of another claim", name)
+			}
+			volumes = append(volumes, name)
+		}
+		slices.Sort(volumes)
+		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
+		if len(volumes) != n || told != fmt.Sprint(volumes) {
+			return fmt.Errorf("told are %s, and there are %v", told, volumes)
+		}
+		return nil
+	})
+	return volumes
+}
+
+// waitType waits until a Service is of a type.
+func waitType(env *harness.Env, service string, kind corev1.ServiceType) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("service %s to be of type %s", service, kind), func(ctx context.Context) error {
+		live, err := env.Typed.CoreV1().Services(env.Namespace).Get(ctx, service, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.Spec.Type != kind || kind == corev1.ServiceTypeClusterIP && live.Spec.Ports[0].NodePort != 0 {
+			return fmt.Errorf("it is %s, with ports %v", live.Spec.Type, live.Spec.Ports)
+		}
+		return nil
+	})
+}

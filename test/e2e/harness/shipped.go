@@ -1,0 +1,53 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// More kinds of the repository.
+var (
+	Experimental = Kind{schema.GroupVersionKind{Group: "experiments.vapourware.com", Version: "v1alpha1", Kind: "Experimental"}}
+	VMGroup      = Kind{schema.GroupVersionKind{Group: "vm.codeconnect.vmworld.com", Version: "v1alpha1", Kind: "VmGroup"}}
+	Addon        = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "Addon"}}
+	Config       = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "Config"}}
+)
+
+// Shipped returns the entry of a kind in the repository's watches file, with the
+// path of its chart from the root.
+func (e *Env) Shipped(kind Kind) Entry {
+	e.t.Helper()
+	data, err := os.ReadFile(Root("watches.yaml"))
+	e.must(err)
+	var entries []Entry
+	e.must(yaml.Unmarshal(data, &entries))
+	found := slices.IndexFunc(entries, func(entry Entry) bool {
+		return entry["group"] == kind.Group && entry["kind"] == kind.Kind
+	})
+	if found < 0 {
+		e.t.Fatalf("watches.yaml has no %s", kind.Resource())
+	}
+	chart, ok := entries[found]["chart"].(string)
+	if !ok {
+		e.t.Fatalf("the chart of %s is %v", kind.Resource(), entries[found]["chart"])
+	}
+	entries[found]["chart"] = Root(filepath.FromSlash(chart))
+	return entries[found]
+}
+
+// Define installs the definitions of the kinds of a watches file, as the
+// operator derives them. Those of the repository's own groups stay.
+func (e *Env) Define(watches string, kinds ...Kind) {
+	e.t.Helper()
+	definitions, err := command{path: shared.operator, args: []string{"crd", "--watches-file", watches}}.run(e.t.Context())
+	e.must(err)
+	e.KubectlWith(definitions, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	for _, kind := range kinds {
+		e.Kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/"+kind.Resource())
+		e.kinds = append(e.kinds, kind)
+	}
+}

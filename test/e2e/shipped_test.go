@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// shipped serves a kind of the repository as its watches file has it, with a
+// chart of its own where one is given.
+func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account) *harness.Operator {
+	env.T().Helper()
+	entry := env.Shipped(kind)
+	if chart != "" {
+		entry = entry.With("chart", chart)
+	}
+	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account}).Start()
+}
+
+// shippedAccount installs a kind of the repository and returns whom its
+// operator logs in as.
+func shippedAccount(env *harness.Env, kind harness.Kind, rules ...rbacv1.PolicyRule) harness.Account {
+	env.T().Helper()
+	env.Define(env.Watches(env.Shipped(kind)), kind)
+	return env.NewAccount(rules...)
+}
+
+// uses are the rights to what a chart renders.
+func uses(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: []string{group}, Resources: resources,
+		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+	}
+}
+
+// changedChart writes a copy of a chart of the repository as a later version,
+// whose objects have a label more.
+func changedChart(env *harness.Env, chart string) string {
+	env.T().Helper()
+	dir := filepath.Join(env.T().TempDir(), filepath.Base(chart))
+	must := func(err error) {
+		env.T().Helper()
+		if err != nil {
+			env.T().Fatal(err)
+		}
+	}
+	must(os.CopyFS(dir, os.DirFS(chart)))
+	for file, change := range map[string][2]string{
+		"Chart.yaml":             {"version: 0.1.0", "version: 0.2.0"},
+		"templates/_helpers.tpl": {".labels\" -}}\n", ".labels\" -}}\nexample.com/chart: later\n"},
+	} {
+		file = filepath.Join(dir, file)
+		data, err := os.ReadFile(file)
+		must(err)
+		changed := strings.Replace(string(data), change[0], change[1], 1)
+		if changed == string(data) {
+			env.T().Fatalf("%s has no %q", file, change[0])
+		}
+		must(os.WriteFile(file, []byte(changed), 0o600))
+	}
+	return dir
+}
+
+// kept are kinds of objects that charts make, or that come of what they make.
+const kept = "deployments,statefulsets,replicasets,controllerrevisions,pods,jobs,services,endpointslices," +
+	"configmaps,secrets,serviceaccounts,persistentvolumeclaims"
+
+// inNamespace lists what there is in the namespace.
+func inNamespace(env *harness.Env) []string {
+	env.T().Helper()
+	names := strings.Fields(env.Kubectl("get", kept, "-o", "name"))
+	slices.Sort(names)
+	return names
+}
+
+// waitNothingLeft waits until there is in the namespace what was there before.
+func waitNothingLeft(env *harness.Env, before []string) {
+	env.T().Helper()
+	env.Wait("nothing to be left", func(context.Context) error {
+		if now := inNamespace(env); !slices.Equal(now, before) {
+			return fmt.Errorf("there is %v, and before there was %v", now, before)
+		}
+		return nil
+	})
+}
+
+// lifeOfChart has a custom resource served by a chart, by a later version of
+// it, rolled back and deleted. An object of its release tells which chart it is
+// of.
+func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	env := harness.New(t)
+	account := shippedAccount(env, kind, rules...)
+	chart, ok := env.Shipped(kind)["chart"].(string)
+	if !ok {
+		t.Fatal("there is no chart")
+	}
+	env.Wait("the namespace to have what each has", func(context.Context) error {
+		if now := inNamespace(env); len(now) < 2 {
+			return fmt.Errorf("there is %v", now)
+		}
+		return nil
+	})
+	before := inNamespace(env)
+
+	operator := shipped(env, kind, "", account)
+	web := harness.MakeCR(kind, "web").Obj()
+	web.Object["spec"] = spec
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	label := func() string { return env.Get(object).GetLabels()["example.com/chart"] }
+	if label() != "" {
+		t.Fatal("the chart is the later one")
+	}
+	uid := env.Get(object).GetUID()
+
+	operator.Stop()
+	operator = shipped(env, kind, changedChart(env, chart), account)
+	status := env.WaitRevision(web, 2)
+	if status.Release.ChartVersion != "0.2.0" || label() != "later" {
+		t.Errorf("after the upgrade the release is %+v, the label %q", status.Release, label())
+	}
+
+	env.Kubectl("annotate", kind.Resource(), "web", "chartwright.dev/rollback-to=previous")
+	status = env.WaitRevision(web, 3)
+	if status.Release.ChartVersion != "0.1.0" || label() != "" {
+		t.Errorf("after the rollback the release is %+v, the label %q", status.Release, label())
+	}
+	// None of this made anything anew.
+	if now := env.Get(object).GetUID(); now != uid {
+		t.Errorf("%s is another one", object.GetName())
+	}
+	env.Kubectl("annotate", "--overwrite", kind.Resource(), "web", "chartwright.dev/rollback-to=none")
+	env.WaitRevision(web, 4)
+	if label() != "later" {
+		t.Error("the end of the hold does not bring the later chart back")
+	}
+
+	env.Kubectl("delete", kind.Resource(), "web", "--timeout=60s")
+	waitNothingLeft(env, before)
+	if !operator.Running() {
+		t.Error("the operator has ended")
+	}
+}
