@@ -30,8 +30,8 @@ restore() {
   folder=$BACKUPS/$from
   [ -e "$folder/databases.txt" ] || die "the dump $from is not in the backups' claim"
   say "restoring $from"
-  # Some roles are there already, with the same passwords. The states of errors alone are printed.
-  errors=$(psql -X -q -w -v VERBOSITY=sqlstate -d postgres -f "$folder/roles.sql" 2>&1 >/dev/null) || die "psql: $errors"
+  # Some roles are there already. The states of errors alone are printed, and statements are not logged.
+  errors=$(PGOPTIONS='-c log_statement=none -c log_min_duration_statement=-1 -c log_min_error_statement=panic' psql -X -q -w -v VERBOSITY=sqlstate -d postgres -f "$folder/roles.sql" 2>&1 >/dev/null) || die "psql: $errors"
   if others=$(printf '%s\n' "$errors" | grep -F ERROR | grep -v 42710); then die "roles could not be restored: $others"; fi
   while IFS='|' read -r file database; do
     if [ "$database" = postgres ]; then

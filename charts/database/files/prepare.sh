@@ -3,7 +3,8 @@
 #
 # Pod 0 is the primary. Its data is made if there is none, and its roles get the passwords of the Secret.
 # Every other pod is a standby: it has a copy of the primary's data, which is taken anew where it is not,
-# or no longer, a copy that can follow. All of it may be cut short at any moment and is done again.
+# or no longer, a copy that can follow. One whose primary is of another major version leaves the mark
+# "waiting", and its data alone. All of it may be cut short at any moment and is done again.
 #
 # Data of one major version are no good to the programs of another. They are never touched unless
 # upgrade.sh has left a mark that it has dumped them, and shut everybody out, for just this version; then
@@ -161,9 +162,11 @@ prepare_standby() {
     sleep "${PAUSE:-2}"
   done
   if [ "$primary" != "$own" ]; then
-    say "the primary runs PostgreSQL $primary and this standby PostgreSQL $own: it follows once they are of one version"
+    [ -e "$RUN/waiting" ] || say "the primary runs PostgreSQL $primary and this standby PostgreSQL $own: it follows once they are of one version"
+    : > "$RUN/waiting"
     return 0
   fi
+  rm -f "$RUN/waiting"
   # A copy can follow the primary that it is of, as long as that keeps what it has not yet read.
   if usable; then
     here=$(pg_controldata -D "$PGDATA" | sed -n 's/^Database system identifier: *//p')
@@ -172,8 +175,8 @@ prepare_standby() {
     if [ "$here" = "$there" ] && [ -n "$state" ] && [ "$state" != lost ]; then return 0; fi
   fi
   say "taking a copy of the primary's data"
-  rm -rf "$PGDATA" "$PGDATA.new"
   new_slot
+  rm -rf "$PGDATA" "$PGDATA.new"
   pg_basebackup -w -D "$PGDATA.new" -X stream -S "$slot" -c fast
   : > "$PGDATA.new/standby.signal"
   mv "$PGDATA.new" "$PGDATA"

@@ -2,8 +2,8 @@
 # Starts the server of a pod, whose data prepare.sh has prepared.
 #
 # A standby looks at its data once more: this is where it takes a new copy after alive.sh has found that
-# it can no longer follow, and where it waits, with the mark "waiting", while the primary is of another
-# major version. A StatefulSet changes pod 0 last, and only when the others are ready.
+# it can no longer follow, and where it waits while the primary is of another major version. A StatefulSet
+# changes pod 0 last, and only when the others are ready, as a pod that waits counts.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -12,22 +12,19 @@ trap 'exit 143' TERM INT
 : "${POD_NAME:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
 PGDATA=$DATABASE_HOME/data
 export PGDATA
-own=$(major_of postgres)
 
-rm -f "$RUN/waiting"
 set -- -D "$PGDATA" -c "config_file=$CONFIG/postgresql.conf" -c "hba_file=$CONFIG/pg_hba.conf" -c "unix_socket_directories=$RUN"
 ordinal=${POD_NAME##*-}
 if [ "$ordinal" != 0 ]; then
   : > "$RUN/preparing"
   sh "$(dirname "$0")/prepare.sh"
-  until [ -e "$PGDATA/standby.signal" ] && [ "$(cat "$PGDATA/PG_VERSION")" = "$own" ]; do
-    : > "$RUN/waiting"
+  while [ -e "$RUN/waiting" ]; do
     # In the background, so that the shell hears when it is told to stop.
     sleep "${PAUSE:-5}" &
     wait "$!"
     sh "$(dirname "$0")/prepare.sh"
   done
-  rm -f "$RUN/waiting" "$RUN/preparing"
+  rm -f "$RUN/preparing"
   set -- "$@" -c "primary_conninfo=host=$PRIMARY_HOST port=${PGPORT:-5432} user=replicator passfile=$RUN/pgpass application_name=$POD_NAME" \
     -c "primary_slot_name=standby_$ordinal"
 fi

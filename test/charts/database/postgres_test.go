@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -148,7 +149,10 @@ type pod struct {
 	*postgres
 	name, address string
 	env           []string
-	server        *exec.Cmd
+	// server is the process that runs, if one is to.
+	server   atomic.Pointer[exec.Cmd]
+	stopping chan struct{}
+	stopped  chan struct{}
 }
 
 func (p *postgres) pod(ordinal int, env ...string) *pod {
@@ -218,12 +222,39 @@ func (q *pod) start() string {
 
 func (q *pod) launch() {
 	q.t.Helper()
-	cmd := q.command("start.sh")
 	log, err := os.OpenFile(q.at(q.name+"/log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	q.must(err)
-	cmd.Stdout, cmd.Stderr = log, log
-	q.must(cmd.Start())
-	q.server = cmd
+	run := func() (*exec.Cmd, error) {
+		cmd := q.command("start.sh")
+		cmd.Stdout, cmd.Stderr = log, log
+		err := cmd.Start()
+		if err == nil {
+			q.server.Store(cmd)
+		}
+		return cmd, err
+	}
+	// As the kubelet does, which starts a container that ends again.
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	q.stopping, q.stopped = stopping, stopped
+	cmd, err := run()
+	q.must(err)
+	go func() {
+		defer close(stopped)
+		for err == nil {
+			_ = cmd.Wait()
+			select {
+			case <-stopping:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+			select {
+			case <-stopping:
+				return
+			default:
+				cmd, err = run()
+			}
+		}
+	}()
 	q.t.Cleanup(func() {
 		q.stop(syscall.SIGINT)
 		_ = log.Close()
@@ -237,10 +268,17 @@ func (q *pod) launch() {
 }
 
 func (q *pod) stop(signal os.Signal) {
-	if q.server != nil {
-		_ = q.server.Process.Signal(signal)
-		_ = q.server.Wait()
-		q.server = nil
+	if q.stopping == nil {
+		return
+	}
+	close(q.stopping)
+	for q.stopping != nil {
+		_ = q.server.Load().Process.Signal(signal)
+		select {
+		case <-q.stopped:
+			q.stopping = nil
+		case <-time.After(time.Second):
+		}
 	}
 }
 

@@ -1,0 +1,189 @@
+package database
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// oldPath has the programs of an older PostgreSQL before those of this one. What
+// an image of that has besides is told by its pg_dump.
+func (p *postgres) oldPath() (path, major string) {
+	p.t.Helper()
+	bin := os.Getenv("CHARTWRIGHT_OLD_POSTGRES")
+	if bin == "" {
+		p.t.Skip("CHARTWRIGHT_OLD_POSTGRES names no folder of an older PostgreSQL")
+	}
+	out, err := exec.CommandContext(p.t.Context(), filepath.Join(bin, "postgres"), "--version").Output() // #nosec G204 -- the test's own setting
+	p.must(err)
+	_, version, _ := strings.Cut(string(out), ") ")
+	major, _, _ = strings.Cut(version, ".")
+	p.shim("old", "pg_dump", `[ "$1" != --version ] || { echo "pg_dump (PostgreSQL) `+major+`.0"; exit 0; }; exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"`)
+	return p.at("old") + string(os.PathListSeparator) + bin + string(os.PathListSeparator) + p.path, major
+}
+
+// shim puts a program into a folder, to stand before another in a PATH.
+func (p *postgres) shim(folder, name, body string) {
+	p.t.Helper()
+	p.folder(folder)
+	p.write(filepath.Join(folder, name), "#!/bin/sh\n"+body+"\n")
+	p.must(os.Chmod(p.at(filepath.Join(folder, name)), 0o700)) // #nosec G302 -- a program
+}
+
+func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
+	p := newPostgres(t)
+	newPath := p.path
+	oldPath, old := p.oldPath()
+	in := func(path string) { p.path = path }
+	started := func(q *pod, path string) string {
+		in(path)
+		return q.start()
+	}
+	job := func(path, script string, env ...string) (string, error) {
+		in(path)
+		return p.job(script, nil, env...)
+	}
+	mustJob := func(path, script string, env ...string) string {
+		t.Helper()
+		in(path)
+		return p.mustJob(script, nil, env...)
+	}
+
+	primary, standby := p.pod(0), p.pod(1)
+	started(primary, oldPath)
+	mustJob(oldPath, "init.sh")
+	started(standby, oldPath)
+	in(newPath)
+	for _, sql := range []string{
+		"CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (1)",
+	} {
+		if out, err := primary.ask(sql); err != nil {
+			t.Fatal(out)
+		}
+	}
+	for _, sql := range []string{
+		`CREATE DATABASE "an|other one" CONNECTION LIMIT 7`, "CREATE ROLE guest LOGIN PASSWORD 'welcome'", `CREATE TABLE in_postgres ()`,
+	} {
+		if out, err := primary.askAs("postgres", superuserPassword, sql); err != nil {
+			t.Fatal(out)
+		}
+	}
+	refusesNew := func() {
+		t.Helper()
+		in(newPath)
+		out, err := p.finish(primary.command("prepare.sh"))
+		if err == nil || !strings.Contains(out, "there is no dump for this change: the data are left as they are") {
+			t.Fatalf("new programs take old data: %v\n%s", err, out)
+		}
+	}
+	shutOut := func() {
+		t.Helper()
+		if out, err := primary.ask("SELECT 1"); err == nil || !strings.Contains(out, "too many connections") {
+			t.Fatalf("the owner is let in: %v %s", err, out)
+		}
+	}
+
+	// Nothing is upgraded that nobody asked for.
+	contains(t, mustJob(newPath, "check.sh"), "is to become", "by a dump of all databases")
+	if out, err := job(newPath, "check.sh", "MAJOR_UPGRADE=Refuse"); err == nil || !strings.Contains(out, "majorUpgrade is Refuse") {
+		t.Errorf("it is not refused: %v\n%s", err, out)
+	}
+	if out, err := job(newPath, "upgrade.sh", "MAJOR_UPGRADE=Refuse"); err == nil {
+		t.Errorf("it is upgraded all the same:\n%s", out)
+	}
+	primary.expect("SELECT n FROM kept", "1")
+	contains(t, mustJob(oldPath, "check.sh"), "nothing to do")
+	contains(t, mustJob(oldPath, "upgrade.sh"), "nothing to upgrade")
+
+	// A dump that fails lets everybody in again.
+	p.shim("full", "pg_dump", `[ "$1" != --version ] || exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"; echo "no space left on device" >&2; exit 1`)
+	out, err := job(p.at("full")+":"+newPath, "upgrade.sh")
+	if err == nil || !strings.Contains(out, "no space left") {
+		t.Fatalf("a dump without space: %v\n%s", err, out)
+	}
+	contains(t, out, "take no connections", "take connections again")
+	primary.expect("SELECT n FROM kept", "1")
+
+	// A dump that is not used is worth nothing once people write again.
+	in(newPath)
+	client := exec.CommandContext(t.Context(), "psql", "-XAtqw", "-c", "SELECT pg_sleep(600)")
+	client.Env = []string{"PATH=" + newPath, "PGHOST=127.0.0.1", "PGPORT=" + p.port, "PGUSER=name-of-owner", "PGDATABASE=name-of-database", "PGPASSWORD=" + ownerPassword}
+	p.must(client.Start())
+	p.wait("the client to be in", func() error {
+		if n, err := primary.ask("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"); err != nil || n != "1" {
+			return errors.Join(err, errors.New(n))
+		}
+		return nil
+	})
+	mustJob(newPath, "upgrade.sh")
+	if err := client.Wait(); err == nil {
+		t.Error("a client stays in")
+	}
+	shutOut()
+	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
+	if out, err := primary.ask("INSERT INTO kept VALUES (2)"); err != nil {
+		t.Fatal(out)
+	}
+	primary.stop(syscall.SIGINT)
+	refusesNew()
+	started(primary, oldPath)
+	primary.expect("SELECT count(*) FROM kept", "2")
+
+	// The upgrade, as a StatefulSet does it: standbys first.
+	mustJob(newPath, "upgrade.sh")
+	shutOut()
+	standby.stop(syscall.SIGINT)
+	contains(t, started(standby, newPath), "it follows once they are of one version")
+	if err := exec.CommandContext(t.Context(), "pg_isready", "-q", "-h", standby.address, "-p", p.port).Run(); err == nil {
+		t.Error("a standby that waits answers")
+	}
+	primary.stop(syscall.SIGINT)
+	contains(t, started(primary, newPath), "putting the data of PostgreSQL "+old+" aside")
+
+	// Before it is restored, one can go back, and lacks nothing.
+	contains(t, mustJob(oldPath, "check.sh"), "is not finished: going back")
+	primary.stop(syscall.SIGINT)
+	contains(t, started(primary, oldPath), "going back to the data of PostgreSQL "+old)
+	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
+	primary.expect("SELECT count(*) FROM kept", "2")
+
+	// Once more, to the end. A restore that is cut short is done again.
+	mustJob(newPath, "upgrade.sh")
+	primary.stop(syscall.SIGINT)
+	started(primary, newPath)
+	p.shim("late", "pg_restore", `"$(PATH=${PATH#*:} command -v pg_restore)" "$@" || exit $?; case "$*" in *name-of-database.dump) exit 1 ;; esac`)
+	if out, err := job(p.at("late")+":"+newPath, "init.sh"); err == nil {
+		t.Errorf("a restore that fails does not fail:\n%s", out)
+	}
+	shutOut()
+	contains(t, mustJob(newPath, "init.sh"), "restoring upgrade/", "restored database name-of-database", "take connections again")
+	primary.expect("SELECT count(*) FROM kept", "2")
+	if out, err := primary.askAs("postgres", superuserPassword, "SELECT datconnlimit FROM pg_database WHERE datname IN ('an|other one', 'name-of-database') ORDER BY 1"); err != nil || out != "-1\n7" {
+		t.Errorf("limits are %q: %v", out, err)
+	}
+	if out, err := primary.askAs("guest", "welcome", "SELECT 1"); err != nil {
+		t.Errorf("a role is lost: %s", out)
+	}
+	standby.waitFor("SELECT count(*) FROM kept", "2")
+	standby.waitReady()
+
+	// There is no way back.
+	if out, err := job(oldPath, "check.sh"); err == nil || !strings.Contains(out, "cannot read them") {
+		t.Errorf("it can be rolled back: %v\n%s", err, out)
+	}
+	primary.stop(syscall.SIGINT)
+	in(oldPath)
+	if out, err := p.finish(primary.command("prepare.sh")); err == nil || !strings.Contains(out, "left as they are") {
+		t.Errorf("old programs take new data: %v\n%s", err, out)
+	}
+	started(primary, newPath)
+	if _, err := os.Stat(p.at("db-0/home/old")); !os.IsNotExist(err) {
+		t.Errorf("the old data are there: %v", err)
+	}
+	contains(t, mustJob(newPath, "init.sh"), "is as asked for")
+	primary.expect("SELECT count(*) FROM kept", "2")
+}
