@@ -51,3 +51,10 @@ func (e *Env) Define(watches string, kinds ...Kind) {
 		e.kinds = append(e.kinds, kind)
 	}
 }
+
+// TryKubectl is Kubectl where it may fail.
+func (e *Env) TryKubectl(args ...string) (string, error) {
+	e.t.Helper()
+	args = append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...)
+	return command{path: shared.kubectl, args: args}.run(e.t.Context())
+}
