@@ -1,8 +1,7 @@
-// Package database tests charts/database: what it renders, its scripts by
-// stubs of PostgreSQL's programs, and its scripts with PostgreSQL itself where
-// that is installed.
+// Package database tests charts/database: what it renders, and its scripts with
+// PostgreSQL itself where that is installed.
 //
 // An upgrade across major versions takes two of them. The older one's programs
 // are those in the folder that $CHARTWRIGHT_OLD_POSTGRES names: initdb, pg_ctl
-// and postgres. Without it, the stubs alone show the upgrade.
+// and postgres. Without it, the tests in stubs alone show the upgrade.
 package database

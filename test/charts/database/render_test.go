@@ -2,9 +2,13 @@ package database
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/helm"
 )
@@ -63,6 +67,103 @@ func TestEveryScriptIsMounted(t *testing.T) {
 		}
 		if mounted[filepath.Base(file)] != string(text) {
 			t.Errorf("%s is not mounted as it is", file)
+		}
+	}
+}
+
+func TestImageWithAndWithoutATag(t *testing.T) {
+	for given, want := range map[string]string{
+		"super-great-docker-image":                   "super-great-docker-image:18",
+		"super-great-docker-image:16.4":              "super-great-docker-image:16.4",
+		"registry.example.com:5000/postgres":         "registry.example.com:5000/postgres:18",
+		"registry.example.com:5000/postgres:16":      "registry.example.com:5000/postgres:16",
+		"registry.example.com/postgres@sha256:abcde": "registry.example.com/postgres@sha256:abcde",
+		"": "docker.io/library/postgres:18",
+	} {
+		values := map[string]any{}
+		if given != "" {
+			values["image"] = given
+		}
+		set := render(t, "db", values)["StatefulSet/db"]
+		containers, _, err := unstructured.NestedSlice(set.Object, "spec", "template", "spec", "containers")
+		if err != nil || len(containers) != 1 {
+			t.Fatal(containers, err)
+		}
+		if got := containers[0].(map[string]any)["image"]; got != want { //nolint:errcheck,forcetypeassert // a panic tells as much
+			t.Errorf("image %q becomes %q, expected %q", given, got, want)
+		}
+	}
+}
+
+// A CronJob may have 52 characters, and pods of a StatefulSet get labels with a
+// name and a hash of at most 63.
+func TestNamesAreNotTooLong(t *testing.T) {
+	long := strings.Repeat("long-", 10) + "abc"
+	seen := map[string]bool{}
+	for _, release := range []string{long, long[:52] + "d"} {
+		for key, object := range render(t, release, nil) {
+			if len(object.GetName()) > 52 {
+				t.Errorf("%s has %d characters", key, len(object.GetName()))
+			}
+			if seen[key] {
+				t.Errorf("%s is of two releases", key)
+			}
+			seen[key] = true
+		}
+	}
+}
+
+func TestMonitoringIsRenderedWhereItIsKnown(t *testing.T) {
+	apis := []string{"monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}
+	on := map[string]any{"metrics": map[string]any{"enabled": true}}
+	for _, test := range []struct {
+		values map[string]any
+		apis   []string
+		want   bool
+	}{{nil, apis, false}, {on, nil, false}, {on, apis, true}} {
+		objects := render(t, "db", test.values, test.apis...)
+		for _, key := range []string{"ServiceMonitor/db", "PrometheusRule/db"} {
+			if _, got := objects[key]; got != test.want {
+				t.Errorf("%s with %v and %v: %v", key, test.values, test.apis, got)
+			}
+		}
+	}
+}
+
+// Nothing but what is to happen at a phase does.
+func TestHooks(t *testing.T) {
+	want := map[string]string{
+		"ConfigMap/db-hook-scripts": "pre-upgrade pre-rollback pre-delete",
+		"Job/db-init":               "post-install post-upgrade post-rollback",
+		"Job/db-rollback-check":     "pre-rollback",
+		"Job/db-upgrade-check":      "pre-upgrade",
+		"Job/db-upgrade":            "pre-upgrade",
+		"Job/db-snapshot-check":     "pre-delete",
+		"Job/db-snapshot":           "pre-delete",
+		"Pod/db-test":               "test",
+	}
+	for _, snapshot := range []bool{true, false} {
+		if !snapshot {
+			delete(want, "Job/db-snapshot-check")
+			delete(want, "Job/db-snapshot")
+		}
+		got := map[string]string{}
+		for key, object := range render(t, "db", map[string]any{"snapshotOnDelete": snapshot}) {
+			if len(object.Events) > 0 {
+				got[key] = strings.Join(object.Events, " ")
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("with snapshotOnDelete %v the hooks are %v, expected %v", snapshot, got, want)
+		}
+	}
+}
+
+// The claim of the backups is what stays, and nothing else.
+func TestWhatStays(t *testing.T) {
+	for key, object := range render(t, "db", nil) {
+		if keeps := object.GetAnnotations()["helm.sh/resource-policy"] == "keep"; keeps != (key == "PersistentVolumeClaim/db-backups") {
+			t.Errorf("%s: keep is %v", key, keeps)
 		}
 	}
 }

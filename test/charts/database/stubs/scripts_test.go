@@ -1,0 +1,401 @@
+package stubs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A script's run, by what it finds, and what is to come of it.
+type run struct {
+	name, script string
+	args         []string
+	env          []string
+	// files are there before, below the pod's folder.
+	files   map[string]string
+	answers []answer
+	// fails: it ends with an error. says is in what it prints.
+	fails bool
+	says  []string
+	// calls has parts of calls, in their order; never has what no call may
+	// have a part of.
+	calls, never []string
+	// leaves are files with what they hold; "" is a file that is gone.
+	leaves map[string]string
+}
+
+// down is how psql ends where no server answers.
+const down = 2
+
+var runs = []run{
+	{
+		name: "a primary's first start", script: "prepare.sh",
+		calls:  []string{"initdb -D", "pg_ctl -D", "start", "ALTER ROLE postgres PASSWORD :'superuser'", "CREATE ROLE replicator", "stop"},
+		never:  []string{"pg_basebackup"},
+		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": ""},
+	},
+	{
+		name: "a primary that is to be restored", script: "prepare.sh", env: []string{"RESTORE_FROM=latest"},
+		calls: []string{"initdb"}, leaves: map[string]string{"home/data/restore": "latest\n"},
+	},
+	{
+		name: "a primary whose data cannot be made", script: "prepare.sh", answers: []answer{{When: "initdb", Exit: 1}},
+		fails: true, never: []string{"pg_ctl"}, leaves: map[string]string{"home/data": ""},
+	},
+	{
+		name: "a primary's next start", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/postmaster.pid": "1\n"},
+		calls: []string{"start", "ALTER ROLE", "stop"}, never: []string{"initdb"}, leaves: map[string]string{"home/data/postmaster.pid": ""},
+	},
+	{
+		name: "a primary that gives no role its password", script: "prepare.sh", answers: []answer{{When: "ALTER ROLE", Exit: 3}},
+		fails: true, says: []string{"could not be given their passwords"}, calls: []string{"start", "ALTER ROLE", "stop"},
+	},
+	{
+		name: "data of another version", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/upgrade": "\n"},
+		fails: true, says: []string{"the data are of PostgreSQL 16 and the programs of PostgreSQL 17", "left as they are"},
+		never: []string{"initdb", "pg_ctl"}, leaves: map[string]string{"home/data/PG_VERSION": "16\n"},
+	},
+	{
+		name: "data whose dump is for another version", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/upgrade": "18 upgrade/16-18-x\n"},
+		fails: true, never: []string{"initdb"},
+	},
+	{
+		name: "data that have been dumped", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/upgrade": "17 upgrade/16-17-x\n"},
+		says: []string{"putting the data of PostgreSQL 16 aside"}, calls: []string{"initdb", "start"},
+		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/16-17-x\n", "home/old/PG_VERSION": "16\n"},
+	},
+	{
+		name: "data that were being put aside", script: "prepare.sh", files: map[string]string{"home/old/PG_VERSION": "16\n", "home/old/upgrade": "17 upgrade/16-17-x\n", "home/data.new/PG_VERSION": "17\n"},
+		says: []string{"going on with the data in old/"}, calls: []string{"initdb"},
+		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old/PG_VERSION": "16\n"},
+	},
+	{
+		name: "back from an upgrade that is not finished", script: "prepare.sh",
+		files: map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "upgrade/17-18-x\n", "home/old/PG_VERSION": "17\n"},
+		says:  []string{"going back to the data of PostgreSQL 17"}, never: []string{"initdb"},
+		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old": ""},
+	},
+	{
+		name: "back from an upgrade that is finished", script: "prepare.sh",
+		files: map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "done\n", "home/old/PG_VERSION": "17\n"},
+		fails: true, leaves: map[string]string{"home/data/PG_VERSION": "18\n", "home/old/PG_VERSION": "17\n"},
+	},
+	{
+		name: "after an upgrade", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "done\n", "home/old/PG_VERSION": "16\n"},
+		leaves: map[string]string{"home/old": ""},
+	},
+	{
+		name: "before it is restored, old data stay", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/x\n", "home/old/PG_VERSION": "16\n"},
+		leaves: map[string]string{"home/old/PG_VERSION": "16\n"},
+	},
+	{
+		name: "a standby's first start", script: "prepare.sh", env: []string{"POD_NAME=db-2"},
+		calls:  []string{"server_version_num", "slot=standby_2", "pg_create_physical_replication_slot", "pg_basebackup -w -D", "-S standby_2"},
+		never:  []string{"initdb", "pg_ctl"},
+		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": "\x00", "run/pgpass": "*:*:*:replicator:re\\:p\\\\l'ica\n"},
+	},
+	{
+		name: "a standby whose primary comes late", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 3}},
+		says: []string{"waiting for primary to answer"}, calls: []string{"sleep 2", "sleep 2", "sleep 2", "pg_basebackup"},
+	},
+	{
+		name: "a standby whose copy is cut short", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "pg_basebackup", Exit: 1}},
+		fails: true, leaves: map[string]string{"home/data": ""},
+	},
+	{
+		name: "a standby that follows", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		calls: []string{"wal_status"}, never: []string{"pg_basebackup"},
+	},
+	{
+		name: "a standby of another primary", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "system_identifier", Say: "78\n"}}, says: []string{"taking a copy"}, calls: []string{"pg_basebackup"},
+	},
+	{
+		name: "a standby that has missed too much", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "wal_status, 'unreserved'", Say: "lost\n"}}, calls: []string{"pg_drop_replication_slot", "pg_basebackup"},
+	},
+	{
+		name: "a standby that cannot ask", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "wal_status", Exit: down}}, fails: true, never: []string{"pg_basebackup"}, leaves: map[string]string{"home/data/PG_VERSION": "17\n"},
+	},
+	{
+		name: "a standby without a primary", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"starting with what is here"}, never: []string{"pg_basebackup"},
+	},
+	{
+		name: "a standby before its primary's upgrade", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"it follows once they are of one version"}, never: []string{"pg_basebackup"},
+		leaves: map[string]string{"home/data/PG_VERSION": "16\n", "run/waiting": "\x00"},
+	},
+
+	{name: "a primary starts", script: "start.sh", calls: []string{"postgres -D"}, never: []string{"primary_conninfo", "psql"}},
+	{
+		name: "a standby starts", script: "start.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		calls: []string{"primary_conninfo=host=primary port=5432 user=replicator passfile="}, leaves: map[string]string{"run/preparing": ""},
+	},
+	{
+		name: "a standby waits, and starts", script: "start.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/standby.signal": ""},
+		answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}}, calls: []string{"sleep 5", "sleep 5", "pg_basebackup", "postgres -D"},
+		leaves: map[string]string{"run/waiting": "", "run/preparing": ""},
+	},
+
+	{name: "ready", script: "ready.sh", calls: []string{"pg_isready"}},
+	{name: "not ready", script: "ready.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true},
+	{name: "ready while it waits", script: "ready.sh", files: map[string]string{"run/waiting": ""}, never: []string{"pg_isready"}},
+	{name: "alive", script: "alive.sh", calls: []string{"pg_isready"}, never: []string{"psql"}},
+	{name: "alive while it starts", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 1}}},
+	{name: "alive while it prepares", script: "alive.sh", files: map[string]string{"run/preparing": ""}, never: []string{"pg_isready"}},
+	{name: "not alive", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true, says: []string{"no server answers"}},
+	{name: "a standby lives", script: "alive.sh", env: []string{"POD_NAME=db-1"}, calls: []string{"slot=standby_1"}},
+	{name: "a standby lives without its primary", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "psql", Exit: down}}},
+	{
+		name: "a standby that will never follow", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "lost", Say: "1\n"}},
+		fails: true, says: []string{"has let go of what this standby would need"},
+	},
+
+	{
+		name: "a first configuration", script: "init.sh", env: []string{"EXTENSIONS=pg_trgm hstore", "INIT_SQL=/init/init.sql"}, answers: []answer{{When: "shobj_description", Say: "0\n"}},
+		calls: []string{"CREATE ROLE %I", "ALTER ROLE :\"owner\"", "CREATE DATABASE %I", "extension=pg_trgm", "extension=hstore", "file=/init/init.sql", "pg_drop_replication_slot", "pg_dumpall", "pg_dump"},
+		says:  []string{"database app is made, and belongs to app", "the dump is scheduled/", "as asked for"}, never: []string{"pg_restore -w"},
+	},
+	{
+		name: "nothing is left to configure", script: "init.sh", files: map[string]string{"backups/scheduled/20260101T000000Z/databases.txt": "app|app\n"},
+		calls: []string{"CREATE DATABASE %I"}, never: []string{"SET ROLE", "pg_dumpall", "pg_restore", "CONNECTION LIMIT"},
+	},
+	{
+		name: "a server that comes late", script: "init.sh", answers: []answer{{When: "server_version_num", Exit: down, Times: 2}},
+		says: []string{"waiting for primary to answer as PostgreSQL 17", "as asked for"}, calls: []string{"sleep", "sleep", "CREATE DATABASE"},
+	},
+	{
+		name: "a server that is to become another's", script: "init.sh", answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}},
+		calls: []string{"sleep", "sleep", "CREATE DATABASE"},
+	},
+	{
+		name: "a server that does not come", script: "init.sh", env: []string{"WAIT=10"}, answers: []answer{{When: "server_version_num", Exit: down}},
+		fails: true, says: []string{"primary does not answer as PostgreSQL 17: waited 10 seconds"}, never: []string{"CREATE DATABASE"},
+	},
+	{
+		name: "a configuration that fails", script: "init.sh", answers: []answer{{When: "CREATE DATABASE %I", Exit: 3}},
+		fails: true, never: []string{"shobj_description"},
+	},
+	{
+		name: "a dump waits to be restored", script: "init.sh", files: map[string]string{"backups/upgrade/16-17-x/databases.txt": "postgres|postgres\noid-7|a b\n", "backups/limits.sql": "ALTER"},
+		answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n", Times: 1}, {When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
+		calls: []string{
+			"roles.sql", "pg_restore -w --clean --if-exists --exit-on-error -d postgres", "pg_restore -w --clean --if-exists --create",
+			"text=restored upgrade/16-17-x", "limits.sql", "text=done", "vacuumdb", "CREATE DATABASE",
+		},
+		leaves: map[string]string{"backups/limits.sql": ""},
+	},
+	{
+		name: "a restore that fails", script: "init.sh", files: map[string]string{"backups/upgrade/16-17-x/databases.txt": "app|app\n", "backups/limits.sql": "ALTER"},
+		answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}, {When: "pg_restore", Exit: 1}},
+		fails:   true, never: []string{"text=restored", "limits.sql", "CREATE DATABASE"}, leaves: map[string]string{"backups/limits.sql": "ALTER"},
+	},
+	{
+		name: "roles that cannot be restored", script: "init.sh", files: map[string]string{"backups/upgrade/16-17-x/databases.txt": "app|app\n"},
+		answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}, {When: "roles.sql", Exit: 2}},
+		fails:   true, never: []string{"pg_restore"},
+	},
+	{
+		name: "a dump that is not there", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}},
+		fails: true, says: []string{"the dump upgrade/16-17-x is not in the backups' claim"},
+	},
+	{
+		name: "the newest backup", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "latest\n", Times: 1}, {When: "pg_read_file", Say: "restored final/20260202T000000Z\n"}},
+		files: map[string]string{
+			"backups/scheduled/20260303T000000Z/databases.txt": "app|app\n", "backups/final/20260101T000000Z/databases.txt": "app|app\n",
+			"backups/final/20260202T000000Z/databases.txt": "app|app\n",
+		},
+		says: []string{"restoring final/20260202T000000Z"}, never: []string{"limits.sql"},
+	},
+	{
+		name: "no backup to restore", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "latest\n"}},
+		fails: true, says: []string{"there is no backup in the claim"},
+	},
+	{
+		name: "restored, but not open", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
+		calls: []string{"limits.sql", "text=done"}, never: []string{"pg_restore -w"}, leaves: map[string]string{"backups/limits.sql": ""},
+	},
+	{
+		name: "an upgrade that was given up", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"},
+		calls: []string{"file=upgrade -v text=\n", "limits.sql"}, says: []string{"take connections again"}, leaves: map[string]string{"backups/limits.sql": ""},
+	},
+	{
+		name: "an upgrade that was given up, whose mark stays", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "file=upgrade", Exit: 3}},
+		fails: true, never: []string{"limits.sql"}, leaves: map[string]string{"backups/limits.sql": "ALTER"},
+	},
+
+	{
+		name: "a scheduled backup", script: "backup.sh", args: []string{"scheduled"}, env: []string{"KEEP=2"},
+		files: map[string]string{
+			"backups/scheduled/20250101T000000Z/roles.sql": "", "backups/scheduled/20250102T000000Z/roles.sql": "x", "backups/final/20240101T000000Z/roles.sql": "x",
+		},
+		calls: []string{"pg_dumpall -w --roles-only", "pg_dump -w -Fc", "pg_restore --list"}, says: []string{"dumped database a b", "removed 20250101T000000Z"},
+		leaves: map[string]string{"backups/scheduled/20250101T000000Z": "", "backups/scheduled/20250102T000000Z/roles.sql": "x", "backups/final/20240101T000000Z/roles.sql": "x"},
+	},
+	{
+		name: "a backup that fails", script: "backup.sh", args: []string{"scheduled"}, env: []string{"KEEP=1"}, answers: []answer{{When: "--version", Say: "pg (PostgreSQL) 17.5\n"}, {When: "pg_dump ", Exit: 1}},
+		files: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x", "backups/scheduled/20250102T000000Z/roles.sql": "x"},
+		fails: true, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
+	},
+	{
+		name: "a backup that cannot be read", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "pg_restore --list", Exit: 1}},
+		fails: true, leaves: map[string]string{"backups/final/20250101T000000Z": ""},
+	},
+	{
+		name: "a snapshot", script: "backup.sh", args: []string{"final"}, files: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
+		says: []string{"the dump is final/"}, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
+	},
+	{
+		name: "a snapshot of nothing", script: "backup.sh", args: []string{"final"}, env: []string{"WAIT=4"}, answers: []answer{{When: "server_version_num", Exit: down}},
+		fails: true, says: []string{"does not answer"}, never: []string{"pg_dumpall"},
+	},
+	{
+		name: "a snapshot once the server is back", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 1}},
+		calls: []string{"sleep", "pg_dumpall"},
+	},
+
+	{name: "an image of the same version", script: "check.sh", says: []string{"nothing to do"}},
+	{name: "an image of a later version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"PostgreSQL 16 is to become PostgreSQL 17"}},
+	{
+		name: "a later version that is refused", script: "check.sh", env: []string{"MAJOR_UPGRADE=Refuse"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}},
+		fails: true, says: []string{"majorUpgrade is Refuse"},
+	},
+	{name: "an image of an earlier version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}}, fails: true, says: []string{"cannot read them"}},
+	{
+		name: "back before it is restored", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}, {When: "pg_read_file", Say: "upgrade/17-18-x\n"}},
+		says: []string{"going back"},
+	},
+	{
+		name: "on before it is restored", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_read_file", Say: "upgrade/15-16-x\n"}},
+		fails: true, says: []string{"is not finished"},
+	},
+	{name: "nobody to ask", script: "check.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing can be said"}},
+	{name: "nobody to take a snapshot of", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Exit: down}}, fails: true, says: []string{"snapshotOnDelete"}},
+	{name: "somebody to take a snapshot of", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"answers"}},
+
+	{name: "no upgrade", script: "upgrade.sh", says: []string{"nothing to upgrade"}, never: []string{"CONNECTION LIMIT", "pg_dumpall"}},
+	{name: "no server to upgrade", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing to upgrade"}},
+	{
+		name: "an upgrade", script: "upgrade.sh", files: map[string]string{"backups/upgrade/14-16-x/roles.sql": "x"},
+		answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "datconnlimit", Say: "ALTER DATABASE app CONNECTION LIMIT -1;\n"}},
+		calls:   []string{"datconnlimit", "CONNECTION LIMIT 0", "pg_terminate_backend", "pg_dumpall", "pg_dump", "text=17 upgrade/16-17-"},
+		leaves:  map[string]string{"backups/limits.sql": "ALTER DATABASE app CONNECTION LIMIT -1;\n", "backups/upgrade/14-16-x": ""},
+	},
+	{
+		name: "an upgrade after one that was cut short", script: "upgrade.sh", files: map[string]string{"backups/limits.sql": "the first"},
+		answers: []answer{{When: "server_version_num", Say: "160009\n"}}, calls: []string{"CONNECTION LIMIT 0", "pg_dumpall", "text=17 upgrade/16-17-"}, never: []string{"datconnlimit"},
+		leaves: map[string]string{"backups/limits.sql": "the first"},
+	},
+	{
+		name: "an upgrade whose dump fails", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_dumpall", Exit: 1}},
+		fails: true, says: []string{"take no connections", "take connections again"}, calls: []string{"CONNECTION LIMIT 0", "pg_dumpall", "file=upgrade -v text=\n", "limits.sql"}, never: []string{"text=17"},
+		leaves: map[string]string{"backups/limits.sql": ""},
+	},
+	{
+		name: "an upgrade that is refused", script: "upgrade.sh", env: []string{"MAJOR_UPGRADE=Refuse"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}},
+		fails: true, never: []string{"CONNECTION LIMIT 0", "pg_dumpall"},
+	},
+
+	{
+		name: "helm test", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "42\n"}},
+		says: []string{"takes what is written"},
+	},
+	{name: "helm test of what does not answer", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Exit: down}}, fails: true},
+	{name: "helm test of what forgets", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "\n"}}, fails: true, says: []string{"wrote 42"}},
+}
+
+func TestScripts(t *testing.T) {
+	for _, shell := range []string{"dash", "bash"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		for _, r := range runs {
+			t.Run(shell+"/"+r.script+"/"+r.name, func(t *testing.T) {
+				t.Parallel()
+				r.check(t, shell)
+			})
+		}
+	}
+}
+
+func (r run) check(t *testing.T, shell string) {
+	s := newStubs(t, r.answers...)
+	s.env = append(s.env, r.env...)
+	for path, text := range r.files {
+		s.file(path, text)
+	}
+	out, err := s.run(shell, r.script, r.args...)
+	if (err != nil) != r.fails {
+		t.Errorf("it ends with %v", err)
+	}
+	for _, says := range r.says {
+		if !strings.Contains(out, says) {
+			t.Errorf("it does not say %q", says)
+		}
+	}
+	calls := s.calls()
+	next := 0
+	var told strings.Builder
+	for _, c := range calls {
+		told.WriteString(c.String() + "\n")
+		for next < len(r.calls) && strings.Contains(c.String(), r.calls[next]) {
+			next++
+			if next < len(r.calls) && r.calls[next] == r.calls[next-1] {
+				break
+			}
+		}
+	}
+	if next < len(r.calls) {
+		t.Errorf("no call of %q, in its turn", r.calls[next])
+	}
+	for _, never := range r.never {
+		if strings.Contains(told.String(), never) {
+			t.Errorf("there is a call of %q", never)
+		}
+	}
+	for path, want := range r.leaves {
+		s.leaves(path, want)
+	}
+	if t.Failed() {
+		t.Logf("it prints\n%s\nand calls\n%s", out, told.String())
+	}
+}
+
+// leaves checks a file: "" is one that is gone, and a zero one that is empty.
+func (s *stubs) leaves(path, want string) {
+	s.t.Helper()
+	info, err := os.Stat(s.at(path))
+	if want == "" {
+		if err == nil {
+			s.t.Errorf("%s is there", path)
+		}
+		return
+	}
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	got, err := os.ReadFile(s.at(path))
+	if err != nil || info.IsDir() || string(got) != strings.Trim(want, "\x00") {
+		s.t.Errorf("%s holds %q, %v; expected %q", path, got, err, want)
+	}
+}
+
+// Scripts are held to shellcheck where it is installed.
+func TestScriptsPassShellcheck(t *testing.T) {
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Skip("shellcheck is not installed")
+	}
+	files, err := filepath.Glob(filepath.Join(chartDir, "files", "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "shellcheck", append([]string{"-x"}, files...)...).CombinedOutput() // #nosec G204 -- the chart's files
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
