@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// configRules are the rights to what the charts of Config and Addon render.
+var configRules = []rbacv1.PolicyRule{
+	uses("apps", "deployments"), uses("", "services", "serviceaccounts", "pods"),
+	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"create", "get", "delete"}},
+}
+
+// serveConfig serves Config and Addon in all namespaces, in a group of the
+// test's own: a Config has no namespace, and every other test's operator would
+// see it. It returns Config and how to run an operator with another chart of it
+// in the place of this one.
+func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string)) {
+	env.T().Helper()
+	kind = env.NewKind("Config")
+	entries := []harness.Entry{
+		env.Shipped(harness.Config).With("group", kind.Group),
+		env.Shipped(harness.Addon).With("group", kind.Group),
+	}
+	env.Define(env.Watches(entries...), kind, env.NewKind("Addon"))
+	env.T().Cleanup(func() { removeConfigs(env, kind) })
+	account := env.NewAccount(configRules...)
+	start := func() *harness.Operator {
+		return env.NewOperator(harness.Options{Watches: env.Watches(entries...), Account: account, Everywhere: true}).Start()
+	}
+	operator := start()
+	return kind, func(chart string) {
+		operator.Stop()
+		entries[0] = entries[0].With("chart", chart)
+		operator = start()
+	}
+}
+
+// removeConfigs removes what a test that failed has left of a kind, and the kind.
+// The test's own context has ended by then.
+func removeConfigs(env *harness.Env, kind harness.Kind) {
+	ctx := context.Background()
+	configs := env.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: harness.Config.Version, Resource: "configs"})
+	left, err := configs.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		env.T().Error(err)
+		return
+	}
+	for i := range left.Items {
+		_, err := configs.Patch(ctx, left.Items[i].GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			env.T().Error(err)
+		}
+	}
+	if err := env.Typed.CoreV1().Namespaces().Delete(ctx, madeFor(env), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		env.T().Error(err)
+	}
+	for _, definition := range []string{"configs.", "addons."} {
+		if err := env.Dynamic.Resource(definitionsOf).Delete(ctx, definition+kind.Group, metav1.DeleteOptions{}); err != nil {
+			env.T().Error(err)
+		}
+	}
+}
+
+// madeFor is a namespace that is not there before a Config makes it.
+func madeFor(env *harness.Env) string { return env.Namespace + "-made" }
+
+var definitionsOf = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// config is a resource of the kind.
+func config(kind harness.Kind, name, spec string) string {
+	return fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: Config\nmetadata: {name: %s}\nspec: %s\n", kind.Group, name, spec)
+}
+
+// A Config sets up the namespace that it names, and an Addon adds to it.
+func TestConfigAndAddon(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveConfig(env)
+	target := madeFor(env)
+	name := kind.Resource() + "/config"
+	// No namespace is made that nobody asked for.
+	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", profile: all}"), "apply", "-f", "-")
+	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	if said := readyOf(env, name); !strings.Contains(said, target) {
+		t.Errorf("without the namespace the condition says %q", said)
+	}
+	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true, profile: all, settings: {default-timeout: '60'}}"), "apply", "-f", "-")
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	if deployments := namesIn(env, target, "deployments"); deployments != "config-controller config-dashboard config-webhook" {
+		t.Errorf("there are the deployments %s", deployments)
+	}
+	expectTable(t, env, kind.Resource(), fmt.Sprintf(`
+NAME     VERSION   NAMESPACE%s   READY   REASON
+config   1.28      %s   True    Deployed
+`, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
+	env.Kubectl("wait", name, "--for=jsonpath={.status.components[2]}=config-webhook", "--timeout=10s")
+	if described := env.Kubectl("describe", name); !strings.Contains(described, "config-dashboard") {
+		t.Errorf("kubectl describe says\n%s", described)
+	}
+
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"profile":"lite","replicas":2}}`)
+	waitRevisionOf(env, name, 2)
+	env.Wait("the other components to go", func(context.Context) error {
+		if deployments := namesIn(env, target, "deployments"); deployments != "config-controller" {
+			return fmt.Errorf("there are the deployments %s", deployments)
+		}
+		return nil
+	})
+	env.Kubectl("delete", "-n", target, "service", "config-controller")
+	env.Kubectl("wait", "-n", target, "service/config-controller", "--for=create", "--timeout=30s")
+
+	// An Addon adds to it, and goes alone.
+	addon := "addons." + kind.Group + "/addon"
+	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: addon}\n", "apply", "-n", target, "-f", "-")
+	env.Kubectl("wait", "-n", target, addon, "--for=condition=Ready", "--timeout=60s")
+	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks config-settings kube-root-ca.crt" {
+		t.Errorf("there are the ConfigMaps %s", maps)
+	}
+	env.Kubectl("delete", "-n", target, addon, "--timeout=60s")
+	if maps := namesIn(env, target, "configmaps"); maps != "config-settings kube-root-ca.crt" {
+		t.Errorf("there are the ConfigMaps %s", maps)
+	}
+
+	// Where it is cannot be changed, and what is there stays.
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
+	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	if said := readyOf(env, name); !strings.Contains(said, "it cannot be moved") || !strings.Contains(said, target) {
+		t.Errorf("for another namespace the condition says %q", said)
+	}
+	if deployments := namesIn(env, target, "deployments") + namesIn(env, env.Namespace, "deployments"); deployments != "config-controller" {
+		t.Errorf("there are the deployments %s", deployments)
+	}
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+target+`"}}`)
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+
+	// What a Config has made goes with it.
+	env.Kubectl("delete", name, "--timeout=60s")
+	waitNamespaceGone(env, target)
+}
+
+// A namespace that was there stays, without what the Config has put there.
+func TestConfigLeavesANamespaceThatWasThere(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveConfig(env)
+	before := inNamespace(env)
+	name := kind.Resource() + "/config"
+	env.KubectlWith(config(kind, "config", "{targetNamespace: "+env.Namespace+", createNamespace: true}"), "apply", "-f", "-")
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("annotate", name, "chartwright.dev/test=now")
+	env.Kubectl("wait", name, "--for=condition=Tested", "--timeout=60s")
+	env.Kubectl("delete", name, "--timeout=60s")
+	waitNothingLeft(env, before)
+	env.Get(harness.Object("v1", "Namespace", env.Namespace))
+}
+
+func TestConfigUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, again := serveConfig(env)
+	chart := harness.Root("charts", "config")
+	target := madeFor(env)
+	name := kind.Resource() + "/config"
+	label := func() string {
+		return env.Kubectl("get", "-n", target, "deployment", "config-controller", "-o", `jsonpath={.metadata.labels.example\.com/chart}`)
+	}
+	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true}"), "apply", "-f", "-")
+	waitRevisionOf(env, name, 1)
+	again(changedChart(env, chart))
+	waitRevisionOf(env, name, 2)
+	if label() != "later" {
+		t.Error("the upgrade changes nothing")
+	}
+	env.Kubectl("annotate", name, "chartwright.dev/rollback-to=previous")
+	waitRevisionOf(env, name, 3)
+	if label() != "" {
+		t.Error("the rollback changes nothing")
+	}
+	env.Kubectl("delete", name, "--timeout=60s")
+	waitNamespaceGone(env, target)
+}
+
+// Addons as Tekton's operator has them, with its parameters.
+func TestAddon(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Addon, "", shippedAccount(env, harness.Addon))
+	before := inNamespace(env)
+	env.KubectlWith(`
+apiVersion: operator.example.com/v1alpha1
+kind: Addon
+metadata: {name: addon}
+spec:
+  params:
+    - {name: clusterTasks, value: "true"}
+    - {name: pipelineTemplates, value: "true"}
+`, "apply", "-f", "-")
+	// Other tests have kinds of that name.
+	name := harness.Addon.Resource() + "/addon"
+	addon := harness.MakeCR(harness.Addon, "addon").Obj()
+	env.WaitRevision(addon, 1)
+	waitField(env, addon, "installed", "[addon-pipelines addon-tasks]")
+	waitField(env, addon, "version", "1.0")
+	expectTable(t, env, harness.Addon.Resource(), "NAME    VERSION   READY   REASON\naddon   1.0       True    Deployed")
+	if pipeline := env.Kubectl("get", "configmap", "addon-pipelines", "-o", `jsonpath={.data.clone-and-make\.yaml}`); !strings.Contains(pipeline, "kind: Pipeline") {
+		t.Errorf("the pipeline is\n%s", pipeline)
+	}
+
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"pipelineTemplates","value":"false"}]}}`)
+	env.WaitRevision(addon, 2)
+	waitField(env, addon, "installed", "[addon-tasks]")
+	env.WaitGone(harness.ConfigMap("addon-pipelines"))
+
+	// Pipelines without their tasks are refused, and so is what nobody knows.
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"clusterTasks","value":"false"}]}}`)
+	env.Wait("the parameters to be refused", func(context.Context) error {
+		if said := readyOf(env, name); !strings.Contains(said, "pipelineTemplates needs clusterTasks") {
+			return fmt.Errorf("the condition says %q", said)
+		}
+		return nil
+	})
+	env.Get(harness.ConfigMap("addon-tasks"))
+	if output, err := env.TryKubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"triggers","value":"true"}]}}`); err == nil {
+		t.Errorf("a parameter that nobody knows is not refused: %s", output)
+	}
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":null}}`)
+	env.WaitReady(addon)
+	waitField(env, addon, "installed", "[addon-pipelines addon-tasks]")
+
+	env.Kubectl("delete", name, "--timeout=60s")
+	waitNothingLeft(env, before)
+}
+
+func TestAddonUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	lifeOfChart(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
+}
+
+// readyOf returns what the condition Ready says.
+func readyOf(env *harness.Env, name string) string {
+	env.T().Helper()
+	return env.Kubectl("get", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+}
+
+// waitRevisionOf waits until a resource without a namespace is Ready at a
+// revision.
+func waitRevisionOf(env *harness.Env, name string, revision int) {
+	env.T().Helper()
+	env.Kubectl("wait", name, fmt.Sprintf("--for=jsonpath={.status.release.revision}=%d", revision), "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+}
+
+// namesIn lists the names of objects in a namespace.
+func namesIn(env *harness.Env, namespace, resource string) string {
+	env.T().Helper()
+	return env.Kubectl("get", "-n", namespace, resource, "-o", "jsonpath={.items[*].metadata.name}")
+}
+
+func waitNamespaceGone(env *harness.Env, name string) {
+	env.T().Helper()
+	env.Wait("namespace "+name+" to be gone", func(ctx context.Context) error {
+		namespace, err := env.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it is there: %+v", namespace.Status)
+	})
+}
