@@ -34,10 +34,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* Labels of every object, by its part in the whole: (list . "backup"). */}}
 {{- define "database.labels" -}}
-{{- $root := index . 0 -}}
-helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "database.jobLabels" . }}
-app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 {{- end }}
 
 {{/* Labels of the pods of Jobs, in the same way. No Service and no StatefulSet selects them. */}}

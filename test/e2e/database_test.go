@@ -1,0 +1,520 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// databaseRules are the rights to what the chart renders and its status speaks
+// of.
+var databaseRules = []rbacv1.PolicyRule{
+	uses("apps", "statefulsets"), uses("", "services", "pods", "secrets", "configmaps", "persistentvolumeclaims"),
+	uses("batch", "jobs", "cronjobs"), uses("policy", "poddisruptionbudgets"),
+	uses("autoscaling", "horizontalpodautoscalers"), uses("networking.k8s.io", "networkpolicies"),
+}
+
+// myFirstDatabase is the custom resource of the tutorial on Databases as it
+// stands there, but for its namespace.
+const myFirstDatabase = `
+apiVersion: stable.imaginedata.com/v1
+kind: Database
+metadata: {name: my-first-crd-database}
+spec: {name: name-of-database, port: 5432, storage-size: 50G, image: super-great-docker-image, replicas: 3}
+`
+
+func TestDatabaseTutorial(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	operator := shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	const name = "my-first-crd-database"
+	before := waitNamespace(env)
+	jobs := watchJobs(env)
+
+	// Installed, with a Job for the initial configuration.
+	env.KubectlWith(myFirstDatabase, "apply", "-f", "-")
+	db := harness.MakeCR(harness.Database, name).Obj()
+	env.WaitRevision(db, 1)
+	waitRunning(env, name, 3)
+	waitField(env, db, "phase", "Running")
+	waitField(env, db, "primary", name+"-0")
+	waitField(env, db, "readyReplicas", "3")
+	if words := jobs(); !slices.Equal(words, []string{"init"}) {
+		t.Errorf("Jobs at the install were %v", words)
+	}
+	volumes := waitDatabaseVolumes(env, name, 4)
+	for claim, size := range map[string]string{"data-" + name + "-0": "50G", "data-" + name + "-2": "50G", name + "-backups": "16Gi"} {
+		if got := claimOf(env, claim).Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != size {
+			t.Errorf("claim %s asks for %s, expected %s", claim, got.String(), size)
+		}
+	}
+	if image := imageOf(env, name); image != "super-great-docker-image:18" {
+		t.Errorf("the image is %s", image)
+	}
+	shown := strings.Fields(env.Kubectl("get", "db", name))
+	if want := []string{"NAME", "PHASE", "REPLICAS", "READY", "PRIMARY", "LAST_BACKUP", "AGE", name, "Running", "3", "3", name + "-0"}; len(shown) < len(want) || !slices.Equal(shown[:len(want)], want) {
+		t.Errorf("kubectl get db shows %v", shown)
+	}
+	described := env.Kubectl("describe", "db", name)
+	for _, volume := range volumes {
+		if !strings.Contains(described, volume) {
+			t.Errorf("kubectl describe does not tell of volume %s:\n%s", volume, described)
+		}
+	}
+	secret := env.Get(harness.Secret(name + "-credentials")).Object["data"]
+
+	// A pod that is deleted comes back, with its volume.
+	gone := env.Get(harness.Object("v1", "Pod", name+"-0")).GetUID()
+	env.Kubectl("delete", "pod", name+"-0", "--wait=false")
+	env.Wait("another pod in its place", func(context.Context) error {
+		for _, pod := range waitRunning(env, name, 3) {
+			if pod.UID == gone {
+				return errors.New("the deleted one is there")
+			}
+		}
+		return nil
+	})
+	waitField(env, db, "phase", "Running")
+
+	// Scaled down, a standby leaves its volume, and finds it when it comes back.
+	claim := claimOf(env, "data-"+name+"-2").UID
+	env.Kubectl("scale", "db", name, "--replicas=2")
+	env.WaitRevision(db, 2)
+	waitRunning(env, name, 2)
+	waitField(env, db, "replicas", "2")
+	env.Kubectl("scale", "db", name, "--replicas=3")
+	env.WaitRevision(db, 3)
+	waitRunning(env, name, 3)
+	if now := claimOf(env, "data-"+name+"-2").UID; now != claim {
+		t.Error("a standby that comes back has another volume")
+	}
+	if now := waitDatabaseVolumes(env, name, 4); !slices.Equal(now, volumes) {
+		t.Errorf("the volumes are %v, and were %v", now, volumes)
+	}
+	if _, err := env.TryKubectl("scale", "db", name, "--replicas=0"); err == nil {
+		t.Error("it can be scaled to no pod at all")
+	}
+
+	// A backup, as its CronJob takes it, is told.
+	env.Kubectl("create", "job", "now", "--from=cronjob/"+name+"-backup")
+	env.Kubectl("wait", "job/now", "--for=condition=Complete", "--timeout=60s")
+	env.Kubectl("delete", "job", "now")
+	env.Kubectl("patch", "cronjob", name+"-backup", "--subresource=status", "--type=merge", "-p", `{"status":{"lastSuccessfulTime":"2026-01-02T03:04:05Z"}}`)
+	waitField(env, db, "lastBackup", "2026-01-02T03:04:05Z")
+	waitField(env, db, "backupsClaim", name+"-backups")
+
+	// Another port restarts nothing; another image is checked and dumped first.
+	uids := uidsOf(waitRunning(env, name, 3))
+	jobs = watchJobs(env)
+	env.Kubectl("patch", "db", name, "--type=merge", "-p", `{"spec":{"port":6543}}`)
+	env.WaitRevision(db, 4)
+	service, err := env.Typed.CoreV1().Services(env.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil || service.Spec.Ports[0].Port != 6543 {
+		t.Errorf("the Service is %+v: %v", service, err)
+	}
+	if now := uidsOf(waitRunning(env, name, 3)); !slices.Equal(now, uids) {
+		t.Error("another port has restarted pods")
+	}
+	env.Kubectl("patch", "db", name, "--type=merge", "-p", `{"spec":{"image":"super-great-docker-image:19"}}`)
+	env.WaitRevision(db, 5)
+	waitRunning(env, name, 3)
+	if image := imageOf(env, name); image != "super-great-docker-image:19" {
+		t.Errorf("the image is %s", image)
+	}
+	if words := jobs(); !slices.Equal(words, []string{"init", "upgrade", "upgrade", "init"}) {
+		t.Errorf("Jobs of another port and another image were %v", words)
+	}
+	now, _, err := unstructured.NestedMap(env.Get(harness.Secret(name+"-credentials")).Object, "data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, old := range secret.(map[string]any) { //nolint:errcheck,forcetypeassert // a panic tells as much
+		if strings.HasSuffix(key, "password") && now[key] != old {
+			t.Errorf("%s is another one", key)
+		}
+	}
+
+	// Deleted: a snapshot, and the volumes go, but for the backups'.
+	jobs = watchJobs(env)
+	env.Kubectl("delete", "db", name, "--timeout=60s")
+	if words := jobs(); !slices.Equal(words, []string{"snapshot", "snapshot"}) {
+		t.Errorf("Jobs at the deletion were %v", words)
+	}
+	waitOnlyBackupsLeft(env, name, before)
+	kept := claimOf(env, name+"-backups")
+	for _, volume := range volumes {
+		if volume == kept.Spec.VolumeName {
+			continue
+		}
+		env.Wait("volume "+volume+" to be gone", func(ctx context.Context) error {
+			_, err := env.Typed.CoreV1().PersistentVolumes().Get(ctx, volume, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("it is there: %w", err)
+		})
+	}
+
+	// Made again, it finds its backups, and is made from the newest of them.
+	env.KubectlWith(strings.Replace(myFirstDatabase, "replicas: 3", "replicas: 1, restoreFrom: latest", 1), "apply", "-f", "-")
+	env.WaitRevision(db, 1)
+	if again := claimOf(env, name+"-backups"); again.UID != kept.UID {
+		t.Error("it has another claim for its backups")
+	}
+	env.Kubectl("delete", "db", name, "--timeout=60s")
+	waitOnlyBackupsLeft(env, name, before)
+	if !operator.Running() {
+		t.Error("the operator has ended")
+	}
+}
+
+// A later chart and a later version of PostgreSQL, and back.
+func TestDatabaseUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	account := shippedAccount(env, harness.Database, databaseRules...)
+	before := waitNamespace(env)
+	operator := shipped(env, harness.Database, "", account)
+	web := harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	waitRunning(env, "web", 2)
+	set := harness.Object("apps/v1", "StatefulSet", "web")
+	label := func() string { return env.Get(set).GetLabels()["example.com/chart"] }
+	uid, pods := env.Get(set).GetUID(), uidsOf(waitRunning(env, "web", 2))
+
+	operator.Stop()
+	operator = shipped(env, harness.Database, changedChart(env, harness.Root("charts", "database")), account)
+	if status := env.WaitRevision(web, 2); status.Release.ChartVersion != "0.2.0" || label() != "later" {
+		t.Errorf("after the upgrade the release is %+v, the label %q", status.Release, label())
+	}
+	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
+		t.Error("a later chart alone has restarted pods")
+	}
+	secret := env.Get(harness.Secret("web-credentials")).Object["data"]
+
+	// Back asks first whether the data can be read.
+	jobs := watchJobs(env)
+	env.Ask(web, "rollback-to", "previous")
+	if status := env.WaitRevision(web, 3); status.Release.ChartVersion != "0.1.0" || label() != "" {
+		t.Errorf("after the rollback the release is %+v, the label %q", status.Release, label())
+	}
+	if words := jobs(); !slices.Equal(words, []string{"upgrade", "init"}) {
+		t.Errorf("Jobs of the rollback were %v", words)
+	}
+	if now := env.Get(harness.Secret("web-credentials")).Object["data"]; !reflect.DeepEqual(now, secret) {
+		t.Error("the credentials are other ones")
+	}
+	if env.Get(set).GetUID() != uid {
+		t.Error("the StatefulSet is another one")
+	}
+	env.Ask(web, "rollback-to", "none")
+	env.WaitRevision(web, 4)
+	if label() != "later" {
+		t.Error("the end of the hold does not bring the later chart back")
+	}
+
+	env.Kubectl("delete", "db", "web", "--timeout=60s")
+	waitOnlyBackupsLeft(env, "web", before)
+	if !operator.Running() {
+		t.Error("the operator has ended")
+	}
+}
+
+// What is refused before anything is touched: an image whose Jobs fail.
+func TestDatabaseKeepsRunningWhatCannotBeUpgraded(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	spec := harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:17")
+	web := spec.Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	pods := uidsOf(waitRunning(env, "web", 1))
+
+	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:18").Set("jobAnnotations", failingPods).Obj())
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-upgrade-check") {
+		t.Errorf("the condition says %q", said)
+	}
+	waitField(env, web, "phase", "Failed")
+	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) || imageOf(env, "web") != "postgres:17" {
+		t.Errorf("what ran is touched: %v %s", now, imageOf(env, "web"))
+	}
+	env.SetSpec(web)
+	env.WaitReady(web)
+	waitField(env, web, "phase", "Running")
+	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) {
+		t.Error("what ran is touched")
+	}
+}
+
+// Nothing goes while there is no snapshot, unless a person says so.
+func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	before := waitNamespace(env)
+	web := harness.MakeCR(harness.Database, "web").Set("replicas", 1).Obj()
+	withoutHooks(env, web, harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("jobAnnotations", failingPods).Obj())
+	env.Kubectl("delete", "db", "web", "--wait=false")
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
+	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-snapshot-check") || !strings.Contains(said, "uninstall-disable-hooks") {
+		t.Errorf("the condition says %q", said)
+	}
+	waitRunning(env, "web", 1)
+	waitDatabaseVolumes(env, "web", 2)
+	env.Ask(web, "uninstall-disable-hooks", "true")
+	env.WaitGone(web)
+	env.Kubectl("delete", "job", "--all")
+	env.Kubectl("delete", "configmap", "web-hook-scripts", "--ignore-not-found")
+	waitOnlyBackupsLeft(env, "web", before)
+}
+
+// A Database that needs no snapshot goes without one.
+func TestDatabaseWithoutASnapshot(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	before := waitNamespace(env)
+	web := harness.MakeCR(harness.Database, "web").Set("snapshotOnDelete", false).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	jobs := watchJobs(env)
+	env.Delete(web)
+	env.WaitGone(web)
+	if words := jobs(); len(words) != 0 {
+		t.Errorf("Jobs at the deletion were %v", words)
+	}
+	waitOnlyBackupsLeft(env, "web", before)
+}
+
+// The way that README.md describes for a database to grow.
+func TestDatabaseGrows(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	web := harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("storage-size", "50G").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	pods := uidsOf(waitRunning(env, "web", 2))
+	set := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID()
+
+	env.Kubectl("patch", "db", "web", "--type=merge", "-p", `{"spec":{"storage-size":"60G"}}`)
+	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
+		t.Error("what ran is touched")
+	}
+	env.Ask(web, "force", "grow")
+	env.WaitReady(web)
+	if now := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID(); now == set {
+		t.Error("the StatefulSet is the one of before")
+	}
+	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
+		t.Error("pods were restarted")
+	}
+	env.Kubectl("scale", "db", "web", "--replicas=3")
+	env.WaitReady(web)
+	waitRunning(env, "web", 3)
+	if got := claimOf(env, "data-web-2").Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "60G" {
+		t.Errorf("a new claim asks for %s", got.String())
+	}
+	// What the pods of before left their claims to is gone; they go all the same.
+	env.Kubectl("delete", "db", "web", "--timeout=60s")
+	env.Wait("the claims to be gone", func(ctx context.Context) error {
+		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err == nil && len(claims.Items) > 0 {
+			err = fmt.Errorf("there are %d, the first with %+v", len(claims.Items), claims.Items[0].ObjectMeta)
+		}
+		return err
+	})
+}
+
+// Metrics, alerts and an autoscaler, where they are asked for.
+func TestDatabaseInsights(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	account := shippedAccount(env, harness.Database, append(slices.Clone(databaseRules), uses("monitoring.coreos.com", "servicemonitors", "prometheusrules"))...)
+	shipped(env, harness.Database, "", account)
+	spec := func(port int) *unstructured.Unstructured {
+		return harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("port", port).Set("metrics.enabled", true).
+			Set("autoscaling.enabled", true).Set("autoscaling.maxReplicas", 5).Set("networkPolicy.enabled", true).Obj()
+	}
+	web := spec(5432)
+	env.Create(web)
+	env.WaitReady(web)
+	for _, pod := range waitRunning(env, "web", 2) {
+		if len(pod.Spec.Containers) != 2 || pod.Spec.Containers[1].Name != "exporter" || pod.Spec.Containers[1].Ports[0].ContainerPort != 9187 {
+			t.Errorf("pod %s has no exporter: %+v", pod.Name, pod.Spec.Containers)
+		}
+	}
+	for _, object := range []*unstructured.Unstructured{
+		harness.Object("policy/v1", "PodDisruptionBudget", "web"), harness.Object("autoscaling/v2", "HorizontalPodAutoscaler", "web"),
+	} {
+		env.Get(object)
+	}
+	env.Kubectl("get", "networkpolicy", "web")
+
+	// The autoscaler has its way, also over an upgrade.
+	sets := env.Typed.AppsV1().StatefulSets(env.Namespace)
+	_, err := sets.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: env.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4},
+	}, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitRunning(env, "web", 4)
+	waitField(env, web, "replicas", "4")
+	env.SetSpec(spec(6543))
+	env.WaitRevision(web, 2)
+	waitRunning(env, "web", 4)
+	waitField(env, web, "readyReplicas", "4")
+	waitField(env, web, "phase", "Running")
+}
+
+// monitoringKinds are those of the Prometheus Operator, as far as it matters here.
+const monitoringKinds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: ServiceMonitor, plural: servicemonitors}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: PrometheusRule, plural: prometheusrules}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// Alerts come when the Prometheus Operator does. Not in parallel: what it is
+// that a cluster knows is an input of every Database.
+func TestDatabaseAlerts(t *testing.T) {
+	env := harness.New(t)
+	account := shippedAccount(env, harness.Database, append(slices.Clone(databaseRules), uses("monitoring.coreos.com", "servicemonitors", "prometheusrules"))...)
+	shipped(env, harness.Database, "", account)
+	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	defer func() {
+		env.Delete(web)
+		env.WaitGone(web)
+		env.Kubectl("delete", "crd", "--ignore-not-found", "servicemonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com")
+	}()
+	env.KubectlWith(monitoringKinds, "apply", "-f", "-")
+	env.Wait("the alerts to be there", func(ctx context.Context) error {
+		_, err := env.At(harness.Object("monitoring.coreos.com/v1", "PrometheusRule", "web")).Get(ctx, "web", metav1.GetOptions{})
+		return err
+	})
+	env.WaitReady(web)
+	env.Get(harness.Object("monitoring.coreos.com/v1", "ServiceMonitor", "web"))
+	rules := env.Kubectl("get", "prometheusrules", "web", "-o", "jsonpath={.spec.groups[*].rules[*].alert}")
+	want := "DatabaseDown DatabaseStandbyDown DatabaseStandbyLags DatabaseConnectionsNearlyUsedUp DatabaseVolumeNearlyFull DatabaseBackupTooOld"
+	if rules != want {
+		t.Errorf("the alerts are %s, expected %s", rules, want)
+	}
+}
+
+// The chart's test runs on request.
+func TestDatabaseIsTested(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	web := harness.MakeCR(harness.Database, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Ask(web, "test", "now")
+	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
+	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
+}
+
+// uidsOf returns the UIDs of pods, sorted.
+func uidsOf(pods []corev1.Pod) (uids []string) {
+	for i := range pods {
+		uids = append(uids, string(pods[i].UID))
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// imageOf returns what the server's container of a StatefulSet runs.
+func imageOf(env *harness.Env, name string) string {
+	env.T().Helper()
+	set, err := env.Typed.AppsV1().StatefulSets(env.Namespace).Get(env.T().Context(), name, metav1.GetOptions{})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	return set.Spec.Template.Spec.Containers[0].Image
+}
+
+func claimOf(env *harness.Env, name string) *corev1.PersistentVolumeClaim {
+	env.T().Helper()
+	claim, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).Get(env.T().Context(), name, metav1.GetOptions{})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	return claim
+}
+
+// waitNamespace waits until the namespace has what each has, and lists it.
+func waitNamespace(env *harness.Env) (before []string) {
+	env.T().Helper()
+	env.Wait("the namespace to have what each has", func(context.Context) error {
+		if before = inNamespace(env); len(before) < 2 {
+			return fmt.Errorf("there is %v", before)
+		}
+		return nil
+	})
+	return before
+}
+
+// waitOnlyBackupsLeft waits until there is in the namespace what was there
+// before, and the claim with the backups.
+func waitOnlyBackupsLeft(env *harness.Env, release string, before []string) {
+	env.T().Helper()
+	left := append(slices.Clone(before), "persistentvolumeclaim/"+release+"-backups")
+	slices.Sort(left)
+	waitNothingLeft(env, left)
+}
+
+// waitDatabaseVolumes waits until the status names the volumes that the claims
+// of a release are bound to, so many, and returns them.
+func waitDatabaseVolumes(env *harness.Env, release string, n int) (volumes []string) {
+	env.T().Helper()
+	env.Wait(fmt.Sprintf("%d volumes of %s to be told", n, release), func(ctx context.Context) error {
+		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + release})
+		if err != nil {
+			return err
+		}
+		volumes = nil
+		for i := range claims.Items {
+			volumes = append(volumes, claims.Items[i].Spec.VolumeName)
+		}
+		slices.Sort(volumes)
+		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Database, release).Obj()), "volumes"))
+		if len(volumes) != n || told != fmt.Sprint(volumes) {
+			return fmt.Errorf("told are %s, and there are %v", told, volumes)
+		}
+		return nil
+	})
+	return volumes
+}
