@@ -1,0 +1,384 @@
+package tutorials
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+const chartsDir = "../../../charts"
+
+// charts are those that are tested here, with the least that each needs.
+var charts = map[string]map[string]any{
+	"experimental": {},
+	"vmgroup":      {"cpu": 2, "memory": 4, "template": "debian"},
+	"config":       {"targetNamespace": "test"},
+	"addon":        {},
+}
+
+// with returns values with others over them.
+func with(values, more map[string]any) map[string]any {
+	merged := maps.Clone(values)
+	maps.Copy(merged, more)
+	return merged
+}
+
+// tryRender renders a chart and returns objects and hooks, in their order.
+func tryRender(t *testing.T, chart, release string, values map[string]any) ([]helm.RenderedObject, error) {
+	t.Helper()
+	loaded, err := helm.LoadDir(os.DirFS(filepath.Join(chartsDir, chart)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := loaded.Render(helm.Offline{Release: release, Namespace: "test", Values: values, KubeVersion: "v1.36.0"})
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(rendered.Notes) == "" || strings.Contains(rendered.Notes, "<no value>") {
+		t.Errorf("%s: the notes are %q", chart, rendered.Notes)
+	}
+	return append(rendered.Objects, rendered.Hooks...), nil
+}
+
+func render(t *testing.T, chart, release string, values map[string]any) []helm.RenderedObject {
+	t.Helper()
+	objects, err := tryRender(t, chart, release, values)
+	if err != nil {
+		t.Fatalf("%s with %v: %v", chart, values, err)
+	}
+	return objects
+}
+
+// find returns the object of a kind and name, nil where there is none.
+func find(objects []helm.RenderedObject, kind, name string) map[string]any {
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object.Object
+		}
+	}
+	return nil
+}
+
+// at returns what is at a path of fields.
+func at(object map[string]any, fields ...string) any {
+	value, _, _ := unstructured.NestedFieldNoCopy(object, fields...)
+	return value
+}
+
+// TestNullIsNotGiven: a null takes a default away by Helm's rule, and the charts
+// give it once more.
+func TestNullIsNotGiven(t *testing.T) {
+	for chart, least := range charts {
+		data, err := os.ReadFile(filepath.Join(chartsDir, chart, "values.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var defaults map[string]any
+		if err := yaml.Unmarshal(data, &defaults); err != nil {
+			t.Fatal(err)
+		}
+		wanted := render(t, chart, "web", least)
+		for key := range defaults {
+			got := render(t, chart, "web", with(least, map[string]any{key: nil}))
+			if key == "resources" {
+				// There are none, then.
+				continue
+			}
+			if fmt.Sprint(texts(t, got)) != fmt.Sprint(texts(t, wanted)) {
+				t.Errorf("%s: with %s null it renders\n%v\nand else\n%v", chart, key, texts(t, got), texts(t, wanted))
+			}
+		}
+	}
+}
+
+func texts(t *testing.T, objects []helm.RenderedObject) []string {
+	t.Helper()
+	list := make([]string, 0, len(objects))
+	for _, object := range objects {
+		data, err := yaml.Marshal(object.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(data))
+	}
+	return list
+}
+
+// TestNamesFit a release of the longest name that there is.
+func TestNamesFit(t *testing.T) {
+	for _, release := range []string{strings.Repeat("a", 53), strings.Repeat("a", 43) + "-" + strings.Repeat("b", 9), strings.Repeat("a", 52)} {
+		for chart, least := range charts {
+			for _, object := range render(t, chart, release, least) {
+				longest := validation.DNS1123LabelMaxLength
+				if object.GetKind() == "StatefulSet" {
+					// Its pods have a label of this name, a dash and ten characters.
+					longest -= 11
+				}
+				if name := object.GetName(); len(name) > longest || len(validation.IsDNS1123Label(name)) > 0 {
+					t.Errorf("%s: %s %s is no name", chart, object.GetKind(), name)
+				}
+				for key, value := range object.GetLabels() {
+					if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+						t.Errorf("%s: label %s of %s: %v", chart, key, object.GetName(), problems)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEveryObjectIsLabeled and of the release's namespace.
+func TestEveryObjectIsLabeled(t *testing.T) {
+	for chart, least := range charts {
+		for _, object := range render(t, chart, "web", least) {
+			if object.GetNamespace() != "test" {
+				t.Errorf("%s: %s %s is of namespace %q", chart, object.GetKind(), object.GetName(), object.GetNamespace())
+			}
+			for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"} {
+				if object.GetLabels()[key] == "" {
+					t.Errorf("%s: %s %s has no label %s", chart, object.GetKind(), object.GetName(), key)
+				}
+			}
+		}
+	}
+}
+
+// TestSpellingsOfExperimental: the newer one counts, also where it says no.
+func TestSpellingsOfExperimental(t *testing.T) {
+	for _, test := range []struct {
+		values   map[string]any
+		replicas int
+		public   bool
+	}{
+		{map[string]any{}, 1, false},
+		{map[string]any{"is_public": true}, 1, true},
+		{map[string]any{"is_public": true, "number_of_replicas": 3}, 3, true},
+		{map[string]any{"isPublic": true, "numberOfReplicas": 3}, 3, true},
+		{map[string]any{"isPublic": false, "is_public": true}, 1, false},
+		{map[string]any{"isPublic": true, "is_public": false}, 1, true},
+		{map[string]any{"numberOfReplicas": 0, "number_of_replicas": 3}, 0, false},
+		{map[string]any{"numberOfReplicas": 2, "number_of_replicas": 0}, 2, false},
+		{map[string]any{"number_of_replicas": 0, "is_public": false}, 0, false},
+		{map[string]any{"numberOfReplicas": 2, "is_public": true}, 2, true},
+		{map[string]any{"isPublic": nil, "numberOfReplicas": nil, "is_public": true, "number_of_replicas": 3}, 3, true},
+		{map[string]any{"isPublic": nil, "numberOfReplicas": nil, "is_public": nil, "number_of_replicas": nil}, 1, false},
+	} {
+		given := fmt.Sprint(test.values)
+		objects := render(t, "experimental", "web", test.values)
+		if got := fmt.Sprint(at(find(objects, "StatefulSet", "web"), "spec", "replicas")); got != fmt.Sprint(test.replicas) {
+			t.Errorf("%s: %s replicas, want %d", given, got, test.replicas)
+		}
+		want := map[bool]string{true: "LoadBalancer", false: "ClusterIP"}[test.public]
+		if got := at(find(objects, "Service", "web"), "spec", "type"); got != want {
+			t.Errorf("%s: the Service is %v, want %s", given, got, want)
+		}
+	}
+	for _, wrong := range []map[string]any{{"isPublic": "true"}, {"numberOfReplicas": -1}, {"number_of_replicas": 1.5}, {"is_public": 1}, {"replicas": 1}} {
+		if _, err := tryRender(t, "experimental", "web", wrong); err == nil {
+			t.Errorf("%v is not refused", wrong)
+		}
+	}
+}
+
+// TestVmGroupHandsItsSecretToGovcAlone: by the environment, and by reference.
+func TestVmGroupHandsItsSecretToGovcAlone(t *testing.T) {
+	objects := render(t, "vmgroup", "web", with(charts["vmgroup"], map[string]any{"credentials": map[string]any{"secretName": "vsphere"}}))
+	jobs := 0
+	for _, object := range objects {
+		if object.GetKind() != "Job" {
+			continue
+		}
+		jobs++
+		containers, ok := at(object.Object, "spec", "template", "spec", "containers").([]any)
+		if !ok || len(containers) != 1 {
+			t.Fatalf("the containers are %v", containers)
+		}
+		container, _ := containers[0].(map[string]any)
+		if command := fmt.Sprint(container["command"], container["args"]); !strings.HasPrefix(command, "[sh /scripts/vms.sh ") || strings.Contains(command, "$") {
+			t.Errorf("the command is %s", command)
+		}
+		keys := map[string]string{}
+		for _, entry := range container["env"].([]any) { //nolint:errcheck,forcetypeassert // a panic tells as much
+			variable, _ := entry.(map[string]any)
+			if at(variable, "valueFrom", "secretKeyRef", "name") == "vsphere" {
+				keys[fmt.Sprint(variable["name"])] = fmt.Sprint(at(variable, "valueFrom", "secretKeyRef", "key"))
+			}
+		}
+		if want := (map[string]string{"GOVC_URL": "VC_HOST", "GOVC_USERNAME": "VC_USER", "GOVC_PASSWORD": "VC_PASS"}); !maps.Equal(keys, want) {
+			t.Errorf("of the Secret it takes %v", keys)
+		}
+	}
+	if jobs != 2 {
+		t.Errorf("there are %d Jobs", jobs)
+	}
+	mounted, _ := at(find(objects, "ConfigMap", "web"), "data", "vms.sh").(string)
+	script, err := os.ReadFile(filepath.Join(chartsDir, "vmgroup", "files", "vms.sh"))
+	if err != nil || mounted != string(script) {
+		t.Errorf("the script is not mounted as it is: %v", err)
+	}
+}
+
+// TestVmGroupHooks: what runs when, and what is left of it.
+func TestVmGroupHooks(t *testing.T) {
+	var got []string
+	for _, object := range render(t, "vmgroup", "web", charts["vmgroup"]) {
+		if len(object.Events) > 0 {
+			got = append(got, fmt.Sprint(object.GetKind(), " ", object.GetName(), " ", object.Events, " ", object.DeletePolicies))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"ConfigMap web-state [post-delete] [before-hook-creation hook-succeeded]",
+		"ConfigMap web-state [post-install post-upgrade post-rollback] [before-hook-creation]",
+		"Job web-vms [post-install post-upgrade post-rollback] [before-hook-creation hook-succeeded]",
+		"Job web-vms [pre-delete] [before-hook-creation hook-succeeded]",
+		"Pod web-test [test] [before-hook-creation hook-succeeded]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the hooks are\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestProfilesOfConfig(t *testing.T) {
+	for profile, want := range map[any][]string{
+		nil:     {"web-controller", "web-dashboard", "web-webhook"},
+		"all":   {"web-controller", "web-dashboard", "web-webhook"},
+		"basic": {"web-controller", "web-webhook"},
+		"lite":  {"web-controller"},
+	} {
+		values := map[string]any{"targetNamespace": "test", "settings": map[string]any{"a": "b"}}
+		if profile != nil {
+			values["profile"] = profile
+		}
+		objects := render(t, "config", "web", values)
+		for _, kind := range []string{"Deployment", "Service"} {
+			var got []string
+			for _, object := range objects {
+				if object.GetKind() == kind {
+					got = append(got, object.GetName())
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("profile %v has %s %v, want %v", profile, kind, got, want)
+			}
+		}
+		var settings struct {
+			Profile  string
+			Settings map[string]string
+		}
+		text, _ := at(find(objects, "ConfigMap", "web-settings"), "data", "settings.json").(string)
+		if err := yaml.Unmarshal([]byte(text), &settings); err != nil || settings.Settings["a"] != "b" || settings.Profile == "" {
+			t.Errorf("profile %v: the settings are %s: %v", profile, text, err)
+		}
+	}
+	if _, err := tryRender(t, "config", "web", map[string]any{"targetNamespace": "other"}); err == nil || !strings.Contains(err.Error(), "it cannot be moved") {
+		t.Errorf("another namespace: %v", err)
+	}
+}
+
+func TestParametersOfAddon(t *testing.T) {
+	param := func(name, value string) any { return map[string]any{"name": name, "value": value} }
+	for _, test := range []struct {
+		params []any
+		want   string
+		fails  string
+	}{
+		{nil, "web-pipelines web-tasks", ""},
+		{[]any{param("clusterTasks", "true")}, "web-pipelines web-tasks", ""},
+		{[]any{param("pipelineTemplates", "false")}, "web-tasks", ""},
+		{[]any{param("pipelineTemplates", "false"), param("clusterTasks", "false")}, "", ""},
+		{[]any{param("clusterTasks", "false")}, "", "pipelineTemplates needs clusterTasks"},
+		{[]any{param("clusterTasks", "true"), param("clusterTasks", "false")}, "", "clusterTasks is given twice"},
+		{[]any{param("triggers", "true")}, "", "params[0].name"},
+		{[]any{param("clusterTasks", "yes")}, "", "params[0].value"},
+		{[]any{map[string]any{"name": "clusterTasks"}}, "", "value"},
+	} {
+		objects, err := tryRender(t, "addon", "web", map[string]any{"params": test.params})
+		if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+			t.Errorf("%v: %v, want an error with %q", test.params, err, test.fails)
+			continue
+		}
+		var names []string
+		for _, object := range objects {
+			names = append(names, object.GetName())
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%v: there is %s, want %s", test.params, got, test.want)
+		}
+	}
+}
+
+// TestTemplatesOfAddon are what they are called, and the pipelines refer to tasks
+// that there are, with parameters that these have.
+func TestTemplatesOfAddon(t *testing.T) {
+	read := func(pattern string) map[string]map[string]any {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(chartsDir, "addon", "files", filepath.FromSlash(pattern)))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		found := map[string]map[string]any{}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var object map[string]any
+			if err := yaml.UnmarshalStrict(data, &object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			name := fmt.Sprint(at(object, "metadata", "name"))
+			if name+".yaml" != path.Base(filepath.ToSlash(file)) {
+				t.Errorf("%s is called %s", file, name)
+			}
+			found[name] = object
+		}
+		return found
+	}
+	tasks := read("tasks/*.yaml")
+	for name, pipeline := range read("pipelines/*.yaml") {
+		steps, _ := at(pipeline, "spec", "tasks").([]any)
+		if len(steps) == 0 {
+			t.Errorf("pipeline %s has no task", name)
+		}
+		for _, step := range steps {
+			step, _ := step.(map[string]any)
+			task := tasks[fmt.Sprint(at(step, "taskRef", "name"))]
+			if task == nil {
+				t.Errorf("pipeline %s refers to %v", name, at(step, "taskRef", "name"))
+				continue
+			}
+			for _, field := range []string{"params", "workspaces"} {
+				given, _ := step[field].([]any)
+				for _, name := range namesOf(given) {
+					known, _ := at(task, "spec", field).([]any)
+					if !slices.Contains(namesOf(known), name) {
+						t.Errorf("task %v has no %s of %s", at(task, "metadata", "name"), name, field)
+					}
+				}
+			}
+		}
+	}
+}
+
+func namesOf(list []any) []string {
+	var names []string
+	for _, item := range list {
+		item, _ := item.(map[string]any)
+		names = append(names, fmt.Sprint(item["name"]))
+	}
+	return names
+}

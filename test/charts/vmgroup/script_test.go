@@ -1,0 +1,416 @@
+package vmgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	script   = "../../../charts/vmgroup/files/vms.sh"
+	password = `pa ss'w"o$rd`
+)
+
+// vsphere is a stub of vSphere with a template, and what a group is to be.
+type vsphere struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+func newVSphere(t *testing.T) *vsphere {
+	t.Helper()
+	v := &vsphere{t: t, dir: t.TempDir(), env: map[string]string{
+		"GOVC_URL": "vcenter.example.com", "GOVC_USERNAME": "operator", "GOVC_PASSWORD": password, "STUB_PASSWORD": password,
+		"VM_PARENT": "vm", "VM_FOLDER": "apps.web", "VM_NAME": "web", "VM_TEMPLATE": "debian",
+		"VM_CPU": "2", "VM_MEMORY": "4096", "VM_REPLICAS": "2",
+	}}
+	for _, dir := range []string{"bin", "vm"} {
+		if err := os.Mkdir(filepath.Join(v.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.put("bin/govc", govcStub)
+	if err := os.Chmod(filepath.Join(v.dir, "bin", "govc"), 0o700); err != nil { // #nosec G302 -- it is run
+		t.Fatal(err)
+	}
+	v.put("vm/debian", "1 1024 poweredOff\n")
+	return v
+}
+
+func (v *vsphere) put(name, text string) {
+	v.t.Helper()
+	if err := os.WriteFile(filepath.Join(v.dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *vsphere) remove(names ...string) {
+	v.t.Helper()
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(v.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			v.t.Fatal(err)
+		}
+	}
+}
+
+// with sets variables and returns the same group.
+func (v *vsphere) with(pairs ...string) *vsphere {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.env[pairs[i]] = pairs[i+1]
+	}
+	return v
+}
+
+// outcome is how a run of the script ended.
+type outcome struct {
+	code  int
+	text  string
+	calls []string
+}
+
+// changes are the calls that change something.
+func (o outcome) changes() []string {
+	return slices.DeleteFunc(slices.Clone(o.calls), func(call string) bool {
+		word, _, _ := strings.Cut(call, " ")
+		return slices.Contains([]string{"about", "session.logout", "ls", "folder.info", "object.collect"}, word)
+	})
+}
+
+// run runs the script in a shell, and sees that the password is told nowhere.
+func (v *vsphere) run(shell string, words ...string) outcome {
+	v.t.Helper()
+	v.remove("calls")
+	v.put("calls", "")
+	cmd := exec.CommandContext(v.t.Context(), shell, append([]string{script}, words...)...)
+	cmd.Env = []string{"STUB=" + v.dir, "PATH=" + filepath.Join(v.dir, "bin") + ":" + os.Getenv("PATH")}
+	for name, value := range v.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		v.t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(v.dir, "calls"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	o := outcome{code: cmd.ProcessState.ExitCode(), text: text.String(), calls: strings.Split(strings.TrimSpace(string(data)), "\n")}
+	if data == nil || strings.TrimSpace(string(data)) == "" {
+		o.calls = nil
+	}
+	if strings.Contains(o.text, password) || strings.Contains(string(data), password) {
+		v.t.Errorf("the password is told:\n%s\n%s", o.text, data)
+	}
+	return o
+}
+
+// machines are those of the group's folder, and nothing where there is none.
+func (v *vsphere) machines() string {
+	v.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(v.dir, "vm", "apps.web"))
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	found := []string{"folder"}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(v.dir, "vm", "apps.web", entry.Name()))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		found = append(found, entry.Name()+": "+strings.TrimSpace(string(data)))
+	}
+	return strings.Join(found, ", ")
+}
+
+// expect runs the script and compares its code, what there is afterwards and
+// what it says, each line of which is one of the output.
+func (v *vsphere) expect(shell, word string, code int, machines string, says ...string) outcome {
+	v.t.Helper()
+	o := v.run(shell, word)
+	if o.code != code {
+		v.t.Errorf("%s ended with %d:\n%s", word, o.code, o.text)
+	}
+	if got := v.machines(); got != machines {
+		v.t.Errorf("after %s there is %q, want %q", word, got, machines)
+	}
+	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, says) {
+		v.t.Errorf("%s says %q, want %q", word, got, says)
+	}
+	return o
+}
+
+func expectCalls(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("the calls are\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// inShells runs a test in each shell that is installed.
+func inShells(t *testing.T, test func(t *testing.T, shell string)) {
+	t.Helper()
+	var tested []string
+	for _, shell := range []string{"sh", "dash", "bash"} {
+		program, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		// One is often another.
+		if program, err = filepath.EvalSymlinks(program); err != nil || slices.Contains(tested, program) {
+			continue
+		}
+		tested = append(tested, program)
+		t.Run(shell, func(t *testing.T) { test(t, shell) })
+	}
+	if len(tested) == 0 {
+		t.Fatal("there is no shell")
+	}
+}
+
+const two = "folder, web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn"
+
+func TestMachinesAreMade(t *testing.T) {
+	inShells(t, func(t *testing.T, shell string) {
+		v := newVSphere(t)
+		o := v.expect(shell, "ensure", 0, two,
+			"vms: made the folder /DC0/vm/apps.web", "vms: cloned web-0 from debian", "vms: turned web-0 on",
+			"vms: cloned web-1 from debian", "vms: turned web-1 on", "vms: running, as wanted: 2")
+		expectCalls(t, o.calls, []string{
+			"about",
+			"folder.info vm", "ls -t Folder vm", "folder.create vm/apps.web", "folder.info vm", "ls -t Folder vm",
+			"ls -t VirtualMachine /DC0/vm/apps.web",
+			"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-0",
+			"object.collect -s /DC0/vm/apps.web/web-0 runtime.powerState",
+			"object.collect -s /DC0/vm/apps.web/web-0 config.hardware.numCPU",
+			"object.collect -s /DC0/vm/apps.web/web-0 config.hardware.memoryMB",
+			"vm.power -on /DC0/vm/apps.web/web-0",
+			"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-1",
+			"object.collect -s /DC0/vm/apps.web/web-1 runtime.powerState",
+			"object.collect -s /DC0/vm/apps.web/web-1 config.hardware.numCPU",
+			"object.collect -s /DC0/vm/apps.web/web-1 config.hardware.memoryMB",
+			"vm.power -on /DC0/vm/apps.web/web-1",
+			"session.logout",
+		})
+
+		// Once more there is nothing to do.
+		again := v.expect(shell, "ensure", 0, two, "vms: running, as wanted: 2")
+		expectCalls(t, again.changes(), nil)
+	})
+}
+
+// TestMachinesBecomeWhatIsWanted from anything that may be there.
+func TestMachinesBecomeWhatIsWanted(t *testing.T) {
+	for name, test := range map[string]struct {
+		there, wanted, after string
+		changes              []string
+	}{
+		"one more": {
+			"web-0: 2 4096 poweredOn", "2 4096 2", two,
+			[]string{"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-1", "vm.power -on /DC0/vm/apps.web/web-1"},
+		},
+		"one that is missing": {
+			"web-1: 2 4096 poweredOn", "2 4096 2", two,
+			[]string{"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-0", "vm.power -on /DC0/vm/apps.web/web-0"},
+		},
+		"fewer, by number and not by name": {
+			"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOff, web-10: 2 4096 poweredOn", "2 4096 2", two,
+			[]string{"vm.destroy /DC0/vm/apps.web/web-10", "vm.destroy /DC0/vm/apps.web/web-2"},
+		},
+		"another size, one after another": {
+			"web-0: 1 4096 poweredOn, web-1: 2 1024 poweredOff", "2 4096 2", two,
+			[]string{
+				"vm.power -s -force /DC0/vm/apps.web/web-0", "vm.change -vm /DC0/vm/apps.web/web-0 -c 2 -m 4096", "vm.power -on /DC0/vm/apps.web/web-0",
+				"vm.change -vm /DC0/vm/apps.web/web-1 -c 2 -m 4096", "vm.power -on /DC0/vm/apps.web/web-1",
+			},
+		},
+		"one that is off": {
+			"web-0: 2 4096 poweredOff, web-1: 2 4096 poweredOn", "2 4096 2", two,
+			[]string{"vm.power -on /DC0/vm/apps.web/web-0"},
+		},
+		"others are left alone": {
+			"old web-0: 9 9 poweredOn, web: 9 9 poweredOn, web-: 9 9 poweredOn, web-01: 9 9 poweredOff, web-0: 2 4096 poweredOn, web-a: 9 9 poweredOn, web-1-2: 9 9 poweredOn, webx-1: 9 9 poweredOn",
+			"2 4096 1",
+			"folder, old web-0: 9 9 poweredOn, web: 9 9 poweredOn, web-: 9 9 poweredOn, web-0: 2 4096 poweredOn, web-01: 9 9 poweredOff, web-1-2: 9 9 poweredOn, web-a: 9 9 poweredOn, webx-1: 9 9 poweredOn",
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShells(t, func(t *testing.T, shell string) {
+				v := newVSphere(t)
+				v.fill(test.there)
+				wanted := strings.Fields(test.wanted)
+				v.with("VM_CPU", wanted[0], "VM_MEMORY", wanted[1], "VM_REPLICAS", wanted[2])
+				o := v.run(shell, "ensure")
+				if o.code != 0 || v.machines() != test.after {
+					t.Errorf("it ended with %d and %s:\n%s", o.code, v.machines(), o.text)
+				}
+				expectCalls(t, o.changes(), test.changes)
+				if check := v.run(shell, "check"); check.code != 0 || len(check.changes()) > 0 {
+					t.Errorf("check ended with %d, changing %v:\n%s", check.code, check.changes(), check.text)
+				}
+			})
+		})
+	}
+}
+
+// fill makes the group's folder with machines.
+func (v *vsphere) fill(there string) {
+	v.t.Helper()
+	if err := os.Mkdir(filepath.Join(v.dir, "vm", "apps.web"), 0o700); err != nil {
+		v.t.Fatal(err)
+	}
+	for machine := range strings.SplitSeq(there, ", ") {
+		if name, facts, found := strings.Cut(machine, ": "); found {
+			v.put("vm/apps.web/"+name, facts+"\n")
+		}
+	}
+}
+
+// TestAnyCallMayFail: whichever it is, and whether it was done or not, the script
+// ends at once, and another run does the rest.
+func TestAnyCallMayFail(t *testing.T) {
+	const before = "web-0: 1 1024 poweredOn, web-3: 2 4096 poweredOn"
+	for _, test := range []struct{ word, there, after string }{
+		{"ensure", "", two}, {"ensure", before, two}, {"destroy", before, ""},
+	} {
+		for _, how := range []string{"refused", "lost"} {
+			t.Run(fmt.Sprintf("%s of %q, %s", test.word, test.there, how), func(t *testing.T) {
+				whole := newVSphere(t)
+				if test.there != "" {
+					whole.fill(test.there)
+				}
+				calls := len(whole.run("sh", test.word).calls)
+				if calls < 5 {
+					t.Fatalf("there are only %d calls", calls)
+				}
+				// The last is the logout, of which nothing depends.
+				for number := 1; number < calls; number++ {
+					v := newVSphere(t)
+					if test.there != "" {
+						v.fill(test.there)
+					}
+					v.put("fail", strconv.Itoa(number))
+					if how == "lost" {
+						v.put("how", how)
+					}
+					first := v.run("sh", test.word)
+					if first.code == 0 {
+						t.Fatalf("with call %d failed it ended well:\n%s", number, first.text)
+					}
+					if after := len(first.calls) - number; after > 1 || after == 1 && first.calls[number] != "session.logout" {
+						t.Errorf("call %d failed, and these came after it: %v", number, first.calls[number:])
+					}
+					v.remove("fail", "how")
+					if second := v.run("sh", test.word); second.code != 0 || v.machines() != test.after {
+						t.Fatalf("call %d failed, and the next run ended with %d and %q:\n%s", number, second.code, v.machines(), second.text)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestMachinesAreDestroyed(t *testing.T) {
+	inShells(t, func(t *testing.T, shell string) {
+		v := newVSphere(t)
+		o := v.expect(shell, "destroy", 0, "", "vms: there is nothing to destroy")
+		expectCalls(t, o.changes(), nil)
+
+		v.fill("web-0: 2 4096 poweredOn, web-7: 2 4096 poweredOff")
+		o = v.expect(shell, "destroy", 0, "", "vms: destroyed web-0", "vms: destroyed web-7", "vms: destroyed the folder /DC0/vm/apps.web")
+		expectCalls(t, o.changes(), []string{"vm.destroy /DC0/vm/apps.web/web-0", "vm.destroy /DC0/vm/apps.web/web-7", "object.destroy /DC0/vm/apps.web"})
+
+		// What somebody else has put there is not destroyed with the folder.
+		v.fill("web-0: 2 4096 poweredOn, database: 4 8192 poweredOn")
+		v.expect(shell, "destroy", 0, "folder, database: 4 8192 poweredOn", "vms: destroyed web-0",
+			"vms: the folder /DC0/vm/apps.web stays: somebody else has put something there")
+	})
+}
+
+func TestCheck(t *testing.T) {
+	for there, says := range map[string]string{
+		"":                        "vms: there is no web-0",
+		"web-0: 2 4096 poweredOn": "vms: there is no web-1",
+		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOff":                         "vms: web-1 is poweredOff",
+		"web-0: 2 4096 poweredOn, web-1: 4 4096 poweredOn":                          "vms: web-1 has not the wanted size",
+		"web-0: 2 1024 poweredOn, web-1: 2 4096 poweredOn":                          "vms: web-0 has not the wanted size",
+		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOn": "vms: web-2 is one too many",
+	} {
+		v := newVSphere(t)
+		v.fill(there)
+		o := v.run("sh", "check")
+		if o.code != 1 || strings.TrimSpace(o.text) != says {
+			t.Errorf("with %q it ended with %d and said %q, want %q", there, o.code, o.text, says)
+		}
+		expectCalls(t, o.changes(), nil)
+	}
+	v := newVSphere(t)
+	v.expect("sh", "check", 1, "", "vms: there is no folder vm/apps.web")
+}
+
+// TestWhatCannotBe is found before anything is changed.
+func TestWhatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		env   []string
+		words []string
+		says  string
+		calls int
+	}{
+		"a password that is wrong, which is tried once": {[]string{"GOVC_PASSWORD", "wrong"}, []string{"ensure"}, "govc: ServerFaultCode: Login failure", 1},
+		"no host":                     {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
+		"a host that holds more":      {[]string{"GOVC_URL", "https://me:" + password + "@vcenter"}, []string{"ensure"}, "vms: VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS", 0},
+		"a parent that is misspelled": {[]string{"VM_PARENT", "mv"}, []string{"destroy"}, "govc: folder 'mv' not found", 3},
+		"no word":                     {nil, nil, "vms: expected ensure, destroy or check", 0},
+		"a word that nobody knows":    {nil, []string{"about"}, "vms: expected ensure, destroy or check", 0},
+	} {
+		v := newVSphere(t).with(test.env...)
+		o := v.run("sh", test.words...)
+		if o.code == 0 || strings.TrimSpace(o.text) != test.says || len(o.changes()) > 0 || len(o.calls) != test.calls {
+			t.Errorf("%s: it ended with %d after %q and said %q", name, o.code, o.calls, o.text)
+		}
+	}
+	v := newVSphere(t)
+	delete(v.env, "VM_FOLDER")
+	if o := v.run("sh", "destroy"); o.code == 0 || !strings.Contains(o.text, "VM_FOLDER") || len(o.calls) > 0 {
+		t.Errorf("without VM_FOLDER it ended with %d and said %q", o.code, o.text)
+	}
+	v = newVSphere(t).with("VM_TEMPLATE", "no such")
+	v.expect("sh", "ensure", 1, "folder", "vms: made the folder /DC0/vm/apps.web", "govc: vm 'no such' not found")
+}
+
+// TestScriptStops when it is told to, after the call that runs.
+func TestScriptStops(t *testing.T) {
+	inShells(t, func(t *testing.T, shell string) {
+		v := newVSphere(t)
+		v.put("stop", "")
+		v.expect(shell, "ensure", 143, "folder, web-0: 2 4096 poweredOff", "vms: made the folder /DC0/vm/apps.web")
+		v.remove("stop")
+		if o := v.run(shell, "ensure"); o.code != 0 || v.machines() != two {
+			t.Errorf("the next run ended with %d and %s", o.code, v.machines())
+		}
+	})
+}
+
+// TestShellcheck where it is installed.
+func TestShellcheck(t *testing.T) {
+	program, err := exec.LookPath("shellcheck")
+	if err != nil {
+		t.Skip("shellcheck is not installed")
+	}
+	if output, err := exec.CommandContext(t.Context(), program, script).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}

@@ -1,0 +1,133 @@
+package vmgroup
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWithVSphereItself, or what comes nearest: govc and vcsim, both of
+// https://github.com/vmware/govmomi, where they are installed.
+func TestWithVSphereItself(t *testing.T) {
+	for _, program := range []string{"govc", "vcsim"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	s := newSimulator(t)
+	s.expect("destroy", 0, "vms: there is nothing to destroy")
+	s.expect("check", 1, "vms: there is no folder vm/apps.web")
+	s.expect("ensure", 0, "vms: made the folder /DC0/vm/apps.web",
+		"vms: cloned web-0 from DC0_C0_RP0_VM0", "vms: turned web-0 on",
+		"vms: cloned web-1 from DC0_C0_RP0_VM0", "vms: turned web-1 on", "vms: running, as wanted: 2")
+	s.expect("check", 0, "vms: running, as wanted: 2")
+	s.expect("ensure", 0, "vms: running, as wanted: 2")
+
+	s.env = append(s.env, "VM_REPLICAS=3", "VM_CPU=1")
+	s.expect("check", 1, "vms: web-0 has not the wanted size")
+	s.expect("ensure", 0, "vms: resized web-0", "vms: turned web-0 on", "vms: resized web-1", "vms: turned web-1 on",
+		"vms: cloned web-2 from DC0_C0_RP0_VM0", "vms: turned web-2 on", "vms: running, as wanted: 3")
+	s.govc("vm.power", "-off", "/DC0/vm/apps.web/web-1")
+	s.govc("vm.destroy", "/DC0/vm/apps.web/web-0")
+	s.expect("check", 1, "vms: there is no web-0")
+	s.expect("ensure", 0, "vms: cloned web-0 from DC0_C0_RP0_VM0", "vms: turned web-0 on", "vms: turned web-1 on", "vms: running, as wanted: 3")
+
+	s.env = append(s.env, "VM_REPLICAS=1", "VM_TEMPLATE=no such")
+	s.expect("ensure", 0, "vms: destroyed web-1", "vms: destroyed web-2", "vms: running, as wanted: 1")
+	s.env = append(s.env, "VM_REPLICAS=2")
+	s.expect("ensure", 1, "govc: vm 'no such' not found")
+
+	s.govc("vm.clone", "-vm", "DC0_C0_RP0_VM0", "-folder", "vm/apps.web", "-on=false", "other")
+	s.expect("destroy", 0, "vms: destroyed web-0", "vms: the folder /DC0/vm/apps.web stays: somebody else has put something there")
+	s.govc("vm.destroy", "/DC0/vm/apps.web/other")
+	s.expect("destroy", 0, "vms: destroyed the folder /DC0/vm/apps.web")
+	if left := s.govc("ls", "-t", "Folder", "vm"); left != "" {
+		t.Errorf("there are the folders %s", left)
+	}
+
+	s.env = append(s.env, "VM_PARENT=mv")
+	s.expect("destroy", 1, "govc: folder 'mv' not found")
+	s.env = append(s.env, "GOVC_PASSWORD=wrong", "GOVMOMI_HOME="+t.TempDir())
+	s.expect("ensure", 1, "govc: ServerFaultCode: Login failure")
+}
+
+// simulator is a vcsim that runs, and the environment for it.
+type simulator struct {
+	t   *testing.T
+	env []string
+}
+
+func newSimulator(t *testing.T) *simulator {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// One cluster and no host beside it, so that there is one resource pool.
+	vcsim := exec.CommandContext(t.Context(), "vcsim", "-l", address, "-username", "operator", "-password", password, "-standalone-host", "0")
+	if err := vcsim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = vcsim.Process.Kill()
+		_ = vcsim.Wait()
+	})
+	s := &simulator{t: t, env: append(os.Environ(),
+		"GOVC_URL="+address, "GOVC_USERNAME=operator", "GOVC_PASSWORD="+password, "GOVC_INSECURE=true", "GOVMOMI_HOME="+t.TempDir(),
+		"VM_PARENT=vm", "VM_FOLDER=apps.web", "VM_NAME=web", "VM_TEMPLATE=DC0_C0_RP0_VM0", "VM_CPU=2", "VM_MEMORY=2048", "VM_REPLICAS=2",
+	)}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		dialer := net.Dialer{}
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = connection.Close()
+			return s
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("vcsim does not listen: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// govc runs it and returns what it printed.
+func (s *simulator) govc(args ...string) string {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "govc", args...)
+	cmd.Env = s.env
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("govc %v: %v\n%s", args, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// expect runs the script and compares its code and what it says.
+func (s *simulator) expect(word string, code int, says ...string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "sh", script, word)
+	cmd.Env = s.env
+	// Its code tells.
+	output, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("%s ended with %d, want %d", word, got, code)
+	}
+	if got := strings.Split(strings.TrimSpace(string(output)), "\n"); !slices.Equal(got, says) {
+		s.t.Errorf("%s says %q, want %q", word, got, says)
+	}
+	if strings.Contains(string(output), password) {
+		s.t.Error("the password is told")
+	}
+}

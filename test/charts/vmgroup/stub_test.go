@@ -1,0 +1,72 @@
+package vmgroup
+
+// govcStub is a govc whose datacenter is the folder $STUB/vm: a machine is a
+// file that holds its processors, its memory and whether it is on. It writes
+// what it is called with into $STUB/calls. The call whose number is in
+// $STUB/fail fails; with "lost" in $STUB/how it fails after it was done.
+const govcStub = `#!/bin/sh
+set -eu
+printf '%s\n' "$*" >>"$STUB/calls"
+refuse() { printf 'govc: %s\n' "$1" >&2; exit 1; }
+here() { case $1 in /DC0/*) printf '%s\n' "$STUB/${1#/DC0/}" ;; *) printf '%s\n' "$STUB/$1" ;; esac; }
+number=$(wc -l <"$STUB/calls")
+last=
+if [ -e "$STUB/fail" ] && [ "$number" -eq "$(cat "$STUB/fail")" ]; then
+  [ -e "$STUB/how" ] || refuse "call $number is refused"
+  last=lost
+fi
+machine() {
+  [ -f "$(here "$1")" ] || refuse "vm '$1' not found"
+  read -r cpu memory power <"$(here "$1")"
+}
+case $1 in
+  about) [ "$GOVC_PASSWORD" = "$STUB_PASSWORD" ] || refuse 'ServerFaultCode: Login failure' ;;
+  session.logout) ;;
+  folder.info) [ -d "$(here "$2")" ] || refuse "folder '$2' not found"; echo "Name: $2" ;;
+  folder.create) mkdir "$(here "$2")" 2>/dev/null || refuse 'ServerFaultCode: DuplicateName' ;;
+  ls)
+    shift
+    kind=any
+    if [ "$1" = -t ]; then kind=$2; shift 2; fi
+    for path in "$(here "$1")"/*; do
+      case $kind in
+        Folder) [ -d "$path" ] || continue ;;
+        VirtualMachine) [ -f "$path" ] || continue ;;
+        *) [ -e "$path" ] || continue ;;
+      esac
+      printf '/DC0/%s\n' "${path#"$STUB"/}"
+    done
+    ;;
+  vm.clone)
+    [ "$2 $4 $6 $8 ${10}" = '-vm -folder -c -m -on=false' ] || refuse "flags: $*"
+    [ -f "$STUB/vm/$3" ] || refuse "vm '$3' not found"
+    [ -d "$(here "$5")" ] || refuse "folder '$5' not found"
+    machine=$(here "$5")/${11}
+    [ ! -e "$machine" ] || refuse "the name '${11}' already exists"
+    echo "$7 $9 poweredOff" >"$machine"
+    [ ! -e "$STUB/stop" ] || kill -TERM "$PPID"
+    ;;
+  object.collect)
+    machine "$3"
+    case $4 in
+      config.hardware.numCPU) echo "$cpu" ;;
+      config.hardware.memoryMB) echo "$memory" ;;
+      runtime.powerState) echo "$power" ;;
+      *) refuse "no property $4" ;;
+    esac
+    ;;
+  vm.power)
+    shift
+    case $1 in
+      -on) machine "$2"; [ "$power" != poweredOn ] || refuse 'the state is wrong'; echo "$cpu $memory poweredOn" >"$(here "$2")" ;;
+      -s) machine "$3"; [ "$power" = poweredOn ] || refuse 'the state is wrong'; echo "$cpu $memory poweredOff" >"$(here "$3")" ;;
+      *) refuse "flag $1" ;;
+    esac
+    ;;
+  vm.change) machine "$3"; [ "$power" = poweredOff ] || refuse 'the machine is on'; echo "$5 $7 poweredOff" >"$(here "$3")" ;;
+  vm.destroy) machine "$2"; rm "$(here "$2")" ;;
+  object.destroy) rmdir "$(here "$2")" 2>/dev/null || refuse 'more than a folder would go' ;;
+  *) refuse "no command $1" ;;
+esac
+[ -z "$last" ] || refuse "the answer to call $number is lost"
+`
