@@ -53,8 +53,7 @@ func newPostgres(t *testing.T) *postgres {
 			t.Skipf("PostgreSQL is not installed: %v", err)
 		}
 	}
-	// A socket's path is short, and t.TempDir's is not.
-	dir, err := os.MkdirTemp("", "pg")
+	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // a socket's path is short, and t.TempDir's is not
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ func data(t *testing.T, name string) map[string]string {
 	if !ok {
 		t.Fatalf("there is no ConfigMap %s", name)
 	}
-	for key, value := range object.Object["data"].(map[string]any) { //nolint:errcheck,forcetypeassert // a panic tells as much
-		found[key] = value.(string) //nolint:errcheck,forcetypeassert // a panic tells as much
+	for key, value := range object.Object["data"].(map[string]any) {
+		found[key] = value.(string)
 	}
 	return found
 }
@@ -89,7 +89,7 @@ func TestImageWithAndWithoutATag(t *testing.T) {
 		if err != nil || len(containers) != 1 {
 			t.Fatal(containers, err)
 		}
-		if got := containers[0].(map[string]any)["image"]; got != want { //nolint:errcheck,forcetypeassert // a panic tells as much
+		if got := containers[0].(map[string]any)["image"]; got != want {
 			t.Errorf("image %q becomes %q, expected %q", given, got, want)
 		}
 	}

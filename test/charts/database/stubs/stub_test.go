@@ -204,10 +204,12 @@ func (s *stubs) run(shell, script string, args ...string) (string, error) {
 	cmd := exec.CommandContext(s.t.Context(), shell, append([]string{filepath.Join(chartDir, "files", script)}, args...)...) // #nosec G204 -- the chart's scripts
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
-	told := string(out)
+	var all strings.Builder
+	all.Write(out)
 	for _, c := range s.calls() {
-		told += c.String()
+		all.WriteString(c.String())
 	}
+	told := all.String()
 	for _, password := range []string{superuserPassword, replicationPassword, ownerPassword} {
 		if strings.Contains(told, password) {
 			s.t.Errorf("a password is told: %s", told)
