@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,7 +177,7 @@ func TestSpellingsOfExperimental(t *testing.T) {
 	} {
 		given := fmt.Sprint(test.values)
 		objects := render(t, "experimental", "web", test.values)
-		if got := fmt.Sprint(at(find(objects, "StatefulSet", "web"), "spec", "replicas")); got != fmt.Sprint(test.replicas) {
+		if got := fmt.Sprint(at(find(objects, "StatefulSet", "web"), "spec", "replicas")); got != strconv.Itoa(test.replicas) {
 			t.Errorf("%s: %s replicas, want %d", given, got, test.replicas)
 		}
 		want := map[bool]string{true: "LoadBalancer", false: "ClusterIP"}[test.public]
@@ -209,7 +210,7 @@ func TestVmGroupHandsItsSecretToGovcAlone(t *testing.T) {
 			t.Errorf("the command is %s", command)
 		}
 		keys := map[string]string{}
-		for _, entry := range container["env"].([]any) { //nolint:errcheck,forcetypeassert // a panic tells as much
+		for _, entry := range container["env"].([]any) { //nolint:forcetypeassert // a panic tells as much
 			variable, _ := entry.(map[string]any)
 			if at(variable, "valueFrom", "secretKeyRef", "name") == "vsphere" {
 				keys[fmt.Sprint(variable["name"])] = fmt.Sprint(at(variable, "valueFrom", "secretKeyRef", "key"))
