@@ -326,6 +326,22 @@ func TestDatabaseGrows(t *testing.T) {
 	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
 		t.Error("pods were restarted")
 	}
+	// The new one owns the claims, and nobody else does.
+	env.Wait("the claims to be the new StatefulSet's", func(context.Context) error {
+		set := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID()
+		for _, name := range []string{"data-web-0", "data-web-1"} {
+			if c := claimOf(env, name); c.DeletionTimestamp != nil || len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != set {
+				return fmt.Errorf("claim %s is %+v", name, c.ObjectMeta)
+			}
+		}
+		return nil
+	})
+	claim := claimOf(env, "data-web-0").UID
+	env.Kubectl("delete", "pod", "web-0")
+	waitRunning(env, "web", 2)
+	if claimOf(env, "data-web-0").UID != claim {
+		t.Error("the primary has lost its volume")
+	}
 	env.Kubectl("scale", "db", "web", "--replicas=3")
 	env.WaitReady(web)
 	waitRunning(env, "web", 3)
