@@ -92,7 +92,7 @@ var may = map[string][]string{
 	"internal/lint":         {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/templates", "internal/values", "internal/watches"},
 	"internal/scaffold":     {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/values", "internal/watches"},
 	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
-	"internal/operator":     {"internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
+	"internal/operator":     {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

@@ -79,7 +79,15 @@ func TestEmbedded(t *testing.T) {
 	for _, k := range kinds {
 		got[k.GVK().GroupKind().String()] = k.Chart.Name()
 	}
-	want := map[string]string{"PodSet.app.example.com": "podset", "OvhNginx.tutorials.ovhcloud.com": "ovhnginx"}
+	want := map[string]string{
+		"PodSet.app.example.com":                  "podset",
+		"OvhNginx.tutorials.ovhcloud.com":         "ovhnginx",
+		"Database.stable.imaginedata.com":         "database",
+		"Experimental.experiments.vapourware.com": "experimental",
+		"VmGroup.vm.codeconnect.vmworld.com":      "vmgroup",
+		"Config.operator.example.com":             "config",
+		"Addon.operator.example.com":              "addon",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("the selector is %q", *scale.LabelSelectorPath)
 	}
 	for _, kind := range embedded(t) {
-		if s := generate(t, kind).Spec.Versions[0].Subresources; (s.Scale != nil) != (kind.Kind == "PodSet") || s.Status == nil {
+		if s := generate(t, kind).Spec.Versions[0].Subresources; (s.Scale != nil) != slices.Contains([]string{"PodSet", "Experimental", "VmGroup", "Database"}, kind.Kind) || s.Status == nil {
 			t.Errorf("%s has subresources %+v", kind.Kind, s)
 		}
 	}

@@ -71,7 +71,9 @@ func resource(definition *apiextensionsv1.CustomResourceDefinition, spec any) *u
 	cr := &unstructured.Unstructured{Object: map[string]any{}}
 	cr.SetAPIVersion(definition.Spec.Group + "/" + definition.Spec.Versions[0].Name)
 	cr.SetKind(definition.Spec.Names.Kind)
-	cr.SetNamespace(metav1.NamespaceDefault)
+	if definition.Spec.Scope == apiextensionsv1.NamespaceScoped {
+		cr.SetNamespace(metav1.NamespaceDefault)
+	}
 	cr.SetGenerateName("test-")
 	if spec != nil {
 		cr.Object["spec"] = spec
