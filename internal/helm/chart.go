@@ -218,7 +218,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 		return nil, err
 	}
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: scan(parsed), templates: parsed, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Digest: digest, Features: scan(loaded, parsed), templates: parsed, examples: examples(loaded),
 	}, nil
 }
 
