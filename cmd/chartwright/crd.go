@@ -48,7 +48,7 @@ What the API server cannot check of a schema is told on stderr.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
 	flags.StringVar(&dir, "output-dir", "", "folder to write one file a kind into, rather than print them")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing or not up to date")
 	return cmd

@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/chartwright/chartwright"
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
 	"github.com/chartwright/chartwright/internal/version"
 )
@@ -31,8 +29,9 @@ func newRun() *cobra.Command {
 		Use:   "run",
 		Short: "Run the operator",
 		Long: `Run the operator against the cluster of $KUBECONFIG or, inside a cluster,
-against that cluster. The kinds and charts are those that are embedded in the
-binary, unless --watches-file names others.
+against that cluster. The kinds and charts are those of --watches-file, else of
+watches.yaml in the working folder; where there is none, those that are embedded
+in the binary.
 
 $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 		Args: cobra.NoArgs,
@@ -56,12 +55,12 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 			}
 			info := version.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
-				"operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
+				"watches", watchesName(watchesFile), "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file to serve; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file to serve; chart paths are relative to it (default: "+defaultWatches+")")
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, by which several in a cluster tell their objects apart")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply every object again; 0 is never, for changes are seen as they happen")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers for each kind")
@@ -86,13 +85,6 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 	logging.BindFlags(zapFlags)
 	flags.AddGoFlagSet(zapFlags)
 	return cmd
-}
-
-func loadKinds(watchesFile string) ([]catalog.Kind, error) {
-	if watchesFile == "" {
-		return catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
-	}
-	return catalog.FromFile(watchesFile)
 }
 
 func splitNamespaces(list string) []string {
