@@ -31,6 +31,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
 	t.Run("scale", func(t *testing.T) { testScale(t, c) })
 	t.Run("own status fields", func(t *testing.T) { testOwnFields(t, c) })
+	t.Run("versions", func(t *testing.T) { testVersions(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
 }

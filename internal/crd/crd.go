@@ -35,8 +35,7 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 }
 
 func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
-	names := namesOf(kind.Kind)
-	names.ShortNames, names.Categories = kind.ShortNames, kind.Categories
+	names := namesOf(kind.Watch)
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
@@ -44,17 +43,10 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 		},
 		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kind.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group,
-			Scope: scope(kind),
-			Names: names,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name:                     kind.Version,
-				Served:                   true,
-				Storage:                  true,
-				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
-				Subresources:             subresources(kind),
-				AdditionalPrinterColumns: columns(kind),
-			}},
+			Group:    kind.Group,
+			Scope:    scope(kind),
+			Names:    names,
+			Versions: versions(kind, schema),
 		},
 	}
 }

@@ -182,9 +182,24 @@ func TestPlural(t *testing.T) {
 		"PodSet": "podsets", "OvhNginx": "ovhnginxes", "Policy": "policies", "Gateway": "gateways", "Status": "statuses",
 		"Mesh": "meshes", "Batch": "batches", "Blitz": "blitzes", "Y": "ys",
 	} {
-		if got := namesOf(kind).Plural; got != want {
+		if got := namesOf(watches.Watch{Kind: kind}).Plural; got != want {
 			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
+	box.Plural, box.Singular, box.ShortNames, box.Categories = "boxen", "abox", []string{"bx"}, []string{"all"}
+	definition := generate(t, box)
+	want := apiextensionsv1.CustomResourceDefinitionNames{
+		Kind: "Box", ListKind: "BoxList", Plural: "boxen", Singular: "abox", ShortNames: []string{"bx"}, Categories: []string{"all"},
+	}
+	if got := definition.Spec.Names; !reflect.DeepEqual(got, want) {
+		t.Errorf("names %+v, want %+v", got, want)
+	}
+	if definition.Name != "boxen.example.com" || FileName(definition) != "example.com_boxen.yaml" {
+		t.Errorf("%s in %s", definition.Name, FileName(definition))
 	}
 }
 
