@@ -41,6 +41,18 @@ type Rendered struct {
 	Notes    string
 	// Objects are those of the manifest, Hooks the others.
 	Objects, Hooks []RenderedObject
+
+	release *release.Release
+}
+
+// MaxRecord is the size at which a release can no longer be stored.
+const MaxRecord = maxRecord
+
+// RecordSize returns how large the record of the release would be, of MaxRecord
+// bytes that it may have.
+func (r *Rendered) RecordSize() (int, error) {
+	data, err := pack(r.release)
+	return len(data), err
 }
 
 // RenderedObject is one object that a chart renders.
@@ -104,7 +116,7 @@ func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
 
 // read takes the objects out of a release.
 func (c *Chart) read(rls *release.Release) (*Rendered, error) {
-	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes}
+	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, release: rls}
 	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
 	for i, at := range parts {
 		end := len(rls.Manifest)
