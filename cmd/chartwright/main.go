@@ -25,6 +25,6 @@ release.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newCRD(), newVersion())
+	root.AddCommand(newRun(), newCRD(), newRBAC(), newVersion())
 	return root
 }
