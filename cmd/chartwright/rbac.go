@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 )
 
 func newRBAC() *cobra.Command {
-	var watchesFile, file, name string
+	var watchesFile, file, name, output string
 	var options rbac.Options
 	var check, strict bool
 	cmd := &cobra.Command{
@@ -39,7 +40,7 @@ watches entry.`,
 			if err != nil {
 				return err
 			}
-			role, err := report.Role(name)
+			role, err := formatRole(report, name, output)
 			if err != nil {
 				return err
 			}
@@ -52,12 +53,25 @@ watches entry.`,
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
 	flags.StringVar(&file, "output-file", "", "file to write, rather than print")
+	flags.StringVarP(&output, "output", "o", "yaml", "yaml, or json for the rules alone with their reasons and what could not be found out")
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
 	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default chartwright)")
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "a Role, for an operator that serves a few namespaces")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
 	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
 	return cmd
+}
+
+func formatRole(report *rbac.Report, name, format string) ([]byte, error) {
+	switch format {
+	case "yaml":
+		return report.Role(name)
+	case "json":
+		data, err := json.MarshalIndent(report, "", "  ")
+		return append(data, '\n'), err
+	default:
+		return nil, fmt.Errorf("--output: %q: expected yaml or json", format)
+	}
 }
 
 // emit prints a generated file, writes it, or checks that it is as it should be.

@@ -79,6 +79,7 @@ func (c *chartNeeds) derive() error {
 	c.diagnosis()
 	c.grants()
 	c.lookups()
+	c.declared()
 	return nil
 }
 
@@ -101,9 +102,22 @@ const logPolicy = "helm.sh/hook-output-log-policy"
 
 func logged(object *unstructured.Unstructured) bool { return object.GetAnnotations()[logPolicy] != "" }
 
-// where tells a place in the chart.
-func (c *chartNeeds) where(file string, line int) string {
-	return fmt.Sprintf("chart %s: %s:%d", c.kind.Chart.Name(), file, line)
+// unresolvedf notes a place in a template, unless the watches entry settles it.
+// Where the line is not known it is 0.
+func (c *chartNeeds) unresolvedf(template string, line int, format string, args ...any) {
+	if c.kind.Settled(template) {
+		return
+	}
+	where := fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), template)
+	if line > 0 {
+		where += fmt.Sprintf(":%d", line)
+	}
+	c.needs.unresolvedf(c.kind.Kind, where, format, args...)
+}
+
+// declare says how a person settles what is not known of a template.
+func declare(what, template string) string {
+	return fmt.Sprintf("declare %s by the key rbac of the watches entry, with template: %s", what, template)
 }
 
 // why tells which templates need something.
@@ -127,13 +141,11 @@ func (c *chartNeeds) ownCRDs() {
 		names = append(names, definition.GetName())
 	}
 	if c.namespaced {
-		c.unresolvedf(c.kind.Kind, c.crdsPlace(), "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
+		c.unresolvedf(c.crds[0].Source, 0, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
 		return
 	}
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
 }
-
-func (c *chartNeeds) crdsPlace() string { return c.where(c.crds[0].Source, 1) }
 
 // impersonates tells that objects are read and written in another account's
 // name.
@@ -147,7 +159,7 @@ func (c *chartNeeds) objects() {
 	for _, kind := range kinds {
 		u, r := c.uses[kind], c.resources.of(kind)
 		if r.cluster && c.namespaced {
-			c.unresolvedf(c.kind.Kind, c.where(u.sources[0], 1), "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
+			c.unresolvedf(u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
 		why := c.why(u.sources)
@@ -169,7 +181,7 @@ func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 		// gone.
 		verbs = append(verbs, "get", "list", "watch", "delete")
 	case u.plain:
-		verbs = append(verbs, "get", "list", "watch", "create", "patch", "delete")
+		verbs = append(verbs, objectVerbs...)
 	}
 	runs := kind == jobKind || kind == podKind
 	switch {

@@ -51,9 +51,8 @@ func (c *chartNeeds) lookups() {
 		return
 	}
 	for _, l := range c.scan.lookups {
-		where := c.where(l.file.Path, l.line)
 		if !l.versions.complete || !l.kinds.complete {
-			c.unresolvedf(c.kind.Kind, where, "what is looked up is not known before values are: declare it by the key rbac of the watches entry, with verbs: [get, list] and template: %s", l.file.Path)
+			c.unresolvedf(l.file.Path, l.line, "what is looked up is not known before values are: %s and verbs: [get, list]", declare("it", l.file.Path))
 		}
 		for _, version := range l.versions.list {
 			for _, kind := range l.kinds.list {
@@ -70,7 +69,7 @@ func (c *chartNeeds) lookup(l lookup, kind schema.GroupKind) {
 		return
 	}
 	if r.cluster && c.namespaced {
-		c.unresolvedf(c.kind.Kind, c.where(l.file.Path, l.line), "%s is cluster-scoped, which no Role can allow", kind.Kind)
+		c.unresolvedf(l.file.Path, l.line, "%s is cluster-scoped, which no Role can allow", kind.Kind)
 		return
 	}
 	var verbs []string

@@ -24,15 +24,19 @@ var (
 
 // own asks for what the operator does whatever the charts hold.
 func (n *needs) own(kinds []catalog.Kind, served resources) {
+	var statuses []schema.GroupResource
 	for _, kind := range kinds {
 		r := served.of(kind.GVK().GroupKind())
 		if r.cluster && n.namespaced {
 			n.unresolvedf(kind.Kind, entryOf(kind), "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced")
 			continue
 		}
-		// Passes read the cache; what is written is the finalizer.
+		// Passes read the cache.
 		n.add("the kinds it serves: patch is for the finalizer", r.GroupResource, "list", "watch", "patch")
-		n.add("what it reports of them", schema.GroupResource{Group: r.Group, Resource: r.Resource + "/status"}, "patch")
+		statuses = append(statuses, schema.GroupResource{Group: r.Group, Resource: r.Resource + "/status"})
+	}
+	for _, status := range statuses {
+		n.add("what it reports of them", status, "patch")
 	}
 	n.add("a kind starts when its definition appears, and stops when it goes", definitions, "list", "watch")
 	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")

@@ -20,15 +20,18 @@ type Options struct {
 // Rule is what is to be allowed, and a short reason: "chart podset:
 // templates/deployment.yaml".
 type Rule struct {
-	rbacv1.PolicyRule
-	Why string
+	rbacv1.PolicyRule `json:",inline"`
+
+	Why string `json:"why"`
 }
 
 // Unresolved is a place that may need rights which could not be found out.
 type Unresolved struct {
 	// Kind is the custom resource's, Where a file and a line, and What a
 	// sentence on what is not known and what to do.
-	Kind, Where, What string
+	Kind  string `json:"kind"`
+	Where string `json:"where"`
+	What  string `json:"what"`
 }
 
 // String is the one line that a person reads.
@@ -36,8 +39,8 @@ func (u Unresolved) String() string { return fmt.Sprintf("%s: %s: %s", u.Kind, u
 
 // Report is what was found.
 type Report struct {
-	Rules      []Rule
-	Unresolved []Unresolved
+	Rules      []Rule       `json:"rules"`
+	Unresolved []Unresolved `json:"unresolved"`
 
 	options Options
 }

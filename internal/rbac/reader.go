@@ -99,6 +99,8 @@ type place struct {
 // partial is the beginning of a line, as one way through the branches gives it.
 type partial struct {
 	text string
+	// line is where it begins, in the file that is read.
+	line int
 	in   branch
 }
 
@@ -108,16 +110,14 @@ type page struct {
 	file   templates.File
 	done   []*document
 	doc    *document
-	// open are the beginnings of the line that is not complete, which begins in
-	// the file that is read at the number.
-	open   []partial
-	number int
-	item   int
+	// open are the beginnings of the line that is not complete.
+	open []partial
+	item int
 }
 
 // documents returns the documents of a template.
 func (r *reader) documents(file templates.File, tree *parse.Tree) []*document {
-	p := &page{reader: r, file: file, doc: &document{file: file}, open: []partial{{}}, number: 1}
+	p := &page{reader: r, file: file, doc: &document{file: file}, open: []partial{{}}}
 	p.list(tree.Root, place{file: file})
 	p.flush(place{file: file})
 	return append(p.done, p.doc)
@@ -157,13 +157,13 @@ func (p *page) node(node parse.Node, at place) {
 
 // branches reads both sides, each from where the line was when they began.
 func (p *page) branches(n *parse.BranchNode, inside, at place) {
-	before, number := p.open, p.number
+	before := p.open
 	side := func(list *parse.ListNode, at place, arm int) []partial {
-		p.number = number
 		at.in = at.in.and(n, arm)
 		p.open = nil
 		for _, open := range before {
-			p.open = append(p.open, partial{open.text, open.in.and(n, arm)})
+			open.in = open.in.and(n, arm)
+			p.open = append(p.open, open)
 		}
 		p.list(list, at)
 		return p.open
@@ -192,15 +192,7 @@ func (p *page) text(text string, pos parse.Pos, at place) {
 			p.flush(at)
 			p.open = []partial{{in: at.in}}
 		}
-		if p.blank() {
-			p.number = at.file.Line(pos)
-			if piece != "" && at.indent > 0 {
-				piece = strings.Repeat(" ", at.indent) + piece
-			}
-		}
-		for j := range p.open {
-			p.open[j].text += piece
-		}
+		p.append([]string{piece}, at.file.Line(pos), at)
 		pos += parse.Pos(len(piece) + 1)
 	}
 }
@@ -230,14 +222,21 @@ func (p *page) action(pipe *parse.PipeNode, at place) {
 
 // print adds texts to the line.
 func (p *page) print(t texts, node parse.Node, at place) {
-	if p.blank() {
-		p.number = at.file.Line(node.Position())
-	}
-	printed := t.all()
-	open := make([]partial, 0, len(p.open)*len(printed))
+	p.append(t.all(), at.file.Line(node.Position()), at)
+}
+
+// append goes on with the line, by each of the texts.
+func (p *page) append(texts []string, number int, at place) {
+	open := make([]partial, 0, len(p.open)*len(texts))
 	for _, begun := range p.open {
-		for _, text := range printed {
-			open = append(open, partial{begun.text + text, begun.in})
+		for _, text := range texts {
+			one := begun
+			if begun.text == "" && text != "" {
+				one.line = number
+				text = strings.Repeat(" ", at.indent) + text
+			}
+			one.text += text
+			open = append(open, one)
 		}
 	}
 	p.open = open
@@ -276,11 +275,12 @@ var (
 // flush ends a line.
 func (p *page) flush(at place) {
 	for _, open := range p.open {
-		p.line(strings.TrimRight(open.text, " \t\r"), open.in, at)
+		p.line(open, at)
 	}
 }
 
-func (p *page) line(text string, in branch, at place) {
+func (p *page) line(open partial, at place) {
+	text := strings.TrimRight(open.text, " \t\r")
 	switch {
 	case strings.HasPrefix(text, "---"):
 		p.done = append(p.done, p.doc)
@@ -289,10 +289,10 @@ func (p *page) line(text string, in branch, at place) {
 	case strings.HasPrefix(strings.TrimSpace(text), "#"):
 		return
 	case strings.HasPrefix(text, unknown) && !strings.Contains(text, ":"):
-		p.doc.opaque = append(p.doc.opaque, opaque{text: sourceOf(at.file, p.number), line: p.number})
+		p.doc.opaque = append(p.doc.opaque, opaque{text: sourceOf(at.file, open.line), line: open.line})
 		return
 	case hookLine.MatchString(text):
-		p.doc.hooks = append(p.doc.hooks, line{text: text, line: p.number, in: in})
+		p.doc.hooks = append(p.doc.hooks, line{text: text, line: open.line, in: open.in})
 	case strings.Contains(text, logPolicy):
 		p.doc.logged = true
 	}
@@ -303,7 +303,7 @@ func (p *page) line(text string, in branch, at place) {
 	if match == nil {
 		return
 	}
-	l := line{text: scalar(match[3]), line: p.number, column: len(match[1]), item: p.item, in: in}
+	l := line{text: scalar(match[3]), line: open.line, column: len(match[1]), item: p.item, in: open.in}
 	if match[2] == "kind" {
 		p.doc.kinds = append(p.doc.kinds, l)
 	} else {

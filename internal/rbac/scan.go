@@ -78,17 +78,20 @@ func (c *chartNeeds) scanned() {
 func (c *chartNeeds) document(d *document) {
 	if len(d.kinds) == 0 {
 		for _, o := range d.opaque {
-			c.unresolvedf(c.kind.Kind, c.where(d.file.Path, o.line), "what %s renders is not known before values are: declare its objects by the key rbac of the watches entry, with template: %s", o.text, d.file.Path)
+			c.unresolvedf(d.file.Path, o.line, "what %s renders is not known before values are: %s", o.text, declare("its objects", d.file.Path))
 		}
 		return
 	}
 	for _, o := range d.objects() {
-		where := c.where(d.file.Path, o.line)
 		if strings.Contains(o.kind, unknown) {
-			c.unresolvedf(c.kind.Kind, where, "the kind of the object is %s: declare what it can be by the key rbac of the watches entry, with template: %s", readable(o.kind), d.file.Path)
+			c.unresolvedf(d.file.Path, o.line, "the kind of the object is %s: %s", readable(o.kind), declare("what it can be", d.file.Path))
 			continue
 		}
-		for _, group := range c.groups(o) {
+		groups := c.groups(o)
+		if len(groups) == 0 {
+			c.unresolvedf(d.file.Path, o.line, "the group of %s is not known before values are: %s", o.kind, declare("its resource", d.file.Path))
+		}
+		for _, group := range groups {
 			u := c.use(schema.GroupKind{Group: group, Kind: o.kind}, d.file.Path)
 			u.plain = u.plain || o.plain
 			u.hook = u.hook || o.hook

@@ -180,6 +180,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	p.checkPolicies(w, lines)
 	p.checkFailurePolicy(w, lines)
 	p.checkFormerManagers(w, lines)
+	p.checkRBAC(w, lines)
 	p.checkValuesFrom(w, lines)
 	p.checkSubresources(w, lines)
 	p.checkStatus(w)

@@ -102,6 +102,8 @@ type Watch struct {
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// RBAC are rights that the chart needs and that cannot be derived from it.
+	RBAC []RBACRule `json:"rbac,omitempty"`
 	// FormerManagers are more field managers, beside Helm's, whose fields are
 	// taken over with a release that somebody else has made.
 	FormerManagers []string `json:"formerManagers,omitempty"`
