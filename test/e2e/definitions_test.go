@@ -86,7 +86,7 @@ func TestDefinitionsOfAChart(t *testing.T) {
 				state = metav1.ConditionFalse
 			}
 			status := env.WaitCondition(web, "Ready", state, step.reason)
-			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "loses spec.c") {
+			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: it is removed") {
 				t.Errorf("condition Ready says %q", message)
 			}
 			if step.has == nil {
