@@ -147,11 +147,9 @@ verify-generated: build
 	@$(BIN)/chartwright crd --check --output-dir config/crd/bases || { echo 'run "make manifests"'; exit 1; }
 
 .PHONY: verify-charts
-verify-charts: $(BIN)/helm
+verify-charts: build
 	@echo "checking charts ..."
-	@for chart in charts/*/; do \
-	  $(BIN)/helm lint --quiet $$chart $$([ ! -e $${chart}ci/minimal-values.yaml ] || echo --values $${chart}ci/minimal-values.yaml) || exit 1; \
-	done
+	@$(BIN)/chartwright lint --strict --watches-file watches.yaml
 
 .PHONY: verify-config
 verify-config: $(BIN)/kube/kubectl
