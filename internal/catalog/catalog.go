@@ -110,7 +110,7 @@ func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error))
 	}
 	kind.Overrides, err = overrides(entry.OverrideValues)
 	wrong(err)
-	kind.Sources, err = sources(entry.ValuesFrom)
+	kind.Sources, err = parseSources(entry.ValuesFrom)
 	wrong(err)
 	kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace)
 	wrong(err)

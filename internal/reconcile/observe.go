@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -180,12 +181,12 @@ func (r *Reconciler) findRelease(v *view) bool {
 	if r.Kind.Namespace != nil {
 		var err error
 		if namespace, err = r.Kind.Namespace.Of(v.cr.Object); err != nil {
-			v.release = types.NamespacedName{Name: fit(v.cr.GetName())}
+			v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
 			v.observation.Invalid = err.Error()
 			return true
 		}
 	}
-	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
+	for _, name := range catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
 		if r.Pool.Taken(v.release, v.cr.GetUID()) {
 			continue

@@ -1,4 +1,4 @@
-package reconcile
+package catalog
 
 import (
 	"regexp"
@@ -19,13 +19,13 @@ func TestReleaseNames(t *testing.T) {
 		{"53 characters fit", strings.Repeat("a", 53), "A", []string{strings.Repeat("a", 53), fit(strings.Repeat("a", 53) + "-A")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, releaseNames(test.resource, test.kind)); diff != "" {
+			if diff := cmp.Diff(test.want, ReleaseNames(test.resource, test.kind)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("more are cut and hashed", func(t *testing.T) {
-		got := releaseNames(strings.Repeat("a", 54), "A")
+		got := ReleaseNames(strings.Repeat("a", 54), "A")
 		if len(got[0]) != 53 || !strings.HasPrefix(got[0], strings.Repeat("a", 40)+"-") || got[0] == got[1] {
 			t.Errorf("got %v", got)
 		}
@@ -44,7 +44,7 @@ func resourceName() *rapid.Generator[string] {
 func TestReleaseNamesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, kind := resourceName().Draw(t, "name"), rapid.StringMatching(`[A-Z][A-Za-z0-9]{0,62}`).Draw(t, "kind")
-		got := releaseNames(name, kind)
+		got := ReleaseNames(name, kind)
 		for _, n := range got {
 			if len(n) > 53 || !helmName.MatchString(n) {
 				t.Fatalf("%s %s: Helm does not take %q", kind, name, n)
@@ -53,11 +53,11 @@ func TestReleaseNamesProperties(t *testing.T) {
 		if got[0] == got[1] {
 			t.Fatalf("%s %s has just one name, %s", kind, name, got[0])
 		}
-		if !cmp.Equal(got, releaseNames(name, kind)) {
+		if !cmp.Equal(got, ReleaseNames(name, kind)) {
 			t.Fatal("the names are not the same twice")
 		}
 		other := resourceName().Draw(t, "other")
-		if a, b := releaseNames(name, kind)[0], releaseNames(other, kind)[0]; a == b && strings.ReplaceAll(name, ".", "-") != strings.ReplaceAll(other, ".", "-") {
+		if a, b := ReleaseNames(name, kind)[0], ReleaseNames(other, kind)[0]; a == b && strings.ReplaceAll(name, ".", "-") != strings.ReplaceAll(other, ".", "-") {
 			t.Fatalf("%s and %s are both called %s", name, other, a)
 		}
 	})

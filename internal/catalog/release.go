@@ -1,4 +1,4 @@
-package reconcile
+package catalog
 
 import (
 	"crypto/sha256"
@@ -9,10 +9,10 @@ import (
 // maxReleaseName is Helm's limit, which leaves room for what charts append.
 const maxReleaseName = 53
 
-// releaseNames returns the names that the release of a custom resource may
+// ReleaseNames returns the names that the release of a custom resource may
 // have, the best one first: the resource's own, and where that is taken the
 // one with its kind.
-func releaseNames(name, kind string) []string {
+func ReleaseNames(name, kind string) []string {
 	return []string{fit(name), fit(name + "-" + kind)}
 }
 
