@@ -102,18 +102,15 @@ const logPolicy = "helm.sh/hook-output-log-policy"
 
 func logged(object *unstructured.Unstructured) bool { return object.GetAnnotations()[logPolicy] != "" }
 
-// unresolvedf notes a place in a template, unless the watches entry settles it.
-// Where the line is not known it is 0.
-func (c *chartNeeds) unresolvedf(template string, line int, format string, args ...any) {
-	if c.kind.Settled(template) {
-		return
+// unresolvedf notes a place that a template gets to, unless the watches entry
+// settles the template.
+func (c *chartNeeds) unresolvedf(template, where, format string, args ...any) {
+	if !c.kind.Settled(template) {
+		c.needs.unresolvedf(c.kind.Kind, fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), where), format, args...)
 	}
-	where := fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), template)
-	if line > 0 {
-		where += fmt.Sprintf(":%d", line)
-	}
-	c.needs.unresolvedf(c.kind.Kind, where, format, args...)
 }
+
+func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
 
 // declare says how a person settles what is not known of a template.
 func declare(what, template string) string {
@@ -141,7 +138,7 @@ func (c *chartNeeds) ownCRDs() {
 		names = append(names, definition.GetName())
 	}
 	if c.namespaced {
-		c.unresolvedf(c.crds[0].Source, 0, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
+		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
 		return
 	}
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
@@ -159,7 +156,7 @@ func (c *chartNeeds) objects() {
 	for _, kind := range kinds {
 		u, r := c.uses[kind], c.resources.of(kind)
 		if r.cluster && c.namespaced {
-			c.unresolvedf(u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
+			c.unresolvedf(u.sources[0], u.sources[0], "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
 		why := c.why(u.sources)

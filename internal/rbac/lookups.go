@@ -29,14 +29,14 @@ func (r *reader) lookupsOf(file templates.File) []lookup {
 		if !ok || name.Ident != "lookup" {
 			return true
 		}
-		at := place{file: file}
+		here := place{file: file}
 		one := lookup{
 			file: file, line: file.Line(command.Pos),
-			versions: r.operand(command.Args[1], at).texts,
-			kinds:    r.operand(command.Args[2], at).texts,
+			versions: r.operand(command.Args[1], here).texts,
+			kinds:    r.operand(command.Args[2], here).texts,
 		}
 		if len(command.Args) > 4 {
-			one.names = r.operand(command.Args[4], at).texts
+			one.names = r.operand(command.Args[4], here).texts
 		}
 		all = append(all, one)
 		return true
@@ -52,7 +52,7 @@ func (c *chartNeeds) lookups() {
 	}
 	for _, l := range c.scan.lookups {
 		if !l.versions.complete || !l.kinds.complete {
-			c.unresolvedf(l.file.Path, l.line, "what is looked up is not known before values are: %s and verbs: [get, list]", declare("it", l.file.Path))
+			c.unresolvedf(l.file.Path, at(l.file.Path, l.line), "what is looked up is not known before values are: %s and verbs: [get, list]", declare("it", l.file.Path))
 		}
 		for _, version := range l.versions.list {
 			for _, kind := range l.kinds.list {
@@ -69,7 +69,7 @@ func (c *chartNeeds) lookup(l lookup, kind schema.GroupKind) {
 		return
 	}
 	if r.cluster && c.namespaced {
-		c.unresolvedf(l.file.Path, l.line, "%s is cluster-scoped, which no Role can allow", kind.Kind)
+		c.unresolvedf(l.file.Path, at(l.file.Path, l.line), "%s is cluster-scoped, which no Role can allow", kind.Kind)
 		return
 	}
 	var verbs []string

@@ -63,16 +63,17 @@ func newReader(chart *helm.Chart) (*reader, error) {
 
 // assignments notes what is assigned to the variables of a file.
 func (r *reader) assignments(file templates.File) {
+	ranges := map[*parse.PipeNode]bool{}
 	file.Walk(func(node parse.Node) bool {
 		switch n := node.(type) {
 		case *parse.PipeNode:
-			if len(n.Decl) == 1 {
+			if len(n.Decl) == 1 && !ranges[n] {
 				r.assign(file, n.Decl[0], r.evaluate(n, place{file: file}).texts)
 			}
 		case *parse.RangeNode:
+			ranges[n.Pipe] = true
 			if decl := n.Pipe.Decl; len(decl) > 0 {
 				r.assign(file, decl[len(decl)-1], r.evaluate(n.Pipe, place{file: file}).items)
-				return true
 			}
 		}
 		return true
@@ -99,7 +100,8 @@ type place struct {
 // partial is the beginning of a line, as one way through the branches gives it.
 type partial struct {
 	text string
-	// line is where it begins, in the file that is read.
+	// file and line are where it begins.
+	file templates.File
 	line int
 	in   branch
 }
@@ -119,7 +121,7 @@ type page struct {
 func (r *reader) documents(file templates.File, tree *parse.Tree) []*document {
 	p := &page{reader: r, file: file, doc: &document{file: file}, open: []partial{{}}}
 	p.list(tree.Root, place{file: file})
-	p.flush(place{file: file})
+	p.flush()
 	return append(p.done, p.doc)
 }
 
@@ -189,7 +191,7 @@ func (p *page) few() {
 func (p *page) text(text string, pos parse.Pos, at place) {
 	for i, piece := range strings.Split(text, "\n") {
 		if i > 0 {
-			p.flush(at)
+			p.flush()
 			p.open = []partial{{in: at.in}}
 		}
 		p.append([]string{piece}, at.file.Line(pos), at)
@@ -232,7 +234,7 @@ func (p *page) append(texts []string, number int, at place) {
 		for _, text := range texts {
 			one := begun
 			if begun.text == "" && text != "" {
-				one.line = number
+				one.file, one.line = at.file, number
 				text = strings.Repeat(" ", at.indent) + text
 			}
 			one.text += text
@@ -269,17 +271,18 @@ func (p *page) included(name string, node parse.Node, at place) {
 // entryLine is a line that tells what an object is.
 var (
 	entryLine = regexp.MustCompile(`^(\s*(?:- +)?)["']?(kind|apiVersion)["']?\s*:\s*(.*)$`)
-	hookLine  = regexp.MustCompile(`^\s*["']?helm\.sh/hook["']?\s*:`)
+	flowEntry = regexp.MustCompile(`([{,]\s*)["']?(kind|apiVersion)["']?\s*:\s*["']?([^,"'{}\s]+)`)
+	hookLine  = regexp.MustCompile(`["']?helm\.sh/hook["']?\s*:`)
 )
 
 // flush ends a line.
-func (p *page) flush(at place) {
+func (p *page) flush() {
 	for _, open := range p.open {
-		p.line(open, at)
+		p.line(open)
 	}
 }
 
-func (p *page) line(open partial, at place) {
+func (p *page) line(open partial) {
 	text := strings.TrimRight(open.text, " \t\r")
 	switch {
 	case strings.HasPrefix(text, "---"):
@@ -289,32 +292,49 @@ func (p *page) line(open partial, at place) {
 	case strings.HasPrefix(strings.TrimSpace(text), "#"):
 		return
 	case strings.HasPrefix(text, unknown) && !strings.Contains(text, ":"):
-		p.doc.opaque = append(p.doc.opaque, opaque{text: sourceOf(at.file, open.line), line: open.line})
+		p.doc.opaque = append(p.doc.opaque, opaque{text: sourceOf(open.file, open.line), file: open.file.Path, line: open.line})
 		return
-	case hookLine.MatchString(text):
-		p.doc.hooks = append(p.doc.hooks, line{text: text, line: open.line, in: open.in})
-	case strings.Contains(text, logPolicy):
-		p.doc.logged = true
 	}
+	if hookLine.MatchString(text) {
+		p.doc.hooks = append(p.doc.hooks, line{text: text, line: open.line, in: open.in})
+	}
+	if strings.HasPrefix(text, "{") {
+		p.doc.flow = true
+	}
+	p.doc.logged = p.doc.logged || strings.Contains(text, logPolicy)
 	if strings.HasPrefix(strings.TrimSpace(text), "- ") {
 		p.item++
 	}
-	match := entryLine.FindStringSubmatch(text)
-	if match == nil {
-		return
+	for _, match := range entries(text) {
+		l := line{text: scalar(match[3]), file: open.file.Path, line: open.line, column: len(match[1]), item: p.item, in: open.in}
+		if match[2] == "kind" {
+			p.doc.kinds = append(p.doc.kinds, l)
+		} else {
+			p.doc.versions = append(p.doc.versions, l)
+		}
 	}
-	l := line{text: scalar(match[3]), line: open.line, column: len(match[1]), item: p.item, in: open.in}
-	if match[2] == "kind" {
-		p.doc.kinds = append(p.doc.kinds, l)
-	} else {
-		p.doc.versions = append(p.doc.versions, l)
+}
+
+// entries finds what a line tells of an object; one in braces may tell it all,
+// and of objects inside.
+func entries(text string) [][]string {
+	if !strings.HasPrefix(text, "{") {
+		return entryLine.FindAllStringSubmatch(text, 1)
 	}
+	var found [][]string
+	for _, match := range flowEntry.FindAllStringSubmatch(text, -1) {
+		known := func(m []string) bool { return m[2] == match[2] }
+		if !slices.ContainsFunc(found, known) {
+			found = append(found, match)
+		}
+	}
+	return found
 }
 
 // scalar reads a plain or quoted value.
 func scalar(text string) string {
 	text, _, _ = strings.Cut(text, " #")
-	return strings.Trim(strings.TrimSpace(text), `"'`)
+	return strings.Trim(strings.TrimRight(strings.TrimSpace(text), ","), `"'`)
 }
 
 // sourceOf returns the line of a template, for messages.

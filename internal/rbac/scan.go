@@ -76,20 +76,21 @@ func (c *chartNeeds) scanned() {
 }
 
 func (c *chartNeeds) document(d *document) {
-	if len(d.kinds) == 0 {
+	objects := d.objects()
+	if len(objects) == 0 {
 		for _, o := range d.opaque {
-			c.unresolvedf(d.file.Path, o.line, "what %s renders is not known before values are: %s", o.text, declare("its objects", d.file.Path))
+			c.unresolvedf(d.file.Path, at(o.file, o.line), "what %s renders is not known before values are: %s", o.text, declare("its objects", d.file.Path))
 		}
 		return
 	}
-	for _, o := range d.objects() {
+	for _, o := range objects {
 		if strings.Contains(o.kind, unknown) {
-			c.unresolvedf(d.file.Path, o.line, "the kind of the object is %s: %s", readable(o.kind), declare("what it can be", d.file.Path))
+			c.unresolvedf(d.file.Path, at(o.file, o.line), "the kind of the object is %s: %s", readable(o.kind), declare("what it can be", d.file.Path))
 			continue
 		}
 		groups := c.groups(o)
 		if len(groups) == 0 {
-			c.unresolvedf(d.file.Path, o.line, "the group of %s is not known before values are: %s", o.kind, declare("its resource", d.file.Path))
+			c.unresolvedf(d.file.Path, at(o.file, o.line), "the group of %s is not known before values are: %s", o.kind, declare("its resource", d.file.Path))
 		}
 		for _, group := range groups {
 			u := c.use(schema.GroupKind{Group: group, Kind: o.kind}, d.file.Path)
@@ -139,11 +140,14 @@ type document struct {
 	// opaque are places of its top level whose text is not known.
 	opaque []opaque
 	logged bool
+	// flow: it is written in braces.
+	flow bool
 }
 
 // line is the value of one line, and where that stands.
 type line struct {
 	text string
+	file string
 	line int
 	// column is how far in the key stands.
 	column int
@@ -154,12 +158,14 @@ type line struct {
 
 type opaque struct {
 	text string
+	file string
 	line int
 }
 
 // found is an object of a document.
 type found struct {
 	apiVersion, kind string
+	file             string
 	line             int
 	plain, hook      bool
 }
@@ -172,7 +178,7 @@ func (d *document) objects() []found {
 		if kind.column != column {
 			continue
 		}
-		o := found{kind: kind.text, line: kind.line}
+		o := found{kind: kind.text, file: kind.file, line: kind.line}
 		o.hook = slices.ContainsFunc(d.hooks, func(h line) bool { return h.in.meets(kind.in) })
 		o.plain = !slices.ContainsFunc(d.hooks, func(h line) bool { return h.in.holds(kind.in) })
 		paired := false
@@ -190,10 +196,10 @@ func (d *document) objects() []found {
 }
 
 // column is how far in the keys of the objects stand: the first of a line, but
-// for the items of a List.
+// for the items of a List and what is in braces.
 func (d *document) column() int {
 	isList := slices.ContainsFunc(d.kinds, func(k line) bool { return k.column == 0 && k.text == "List" })
-	if !isList {
+	if !isList && !d.flow {
 		return 0
 	}
 	least := 0
