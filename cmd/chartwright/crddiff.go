@@ -41,7 +41,7 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 		return err
 	}
 	if breaking > 0 {
-		return fmt.Errorf("%s custom resources that there are", counted(breaking, "change breaks", "changes break"))
+		return fmt.Errorf("%s custom resources that there are", countedChanges(breaking, "change breaks", "changes break"))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func printDiff(to io.Writer, differences []crd.Difference) error {
 	// In columns that are as wide as they need.
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, d := range differences {
-		if _, err := fmt.Fprintf(table, "%s: %s\n", d.Name, verdict(d)); err != nil {
+		if _, err := fmt.Fprintf(table, "%s: %s\n", d.Name, became(d)); err != nil {
 			return err
 		}
 		for _, line := range byClass(d.Changes) {
@@ -90,15 +90,15 @@ func printDiff(to io.Writer, differences []crd.Difference) error {
 	return table.Flush()
 }
 
-// verdict says in a few words what has become of a definition.
-func verdict(d crd.Difference) string {
+// became says in a few words what has become of a definition.
+func became(d crd.Difference) string {
 	switch d.State {
 	case crd.New:
 		return fmt.Sprintf("the kind %s is new", d.Kind)
 	case crd.Gone:
 		return fmt.Sprintf("the kind %s is in no entry of the watches file: nobody would serve its resources", d.Kind)
 	case crd.Changed:
-		return counted(d.Breaking(), "breaking change", "breaking changes")
+		return countedChanges(d.Breaking(), "breaking change", "breaking changes")
 	default:
 		return "nothing that matters has changed"
 	}
@@ -119,14 +119,14 @@ func byClass(changes []compat.Change) []string {
 		}
 	}
 	// Of one class in the order of the paths, as they came. B is before h.
-	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(class(a), class(b)) })
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(diffClass(a), diffClass(b)) })
 	return lines
 }
 
-// class returns the first two columns of a line.
-func class(line string) string { return line[:strings.LastIndex(line, "\t")] }
+// diffClass returns the first two columns of a line.
+func diffClass(line string) string { return line[:strings.LastIndex(line, "\t")] }
 
-func counted(n int, one, many string) string {
+func countedChanges(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
