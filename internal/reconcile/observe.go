@@ -63,6 +63,9 @@ type view struct {
 	overdue  bool
 	// fields are the kind's own in the status.
 	fields fields
+	// rightsMissing are the rules that the operator lacks, once that is known.
+	rightsMissing string
+	rightsKnown   bool
 
 	failure       *failure
 	repairFailure *failure
@@ -103,6 +106,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
+	r.observeRights(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
 	return v, nil

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// loadBeside reads the kinds of the watches file, and beside them those of a
+// folder of charts, if one is named. What is wrong in that folder is no error:
+// it is returned, and the others are served.
+//
+// With --watches-file= there are none but those of the folder.
+func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []catalog.Kind, broken []catalog.Broken, err error) {
+	if !onlyFolder(cmd, watchesFile, chartsDir) {
+		if kinds, err = loadKinds(watchesFile); err != nil {
+			return nil, nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
+		}
+	}
+	if chartsDir == "" {
+		return kinds, nil, nil
+	}
+	more, broken, err := catalog.FromFolder(chartsDir, kinds)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--charts-dir: %w", err)
+	}
+	return append(kinds, more...), broken, nil
+}
+
+// onlyFolder tells that no watches file is wanted: the flag is given, and empty.
+func onlyFolder(cmd *cobra.Command, watchesFile, chartsDir string) bool {
+	return chartsDir != "" && watchesFile == "" && cmd.Flags().Changed("watches-file")
+}
