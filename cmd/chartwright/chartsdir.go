@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,22 @@ func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []cata
 		return nil, nil, fmt.Errorf("--charts-dir: %w", err)
 	}
 	return append(kinds, more...), broken, nil
+}
+
+// chartsDirFlag adds the flag to a command that derives something of all kinds.
+func chartsDirFlag(cmd *cobra.Command, chartsDir *string) {
+	cmd.Flags().StringVar(chartsDir, "charts-dir", "", "folder of which each folder with a chart and a kind.yaml is a kind, too, as 'chartwright run' serves it; with --watches-file= no others")
+}
+
+// loadAll is loadBeside for commands to which a broken folder is an error.
+func loadAll(cmd *cobra.Command, watchesFile, chartsDir string) ([]catalog.Kind, error) {
+	kinds, broken, err := loadBeside(cmd, watchesFile, chartsDir)
+	errs := make([]error, 1, 1+len(broken))
+	errs[0] = err
+	for _, b := range broken {
+		errs = append(errs, b.Err)
+	}
+	return kinds, errors.Join(errs...)
 }
 
 // onlyFolder tells that no watches file is wanted: the flag is given, and empty.

@@ -14,7 +14,7 @@ import (
 )
 
 func newCRD() *cobra.Command {
-	var watchesFile, dir, old, output string
+	var watchesFile, chartsDir, dir, old, output string
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "crd",
@@ -40,9 +40,9 @@ code is 1 if anything breaks.`,
 			case output != "" && output != "json":
 				return fmt.Errorf("--output %q: expected json", output)
 			}
-			kinds, err := loadKinds(watchesFile)
+			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
-				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+				return err
 			}
 			definitions, err := generateCRDs(cmd, kinds)
 			if err != nil {
@@ -62,6 +62,7 @@ code is 1 if anything breaks.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
+	chartsDirFlag(cmd, &chartsDir)
 	flags.StringVar(&dir, "output-dir", "", "folder to write one file a kind into, rather than print them")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, not up to date, or of a kind that is gone")
 	flags.StringVar(&old, "diff", "", "folder or file of definitions to compare with, - for what kubectl get crd -o yaml prints")

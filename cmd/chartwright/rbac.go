@@ -13,7 +13,7 @@ import (
 )
 
 func newRBAC() *cobra.Command {
-	var watchesFile, file, name, output string
+	var watchesFile, chartsDir, file, name, output string
 	var options rbac.Options
 	var check, strict bool
 	cmd := &cobra.Command{
@@ -32,9 +32,9 @@ watches entry.`,
 			if check && file == "" {
 				return errors.New("--check: tell which file with --output-file")
 			}
-			kinds, err := loadKinds(watchesFile)
+			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
-				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+				return err
 			}
 			report, err := rbac.Derive(kinds, options)
 			if err != nil {
@@ -52,6 +52,7 @@ watches entry.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
+	chartsDirFlag(cmd, &chartsDir)
 	flags.StringVar(&file, "output-file", "", "file to write, rather than print")
 	flags.StringVarP(&output, "output", "o", "yaml", "yaml, or json for the rules alone with their reasons and what could not be found out")
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
