@@ -16,22 +16,35 @@ import (
 // Generate returns the definition of a kind, and what of its chart's schema
 // the API server will not check.
 func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
-	defaults, err := kind.Chart.Values()
+	spec, warnings, err := specSchema(kind)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: the chart's default values: %w", kind.Kind, err)
-	}
-	spec, warnings, err := convertSpec(kind.Chart.Schema(), defaults, keptKeys(kind))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: values.schema.json: %w", kind.Kind, err)
+		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	schema := rootSchema(kind, spec)
 	if err := validate(schema); err != nil {
-		return nil, nil, fmt.Errorf("%s: the schema that was made of values.schema.json is none for the API server: %w", kind.Kind, err)
+		return nil, nil, fmt.Errorf("%s: the schema that was made of the chart's values is none for the API server: %w", kind.Kind, err)
 	}
 	if err := errors.Join(holdsScale(kind, schema), scaleTypes(kind)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	return definition(kind, schema), warnings, nil
+}
+
+// specSchema converts the chart's schema or, where it has none, infers one.
+func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
+	defaults, err := kind.Chart.Values()
+	if err != nil {
+		return apiextensionsv1.JSONSchemaProps{}, nil, fmt.Errorf("the chart's default values: %w", err)
+	}
+	schema := kind.Chart.Schema()
+	if len(schema) == 0 {
+		return inferSpec(defaults, readTexts(kind.Chart.ValuesFile()), keptKeys(kind)), nil, nil
+	}
+	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind))
+	if err != nil {
+		return spec, nil, fmt.Errorf("values.schema.json: %w", err)
+	}
+	return spec, warnings, nil
 }
 
 func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {

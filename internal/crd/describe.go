@@ -3,6 +3,7 @@ package crd
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ func describe(n node, at place) string {
 	}
 	text = strings.TrimSpace(text)
 	shown := showDefault(at)
-	if isTrue(n["writeOnly"]) || n["format"] == "password" {
+	if isTrue(n["writeOnly"]) || n["format"] == "password" || secret.MatchString(at.path) {
 		shown = ""
 	}
 	if shown == "" || strings.Contains(strings.ToLower(text), "default") {
@@ -29,6 +30,9 @@ func describe(n node, at place) string {
 	}
 	return fmt.Sprintf("%s Default: %s.", sentence(text), shown)
 }
+
+// secret is the path of a value that nobody should read.
+var secret = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|(secret|api|private|access)[-_]?key|credentials?|\.secret)$`)
 
 // showDefault returns a default as one would write it in YAML, empty if there
 // is none to speak of: what is empty says little, and objects are told key by
