@@ -34,7 +34,7 @@ func (p *Plan) generated(path string, data []byte) error {
 	}
 	if have != nil && !isGenerated(have) {
 		p.notef("%s is left as it is, for it does not begin with the line that generated files have: delete it to have it written", path)
-		return nil
+		return p.write(path, have)
 	}
 	return p.write(path, data)
 }
