@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 	helmrules "helm.sh/helm/v3/pkg/lint/rules"
 	"helm.sh/helm/v3/pkg/lint/support"
 )
@@ -35,9 +36,13 @@ func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, er
 	if err := writeFiles(dir, c.chart.Raw); err != nil {
 		return nil, fmt.Errorf("write the chart for Helm's lint: %w", err)
 	}
+	version, err := chartutil.ParseKubeVersion(librariesVersion)
+	if err != nil {
+		return nil, err
+	}
 	linter := support.Linter{ChartDir: dir}
 	helmrules.Chartfile(&linter)
-	helmrules.TemplatesWithSkipSchemaValidation(&linter, values, namespace, nil, true)
+	helmrules.TemplatesWithSkipSchemaValidation(&linter, values, namespace, version, true)
 	helmrules.Dependencies(&linter)
 
 	var messages []LintMessage

@@ -92,3 +92,29 @@ func TestRecordSize(t *testing.T) {
 		t.Errorf("sizes %v", sizes)
 	}
 }
+
+// TestOfflineKubernetesIsTodays: Helm alone would take it for v1.20, which many
+// charts refuse.
+func TestOfflineKubernetesIsTodays(t *testing.T) {
+	chart := loadFiles(t, map[string]string{
+		"Chart.yaml":       "apiVersion: v2\nname: box\nversion: 1.0.0\nkubeVersion: '>=1.30.0'\n",
+		"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'v{{ .Capabilities.KubeVersion.Minor }}'}\n",
+		"templates/b.yaml": "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n",
+	})
+	rendered, err := chart.Render(helm.Offline{Release: "web", Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range rendered.Objects {
+		if o.GetKind() == "ConfigMap" && o.GetName() < "v37" {
+			t.Errorf("the minor version is %s", o.GetName())
+		}
+	}
+	messages, err := chart.Lint(nil, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(messages) != 1 || !strings.Contains(messages[0].Message, "policy/v1beta1 PodDisruptionBudget is deprecated") {
+		t.Errorf("lint: %v", messages)
+	}
+}
