@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestAdd(t *testing.T) {
 	for _, folder := range []string{"crd", "rbac", "manager", "default", "samples"} {
 		build(t, filepath.Join(dir, "config", folder))
 	}
-	kinds, err := catalog.FromFile(filepath.Join(dir, "watches.yaml"))
+	kinds, err := catalog.FromFile(dir + "/watches.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestAddAgain(t *testing.T) {
 	}
 	writeFiles(t, dir, mine)
 	writeFiles(t, chart, map[string]string{"values.yaml": web["values.yaml"] + "more: 1\n"})
-	if err := os.Remove(filepath.Join(chart, "ci/full-values.yaml")); err != nil {
+	if err := os.Remove(chart + "/ci/full-values.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	plan := add(t, dir, scaffold.Add{Chart: chart, ShortNames: []string{"ws"}})
@@ -112,11 +113,10 @@ func TestAddIsIdempotent(t *testing.T) {
 			"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 		})
 	}
+	parent, projects := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "shop")
-		if err != nil {
-			r.Fatal(err)
-		}
+		projects++
+		dir := filepath.Join(parent, strconv.Itoa(projects))
 		plan, err := scaffold.Init{Dir: dir, Name: "shop", Domain: "example.com"}.Plan()
 		if err != nil || plan.Write() != nil {
 			r.Fatal(err)
@@ -164,7 +164,7 @@ func TestAddRefuses(t *testing.T) {
 		add  scaffold.Add
 		err  string
 	}{
-		{"no chart", scaffold.Add{Chart: filepath.Join(dir, "nowhere"), Group: "shop", Version: "v1"}, "not found: expected a chart's folder or .tgz"},
+		{"no chart", scaffold.Add{Chart: dir + "/nowhere", Group: "shop", Version: "v1"}, "not found: expected a chart's folder or .tgz"},
 		{"a chart that lacks another", scaffold.Add{Chart: dependent, Group: "shop", Version: "v1"}, "run 'helm dependency build'"},
 		{"another chart of the name", scaffold.Add{Chart: another, Group: "shop", Version: "v1", Kind: "Other"}, "holds a chart of that name which is another"},
 		{"no group", scaffold.Add{Chart: chart, Kind: "Other", Version: "v1"}, "say by --group"},

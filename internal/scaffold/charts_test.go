@@ -61,13 +61,13 @@ var boxChart = map[string]string{
 func TestAddArchive(t *testing.T) {
 	dir := newProject(t)
 	add(t, dir, scaffold.Add{Chart: pack(t, "box-1.0.0.tgz", boxChart), Group: "shop", Version: "v1"})
-	copied := func() map[string]string { return tree(t, filepath.Join(dir, "charts/box")) }
+	copied := func() map[string]string { return tree(t, dir+"/charts/box") }
 	if diff := cmp.Diff(boxChart, copied()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
 	const schema = `{"type": "object", "properties": {"size": {"type": "integer", "maximum": 7}}}`
-	writeFiles(t, filepath.Join(dir, "charts/box"), map[string]string{"values.schema.json": schema})
+	writeFiles(t, dir+"/charts/box", map[string]string{"values.schema.json": schema})
 	newer := maps.Clone(boxChart)
 	newer["Chart.yaml"] = strings.Replace(newer["Chart.yaml"], "1.0.0", "2.0.0", 1)
 	delete(newer, "templates/old.yaml")
@@ -89,8 +89,8 @@ func TestAddArchive(t *testing.T) {
 // is called, and so is an archive.
 func TestAddInPlace(t *testing.T) {
 	dir := newProject(t)
-	writeFiles(t, filepath.Join(dir, "charts/teams/a-box"), boxChart)
-	add(t, dir, scaffold.Add{Chart: filepath.Join(dir, "charts/teams/a-box"), Group: "shop", Version: "v1"})
+	writeFiles(t, dir+"/charts/teams/a-box", boxChart)
+	add(t, dir, scaffold.Add{Chart: dir + "/charts/teams/a-box", Group: "shop", Version: "v1"})
 	archive, err := os.ReadFile(pack(t, "box.tgz", boxChart))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestAddFollowsLinks(t *testing.T) {
 		"Chart.yaml": boxChart["Chart.yaml"], "templates/box.yaml": boxChart["templates/box.yaml"],
 		"values.yaml": "size: 2\n", "charts/in/Chart.yaml": boxChart["charts/in/Chart.yaml"],
 	}
-	if diff := cmp.Diff(want, tree(t, filepath.Join(dir, "charts/box"))); diff != "" {
+	if diff := cmp.Diff(want, tree(t, dir+"/charts/box")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	link("templates/circle", chart)
@@ -154,7 +154,7 @@ func TestStarter(t *testing.T) {
 	if len(plan.Notes) > 0 {
 		t.Errorf("notes: %q", plan.Notes)
 	}
-	kinds, err := catalog.FromFile(filepath.Join(dir, "watches.yaml"))
+	kinds, err := catalog.FromFile(dir + "/watches.yaml")
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "ApiGateway" {
 		t.Fatalf("%v, %v", kinds, err)
 	}
@@ -165,7 +165,7 @@ func TestStarter(t *testing.T) {
 	for _, finding := range findings {
 		t.Errorf("lint: %v", finding)
 	}
-	for name, text := range tree(t, filepath.Join(dir, "charts")) {
+	for name, text := range tree(t, dir+"/charts") {
 		if strings.Contains(text, "[[") || strings.Contains(text, "<no value>") {
 			t.Errorf("%s has what was to be filled in:\n%s", name, text)
 		}

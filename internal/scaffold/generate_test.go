@@ -3,7 +3,6 @@ package scaffold_test
 import (
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,7 +25,7 @@ func TestGenerateForgets(t *testing.T) {
 	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", boxChart), Group: "shop", Version: "v1"})
 	writeFiles(t, dir, map[string]string{"watches.yaml": before["watches.yaml"]})
 	plan, _ := generate(t, dir)
-	sample := filepath.Join(dir, "config/samples/shop_v1_box.yaml")
+	sample := dir + "/config/samples/shop_v1_box.yaml"
 	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, sample+" is of a kind that is no longer served: delete it") {
 		t.Errorf("notes: %s", notes)
 	}
@@ -65,8 +64,8 @@ func TestGenerateTellsKindsApart(t *testing.T) {
 	if _, exists := files["config/rbac/box_viewer_role.yaml"]; exists {
 		t.Error("a role of the first kind is left that has the name of both")
 	}
-	build(t, filepath.Join(dir, "config/default"))
-	build(t, filepath.Join(dir, "config/samples"))
+	build(t, dir+"/config/default")
+	build(t, dir+"/config/samples")
 }
 
 // TestGenerateScale: who may change a kind may scale it.

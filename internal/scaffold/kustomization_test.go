@@ -52,12 +52,12 @@ func TestListResources(t *testing.T) {
 func TestListResourcesOfNothing(t *testing.T) {
 	gone := func(name string) (bool, error) { return slices.Contains([]string{"a.yaml", "b.yaml"}, name), nil }
 	for before, after := range map[string]string{
-		"resources:\n  - a.yaml\n  - b.yaml\nnamePrefix: x-\n":   "resources: []\nnamePrefix: x-\n",
-		"resources:\n  # Kinds:\n  - a.yaml\n  # And more:\n":    "resources: []\n  # Kinds:\n  # And more:\n",
-		"resources: [a.yaml, b.yaml]\n":                          "resources: []\n",
-		"resources:\n  - mine.yaml\n":                            "resources:\n  - mine.yaml\n",
-		"namePrefix: x-\n":                                       "namePrefix: x-\n",
-		"resources:\n  - resources.yaml\n  - a.yaml\n":           "resources:\n  - resources.yaml\n",
+		"resources:\n  - a.yaml\n  - b.yaml\nnamePrefix: x-\n":    "resources: []\nnamePrefix: x-\n",
+		"resources:\n  # Kinds:\n  - a.yaml\n  # And more:\n":     "resources: []\n  # Kinds:\n  # And more:\n",
+		"resources: [a.yaml, b.yaml]\n":                           "resources: []\n",
+		"resources:\n  - mine.yaml\n":                             "resources:\n  - mine.yaml\n",
+		"namePrefix: x-\n":                                        "namePrefix: x-\n",
+		"resources:\n  - resources.yaml\n  - a.yaml\n":            "resources:\n  - resources.yaml\n",
 		"# resources: x\nresources: # all\n  - a.yaml\nkind: K\n": "# resources: x\nresources: [] # all\nkind: K\n",
 	} {
 		got, err := listResources([]byte(before), nil, gone)

@@ -148,7 +148,7 @@ func uncommented(sample string) string {
 // TestSampleThatCannotBeMadeUp is told, and written as far as it goes.
 func TestSampleThatCannotBeMadeUp(t *testing.T) {
 	dir := newProject(t)
-	chart := writeFiles(t, filepath.Join(dir, "charts/key"), map[string]string{
+	chart := writeFiles(t, dir+"/charts/key", map[string]string{
 		"Chart.yaml":         "apiVersion: v2\nname: key\nversion: 1.0.0\n",
 		"values.schema.json": `{"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "pattern": "^k-[0-9]+$"}}}`,
 	})
@@ -165,7 +165,7 @@ func TestSampleThatCannotBeMadeUp(t *testing.T) {
 // told where the sample lacks it.
 func TestSampleOfAClusterScopedKind(t *testing.T) {
 	dir := newProject(t)
-	chart := writeFiles(t, filepath.Join(dir, "charts/box"), boxChart)
+	chart := writeFiles(t, dir+"/charts/box", boxChart)
 	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1", Scope: "Cluster", ReleaseNamespace: "{{ .spec.targetNamespace }}"})
 	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, "the sample of Box needs to be completed: releaseNamespace") {
 		t.Errorf("notes: %s", notes)
