@@ -61,9 +61,11 @@ type value struct {
 	texts
 	// items are the members of a list of texts.
 	items texts
-	// includes are the templates whose text it prints, and indent how far in.
+	// includes are the templates whose text it prints, indent how far in, and
+	// newline whether on a line of its own.
 	includes []string
 	indent   int
+	newline  bool
 }
 
 // evaluate returns what a pipeline can print.
@@ -148,6 +150,7 @@ func (r *reader) call(name string, args []value, at place) value {
 			// What is no number is no indent.
 			_, _ = fmt.Sscan(args[0].list[0], &last.indent)
 		}
+		last.newline = name == "nindent"
 		return last
 	case "lower":
 		return value{texts: last.each(strings.ToLower)}

@@ -56,7 +56,10 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 		n.add("valuesFrom of "+kind.Kind, resource, "get", "list", "watch")
 	}
 	for _, o := range kind.Observe {
-		n.add("observe of "+kind.Kind, served.of(o.GVK().GroupKind()).GroupResource, "list", "watch")
+		if r := served.of(o.GVK().GroupKind()); !r.cluster {
+			// Others are not observed.
+			n.add("observe of "+kind.Kind, r.GroupResource, "list", "watch")
+		}
 	}
 	if kind.ServiceAccountName == "" {
 		return

@@ -207,6 +207,10 @@ func (p *page) blank() bool {
 // action adds what an expression prints.
 func (p *page) action(pipe *parse.PipeNode, at place) {
 	v := p.reader.evaluate(pipe, at)
+	if v.newline {
+		p.flush()
+		p.open = []partial{{in: at.in}}
+	}
 	if p.blank() && v.includes != nil {
 		before := *p.doc
 		p.whole(v, pipe, at)
@@ -243,6 +247,29 @@ func (p *page) append(texts []string, number int, at place) {
 	}
 	p.open = open
 	p.few()
+	p.divide()
+}
+
+// divide begins a new document where a line begins so in all branches. What
+// stands beside belongs to the new document, as Helm splits them.
+func (p *page) divide() {
+	for _, open := range p.open {
+		if !strings.HasPrefix(open.text, divider) {
+			return
+		}
+	}
+	p.next()
+	for i := range p.open {
+		p.open[i].text = strings.TrimLeft(strings.TrimPrefix(p.open[i].text, divider), " \t")
+	}
+}
+
+// divider is what documents begin with.
+const divider = "---"
+
+func (p *page) next() {
+	p.done = append(p.done, p.doc)
+	p.doc = &document{file: p.file}
 }
 
 // whole reads templates that are included on a line of their own, as if they
@@ -284,11 +311,11 @@ func (p *page) flush() {
 
 func (p *page) line(open partial) {
 	text := strings.TrimRight(open.text, " \t\r")
+	if rest, ok := strings.CutPrefix(text, divider); ok {
+		p.next()
+		text = strings.TrimLeft(rest, " \t")
+	}
 	switch {
-	case strings.HasPrefix(text, "---"):
-		p.done = append(p.done, p.doc)
-		p.doc = &document{file: p.file}
-		return
 	case strings.HasPrefix(strings.TrimSpace(text), "#"):
 		return
 	case strings.HasPrefix(text, unknown) && !strings.Contains(text, ":"):
