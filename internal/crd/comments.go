@@ -3,6 +3,7 @@ package crd
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -116,6 +117,10 @@ func (r *commentReader) above(key *yaml.Node) string {
 			break
 		}
 		first--
+	}
+	if slices.ContainsFunc(r.lines[first:at], namedText.MatchString) {
+		// It names the key that it is about.
+		return ""
 	}
 	return prose(r.lines[first:at])
 }

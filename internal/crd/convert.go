@@ -75,7 +75,7 @@ func (c *converter) convert(schema any, at place) apiextensionsv1.JSONSchemaProp
 // build converts a schema that is resolved and unified.
 func (c *converter) build(n node, at place) apiextensionsv1.JSONSchemaProps {
 	kind := typesOf(n)
-	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, at), Nullable: kind.null}
+	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.told(), at), Nullable: kind.null}
 	switch {
 	case len(kind.names) == 1:
 		out.Type = kind.names[0]

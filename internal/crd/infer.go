@@ -43,16 +43,19 @@ func inferSpec(defaults map[string]any, comments *texts, kept map[string]string)
 type inferrer struct{ nodes int }
 
 func (i *inferrer) value(value any, comments *texts, at place) apiextensionsv1.JSONSchemaProps {
-	if i.nodes++; i.nodes > maxNodes {
+	i.nodes++
+	if i.nodes > maxNodes {
 		return anything()
 	}
-	s := anything()
+	s, kinds := anything(), "Anything."
 	switch v := value.(type) {
 	case map[string]any:
+		kinds = "A map, empty by default."
 		if len(v) > 0 {
 			s = i.object(v, comments, at)
 		}
 	case []any:
+		kinds = "A list, empty by default."
 		if len(v) > 0 {
 			s = list("", anything())
 			s.XListType, s.Nullable = nil, true
@@ -64,7 +67,13 @@ func (i *inferrer) value(value any, comments *texts, at place) apiextensionsv1.J
 	case string:
 		s = inferText(v, at)
 	}
-	s.Description = describe(node{"description": comments.text()}, at)
+	switch {
+	case s.Type != "":
+		kinds = ""
+	case s.XIntOrString:
+		kinds = types{names: []string{"integer", "string"}, known: true}.told()
+	}
+	s.Description = describe(node{"description": comments.text()}, kinds, at)
 	return s
 }
 
@@ -72,6 +81,10 @@ func (i *inferrer) object(values map[string]any, comments *texts, at place) apie
 	s := object("", nil)
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.key(key).text() == "" {
+			// Helm's own doing.
+			continue
+		}
 		if s.Properties == nil {
 			s.Properties = props{}
 		}
@@ -96,7 +109,7 @@ func inferText(value string, at place) apiextensionsv1.JSONSchemaProps {
 
 var (
 	// numeric begins like a number: 80, 1.5, 500m, 10Gi, 30s, 50%, 1.25.3.
-	numeric = regexp.MustCompile(`^[-+]?\.?[0-9]`)
+	numeric = regexp.MustCompile(`^[-+]?\.?\d`)
 	// numberWord is a key whose values are often numbers.
 	numberWord = regexp.MustCompile(`(?i)(port|tag|version|cpu|memory|storage|size|limit|count|replicas|seconds|timeout|interval|period|delay|ttl|id|user|group|unavailable|surge|available)$`)
 )

@@ -17,11 +17,12 @@ func prose(lines []string) string {
 	for _, line := range marked(lines) {
 		p.line(line)
 	}
-	// What introduced an example that is left out introduces nothing.
-	for n := len(p.kept); n > 0 && (p.cut && strings.HasSuffix(p.kept[n-1], ":") || introduction.MatchString(p.kept[n-1])); n-- {
-		p.kept = p.kept[:n-1]
+	text := strings.Join(p.kept, " ")
+	if p.cut {
+		// What introduced an example that is left out introduces nothing.
+		text = introduction.ReplaceAllString(text, "")
 	}
-	return sized(strings.Join(p.kept, " "))
+	return sized(text)
 }
 
 // marked returns the lines without their #; from the last one on that begins
@@ -49,8 +50,8 @@ var (
 	example = regexp.MustCompile(`^\s*(?:- )?(?:["']?[a-z0-9_][\w./-]*["']?|[A-Z0-9_]+_[A-Z0-9_]+):(?:\s|$)|^\s*- [{"']|^\s*[{}\[\]]+,?$`)
 	// remark is a word of prose that looks like a key.
 	remark = regexp.MustCompile(`^(?:note|warning|important|hint|tip|deprecated|caution|default|defaults):`)
-	// introduction is a line that only announces an example.
-	introduction = regexp.MustCompile(`(?i)^(?:for example|example|examples|e\.g\.?|ex|eg|i\.e\.?)\s*[:.]?$`)
+	// introduction is the end of a text that announces an example.
+	introduction = regexp.MustCompile(`(?i)\s*\b(?:for example|for instance|examples?|e\.g\.?|ex|like this)\s*[:.]?$`)
 )
 
 // boilerplate is what helm create puts above the first key.
