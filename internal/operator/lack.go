@@ -23,8 +23,8 @@ type need struct {
 // lack is a need that is not met.
 type lack struct {
 	need
-	// namespaces are those in which it is not; none means that the operator
-	// serves them all.
+	// namespaces are those in which it is not; none means all that the operator
+	// serves.
 	namespaces []string
 }
 
@@ -46,10 +46,15 @@ func lacking(needs []need, namespaces []string, have map[string][]rbacv1.PolicyR
 					at, found = len(found), append(found, l)
 				}
 				found[at].always = found[at].always || l.always
-				if namespace != everywhere && !slices.Contains(found[at].namespaces, namespace) {
+				if !slices.Contains(found[at].namespaces, namespace) {
 					found[at].namespaces = append(found[at].namespaces, namespace)
 				}
 			}
+		}
+	}
+	for i := range found {
+		if len(found[i].namespaces) == len(namespaces) {
+			found[i].namespaces = nil
 		}
 	}
 	return found
