@@ -145,6 +145,7 @@ verify-modules:
 verify-generated: build
 	@echo "checking that generated files are up to date ..."
 	@$(BIN)/chartwright crd --check --output-dir config/crd/bases || { echo 'run "make manifests"'; exit 1; }
+	@$(BIN)/chartwright rbac --check --strict --output-file config/rbac/role.yaml
 
 .PHONY: verify-charts
 verify-charts: build
@@ -166,8 +167,9 @@ verify-leftovers:
 ##@ Generated files
 
 .PHONY: manifests
-manifests: build ## Write the CRDs anew, from the charts' schemas.
+manifests: build ## Write the CRDs and the operator's rights anew, from the charts.
 	@$(BIN)/chartwright crd --output-dir config/crd/bases
+	@$(BIN)/chartwright rbac --output-file config/rbac/role.yaml
 
 .PHONY: generate
 generate: manifests ## Write all generated files anew.
