@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,9 +46,11 @@ func newAdmission(kind catalog.Kind) (*admission, error) {
 }
 
 // prune takes out of a custom resource what the CRD does not know, and returns
-// its paths; and the status, which nobody can apply.
+// its paths; and, without a word, nulls where the CRD has none, and the status,
+// which nobody can apply.
 func (a *admission) prune(object *unstructured.Unstructured) []string {
 	delete(object.Object, "status")
+	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, a.schema)
 	return pruning.PruneWithOptions(object.Object, a.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 

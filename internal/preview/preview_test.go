@@ -22,7 +22,7 @@ func operator(t *testing.T, more string) []catalog.Kind {
 		"box/templates/NOTES.txt": "size {{ .Values.size }}",
 		"box/values.schema.json": `{"type": "object", "additionalProperties": false, "properties": {
 			"size": {"type": "integer", "maximum": 9}, "word": {"type": "string"}, "free": {"type": "object"}, "global": {},
-			"place": {"type": "string"}, "role": {"type": "boolean"}},
+			"place": {"type": "string"}, "list": {"type": "array", "items": {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}}, "role": {"type": "boolean"}},
 			"if": {"properties": {"size": {"const": 7}}, "required": ["size"]}, "then": {"properties": {"word": {"minLength": 3}}}}`,
 		"box/templates/a.yaml": `apiVersion: v1
 kind: ConfigMap
@@ -81,6 +81,8 @@ func TestRender(t *testing.T) {
 			name: "what the CRD does not know is dropped", file: box("{sise: 2, word: x}\nstatus: {a: b}"), data: `{"free":{},"in":"shop","size":1,"word":"x"}`,
 			warnings: []string{"spec.sise: the CRD has no such field: kubectl refuses it, and for others the API server drops it"},
 		},
+		{name: "a null, which takes a default away", file: box("{word: null}"), data: `{"free":{},"in":"shop","size":1,"word":null}`},
+		{name: "a null where none can be", entry: "", file: box("{list: [{a: null}]}"), fails: "spec.list[0]: missing property 'a'"},
 		{name: "overrides win", entry: "  overrideValues: {size: '3', word: '{{ upper \"x\" }}'}\n", file: box("{size: 2}"), data: `{"free":{},"in":"shop","size":3,"word":"X"}`},
 		{name: "a ConfigMap over the spec", entry: fromMap, file: box("{free: {a: x, b: z}}") + configMap, data: `{"free":{"a":[1],"b":"z"},"in":"shop","size":1,"word":"hello"}`},
 		{name: "a Secret in base64", entry: fromSecret, file: box("{}") + secret + "data: {word: c2VjcmV0}\n", data: `{"free":{},"in":"shop","size":1,"word":"secret"}`},
