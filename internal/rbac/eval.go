@@ -138,6 +138,9 @@ func (r *reader) call(name string, args []value, at place) value {
 		last = args[len(args)-1]
 	}
 	switch name {
+	case "fail":
+		// Nothing is rendered where it is called.
+		return value{texts: of("")}
 	case "include":
 		return r.include(args, at)
 	case "quote", "squote", "toString", "trim", "required", "toYaml", "fromYaml", "tpl":
