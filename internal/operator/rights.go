@@ -32,8 +32,6 @@ type rights struct {
 	mapper     meta.RESTMapper
 	logger     logr.Logger
 	review     reviewer
-	// after is time.After, but for tests.
-	after func(time.Duration) <-chan time.Time
 	// told is called for a kind of which something else is missing than before.
 	told func(kind schema.GroupKind, lacks []lack, unknown string)
 	// asked is told that something was forbidden.
@@ -64,7 +62,7 @@ type kindRights struct {
 func newRights(o Options, mapper meta.RESTMapper, review reviewer, logger logr.Logger) *rights {
 	r := &rights{
 		operator: o.Name, namespaces: o.Namespaces, mapper: mapper, logger: logger, review: review,
-		after: time.After, asked: make(chan struct{}, 1), have: map[string][]rbacv1.PolicyRule{},
+		asked: make(chan struct{}, 1), have: map[string][]rbacv1.PolicyRule{},
 	}
 	if len(r.namespaces) == 0 {
 		r.namespaces = []string{everywhere}
@@ -84,7 +82,7 @@ func (r *rights) Start(ctx context.Context) error {
 		k.derive()
 	}
 	for ctx.Err() == nil {
-		pause := r.after(lookPause)
+		pause := time.After(lookPause)
 		select {
 		case <-r.asked: // this look answers it
 		default:
