@@ -81,9 +81,9 @@ func narrow(t *rapid.T, s *schemaProps) {
 	for range rapid.IntRange(0, 2).Draw(t, "narrow") {
 		switch rapid.IntRange(0, 9).Draw(t, "by") {
 		case 0:
-			s.Minimum, s.ExclusiveMinimum = new(float64(rapid.IntRange(0, 2).Draw(t, "minimum"))), chance(t, 3)
+			s.Minimum, s.ExclusiveMinimum = new(oneOf(t, 0.0, 1, 2, -0.5, 0.5)), chance(t, 3)
 		case 1:
-			s.Maximum, s.ExclusiveMaximum = new(float64(rapid.IntRange(0, 3).Draw(t, "maximum"))), chance(t, 3)
+			s.Maximum, s.ExclusiveMaximum = new(oneOf(t, 0.0, 1, 2, 3, 1.5, 0.5)), chance(t, 3)
 		case 2:
 			s.MultipleOf = new(oneOf(t, 1.0, 2, 0.5))
 		case 3:

@@ -54,15 +54,27 @@ func canonical(values []apiextensionsv1.JSON) []string {
 	return spelled
 }
 
-func (c *comparer) numbers(from, to *props, at string) {
-	c.limit(RangeNarrowed, at, "minimum", bound(from.Minimum, from.ExclusiveMinimum, math.Inf(-1)), bound(to.Minimum, to.ExclusiveMinimum, math.Inf(-1)), 1)
-	c.limit(RangeNarrowed, at, "maximum", bound(from.Maximum, from.ExclusiveMaximum, math.Inf(1)), bound(to.Maximum, to.ExclusiveMaximum, math.Inf(1)), -1)
+// numbers compares limits of numbers, or of whole ones alone.
+func (c *comparer) numbers(from, to *props, at string, whole bool) {
+	c.edge(at, "minimum", bound(from.Minimum, from.ExclusiveMinimum, math.Inf(-1)), bound(to.Minimum, to.ExclusiveMinimum, math.Inf(-1)), 1, whole)
+	c.edge(at, "maximum", bound(from.Maximum, from.ExclusiveMaximum, math.Inf(1)), bound(to.Maximum, to.ExclusiveMaximum, math.Inf(1)), -1, whole)
 	switch was, is := from.MultipleOf, to.MultipleOf; {
 	case is == nil && was != nil:
 		c.notef(Widened, at, "it need not be a multiple of %s", number(*was))
 	case is != nil && !multiples(was, *is):
 		c.breaksf(RangeNarrowed, at, "it has to be a multiple of %s", number(*is))
 	}
+}
+
+// edge compares limits. Fractions are the API server's weak side: whole numbers
+// it compares without them, so that 1 is not less than 1.5, and where there are
+// whole numbers alone it takes none at all.
+func (c *comparer) edge(at, what string, was, is edge, sign float64, whole bool) {
+	if fraction := is.value != math.Trunc(is.value); fraction && was != is && (whole || is.exclusive && !was.exclusive) {
+		c.breaksf(RangeNarrowed, at, "%s %s becomes %s", what, was, is)
+		return
+	}
+	c.limit(RangeNarrowed, at, what, was, is, sign)
 }
 
 // multiples tells that what is a multiple of one is one of the other. Of

@@ -54,7 +54,7 @@ func (c *comparer) schema(from, to site, at string) {
 		c.breaksf(NullableRemoved, at, "null was possible")
 	}
 	if was.has("number") || was.has("integer") {
-		c.numbers(from.schema, to.schema, at)
+		c.numbers(from.schema, to.schema, at, !was.has("number"))
 	}
 	if was.has("string") {
 		c.texts(from.schema, to.schema, at)
