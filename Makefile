@@ -144,8 +144,7 @@ verify-modules:
 .PHONY: verify-generated
 verify-generated: build
 	@echo "checking that generated files are up to date ..."
-	@$(BIN)/chartwright crd --check --output-dir config/crd/bases || { echo 'run "make manifests"'; exit 1; }
-	@$(BIN)/chartwright rbac --check --strict --output-file config/rbac/role.yaml
+	@$(BIN)/chartwright generate --check --strict
 
 .PHONY: verify-charts
 verify-charts: build
@@ -166,13 +165,12 @@ verify-leftovers:
 
 ##@ Generated files
 
-.PHONY: manifests
-manifests: build ## Write the CRDs and the operator's rights anew, from the charts.
-	@$(BIN)/chartwright crd --output-dir config/crd/bases
-	@$(BIN)/chartwright rbac --output-file config/rbac/role.yaml
-
 .PHONY: generate
-generate: manifests ## Write all generated files anew.
+generate: build ## Write anew what follows from watches.yaml and the charts: CRDs, rights, samples that are missing.
+	@$(BIN)/chartwright generate --strict
+
+.PHONY: manifests
+manifests: generate ## The same, by its name in other projects.
 
 ##@ Install and deploy
 

@@ -14,7 +14,7 @@ import (
 
 func newGenerate() *cobra.Command {
 	var project scaffold.Project
-	var check bool
+	var check, strict bool
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate what follows from watches.yaml and the charts",
@@ -37,15 +37,21 @@ with the line that generated files have is somebody's own, and stays.`,
 			if err != nil {
 				return err
 			}
-			if !check {
-				return carryOut(cmd, plan)
+			if check {
+				printNotes(cmd, plan)
+				err = upToDate(plan)
+			} else {
+				err = carryOut(cmd, plan)
 			}
-			printNotes(cmd, plan)
-			return upToDate(plan)
+			if err == nil && strict && len(plan.Notes) > 0 {
+				err = errors.New("--strict: there are notes, see above")
+			}
+			return err
 		},
 	}
 	projectFlags(cmd, &project)
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if a file is missing, not up to date, or of a kind that is gone")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there is anything to note, such as rights that could not be derived")
 	return cmd
 }
 

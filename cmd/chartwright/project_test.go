@@ -89,7 +89,17 @@ func TestProject(t *testing.T) {
   config/rbac/web_viewer_role.yaml: missing`; err == nil || err.Error() != want {
 		t.Errorf("--check says\n%v\nwant\n%s", err, want)
 	}
-	expect(run("generate"), "removed   config/crd/bases/shop.example.com_old.yaml", "updated   config/rbac/web_admin_role.yaml", "created   config/rbac/web_viewer_role.yaml")
+	expect(run("generate", "--strict"), "removed   config/crd/bases/shop.example.com_old.yaml", "updated   config/rbac/web_admin_role.yaml", "created   config/rbac/web_viewer_role.yaml")
+
+	if err := os.WriteFile("config/rbac/web_editor_role.yaml", []byte("# mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, fails := range map[string]bool{"generate": false, "generate --check": false, "generate --strict": true, "generate --check --strict": true} {
+		_, stderr, err := execute(t, strings.Fields(args)...)
+		if !strings.Contains(stderr, "Note: config/rbac/web_editor_role.yaml is left as it is") || (err != nil) != fails {
+			t.Errorf("%s: %v, stderr %q", args, err, stderr)
+		}
+	}
 }
 
 func TestProjectCommandsRefuse(t *testing.T) {

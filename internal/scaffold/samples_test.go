@@ -36,10 +36,10 @@ var sampled = map[string]struct {
 		"values.schema.json": `{"type": "object", "required": ["a", "list", "mode", "ratio", "on", "name", "open"], "properties": {
 			"a": {"type": "object", "required": ["b"], "properties": {"b": {"type": "string", "maxLength": 3}, "c": {"type": "string"}}},
 			"list": {"type": "array", "minItems": 2, "items": {"type": "integer", "exclusiveMinimum": 5}},
-			"mode": {"enum": ["Fast", "Slow"]}, "ratio": {"type": "number", "maximum": 0.5}, "on": {"type": "boolean"},
+			"mode": {"enum": ["Fast", "Slow"]}, "ratio": {"type": "integer", "maximum": -3}, "on": {"type": "boolean"},
 			"name": {"type": "string", "minLength": 9}, "open": {}, "none": {}, "empty": {}, "long": {}}}`,
 	}, map[string]any{
-		"a": map[string]any{"b": "exa"}, "list": []any{int64(6), int64(6)}, "mode": "Fast", "ratio": 0.5, "on": false,
+		"a": map[string]any{"b": "exa"}, "list": []any{int64(6), int64(6)}, "mode": "Fast", "ratio": int64(-3), "on": false,
 		"name": "xxxxxxxxx", "open": "example",
 	}},
 	// What cannot be made up is taken whole from the chart's own examples.
