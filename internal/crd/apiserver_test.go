@@ -35,6 +35,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("versions", func(t *testing.T) { testVersions(t, c) })
 	t.Run("inferred schemas", func(t *testing.T) { testInferred(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
+	t.Run("raw constructs", func(t *testing.T) { testRaw(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
 }
 

@@ -43,6 +43,12 @@ func install(t *testing.T, c client.Client, definition *apiextensionsv1.CustomRe
 	if err := c.Create(t.Context(), definition.DeepCopy()); err != nil {
 		t.Fatalf("the API server refuses the definition: %v", err)
 	}
+	served(t, c, definition)
+}
+
+// served waits until a definition's kind is served.
+func served(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
 	var have apiextensionsv1.CustomResourceDefinition
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), &have); err != nil {
