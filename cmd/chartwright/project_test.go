@@ -61,7 +61,7 @@ func TestProject(t *testing.T) {
 	}
 	expect(run(add...), "created   charts/web/Chart.yaml", "updated   watches.yaml", "created   config/samples/shop_v1_web.yaml")
 	expect(run("add", "charts/web"), "everything is up to date")
-	expect(run("add", "charts/web", "--dry-run"), "keep      config/crd/bases/shop.example.com_webs.yaml", "  # The entry of Web is there.")
+	expect(run("add", "charts/web", "--dry-run"), "keep      config/crd/bases/shop.example.com_webs.yaml", "watches.yaml:", "  - group: shop.example.com", "    chart: charts/web")
 	expect(run("generate"), "everything is up to date")
 	if said := run("generate", "--check"); said != "" {
 		t.Errorf("--check says %q", said)

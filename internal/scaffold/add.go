@@ -68,6 +68,10 @@ func (p Project) Add(a Add) (*Plan, error) {
 	if err := plan.write(p.Watches, text); err != nil {
 		return nil, err
 	}
+	if file, err = readWatches(p.Watches, text); err != nil {
+		return nil, err
+	}
+	plan.Entry = file.textOf(a.Kind, a.Group)
 	kinds, err := catalog.FromText(p.Watches, text, func(path string) (*helm.Chart, error) {
 		if path == chart.entry {
 			return loaded, nil
@@ -166,9 +170,6 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *h
 		}
 		written.options(a, watches.Watch{})
 		written.allow(allow)
-		if p.Entry, err = written.block("", "\n"); err != nil {
-			return nil, err
-		}
 		return file.add(written)
 	}
 	have := file.entries[index]
@@ -183,12 +184,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *h
 	if missing := lacks(have.Allow, allow); len(missing) > 0 {
 		p.notef("the chart renders what the entry of %s does not allow: add allow: {%s}, if that is meant", a.Kind, strings.Join(missing, ", "))
 	}
-	text, err := file.change(index, fields)
-	if err != nil {
-		return nil, err
-	}
-	p.Entry = "# The entry of " + a.Kind + " is there.\n"
-	return text, nil
+	return file.change(index, fields)
 }
 
 // options adds the keys that were asked for, and are not what holds anyway.

@@ -31,7 +31,7 @@ type File struct {
 // Plan is what is to become of files. It reads like the disk after it was
 // written, so that one step can build on another.
 type Plan struct {
-	// Entry is the text of the watches entry that Add writes or finds.
+	// Entry is the text of the watches entry, after Add.
 	Entry string
 	// Notes are for a person to read: what could not be derived, what was left
 	// as it is.

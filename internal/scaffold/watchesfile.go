@@ -49,6 +49,27 @@ func (f *watchesFile) index(kind schema.GroupKind) int {
 	return slices.IndexFunc(f.entries, func(w watches.Watch) bool { return w.GVK().GroupKind() == kind })
 }
 
+// textOf returns the lines of an entry, as they stand in the file.
+func (f *watchesFile) textOf(kind, group string) string {
+	at := f.index(schema.GroupKind{Group: group, Kind: kind})
+	if at < 0 {
+		return ""
+	}
+	from, to := offset(f.text, f.entries[at].Line, 1), len(f.text)
+	if at+1 < len(f.entries) {
+		to = offset(f.text, f.entries[at+1].Line, 1)
+	}
+	lines := strings.Split(string(unixLines(f.text[from:to])), "\n")
+	for len(lines) > 1 {
+		// What follows is about the next entry.
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && last[0] != '#' {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
 // add returns the file with one entry more, at its end.
 func (f *watchesFile) add(e entry) ([]byte, error) {
 	text, err := f.added(e)
