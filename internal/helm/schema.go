@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -83,7 +84,7 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(vals); errors.As(err, &invalid) {
-			found = leaves(invalid, at)
+			found = leaves(invalid, at, map[string]any(vals))
 		} else if err != nil {
 			found = []string{fmt.Sprintf("%s: %v", strings.Join(at, "."), err)}
 		}
@@ -100,13 +101,13 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 
 // leaves returns what is wrong at the ends of the tree of causes, where the
 // fault is, each with its path in the custom resource.
-func leaves(err *jsonschema.ValidationError, at []string) []string {
+func leaves(err *jsonschema.ValidationError, at []string, checked any) []string {
 	if len(err.Causes) == 0 {
-		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation), err.ErrorKind.LocalizedString(english))}
+		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation, checked), err.ErrorKind.LocalizedString(english))}
 	}
 	var found []string
 	for _, cause := range err.Causes {
-		found = append(found, leaves(cause, at)...)
+		found = append(found, leaves(cause, at, checked)...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -114,15 +115,28 @@ func leaves(err *jsonschema.ValidationError, at []string) []string {
 
 var english = message.NewPrinter(language.English)
 
-// fieldPath writes a path as Kubernetes does: spec.containers[0].name.
-func fieldPath(at, location []string) string {
+// fieldPath writes a path as Kubernetes does: spec.containers[0].name. What is
+// an index and what a key only the value tells that was checked.
+func fieldPath(at, location []string, checked any) string {
 	var path strings.Builder
 	path.WriteString(strings.Join(at, "."))
 	for _, token := range location {
-		if strings.Trim(token, "0123456789") == "" && token != "" {
+		if list, isList := checked.([]any); isList {
 			fmt.Fprintf(&path, "[%s]", token)
-		} else {
-			path.WriteString("." + token)
+			checked = nil
+			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
+				checked = list[i]
+			}
+			continue
+		}
+		path.WriteString("." + token)
+		switch object := checked.(type) {
+		case map[string]any:
+			checked = object[token]
+		case chartutil.Values:
+			checked = object[token]
+		default:
+			checked = nil
 		}
 	}
 	return path.String()
