@@ -63,7 +63,7 @@ func docsTable(t *testing.T) string {
 			schema += ", definitions " + code(t, c.Definitions)
 		}
 		for keyword, value := range c.Root {
-			schema += fmt.Sprintf(", `%s` %s", keyword, code(t, value))
+			schema += ", " + keyword + " " + code(t, value)
 		}
 		if c.Defaults != nil {
 			schema += ", default " + code(t, c.Defaults)

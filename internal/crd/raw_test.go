@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -62,7 +63,7 @@ func testRaw(t *testing.T, c client.Client) {
 	for key, construct := range keys {
 		for _, value := range construct.Valid {
 			if fault := faultOf(t, c, key, decode(t, value)); fault != "" && !strings.Contains(got[construct.Name], fault) {
-				got[construct.Name] += fmt.Sprintf(", and then %s `%s`", fault, value)
+				got[construct.Name] += ", and then " + fault + " " + code(t, value)
 				break
 			}
 		}
@@ -104,9 +105,7 @@ func (c construct) extra(t *testing.T) map[string]any {
 func rawCreate(t *testing.T, c client.Client, fields, extra map[string]any, dry bool) error {
 	t.Helper()
 	schema := map[string]any{"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": fields}}}
-	for keyword, value := range extra {
-		schema[keyword] = value
-	}
+	maps.Copy(schema, extra)
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "raws.test.example.com"},
