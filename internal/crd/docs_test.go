@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,17 +60,17 @@ func docsTable(t *testing.T) string {
 		if c.Draft != 0 {
 			name += fmt.Sprintf(" (draft %s)", map[int]string{4: "4", 6: "6", 7: "7", 2019: "2019-09"}[c.Draft])
 		}
-		schema := code(t, c.Schema)
+		parts := []string{code(t, c.Schema)}
 		if c.Definitions != nil {
-			schema += ", definitions " + code(t, c.Definitions)
+			parts = append(parts, "definitions "+code(t, c.Definitions))
 		}
-		for keyword, value := range c.Root {
-			schema += ", " + keyword + " " + code(t, value)
+		for _, keyword := range slices.Sorted(maps.Keys(c.Root)) {
+			parts = append(parts, keyword+" "+code(t, c.Root[keyword]))
 		}
 		if c.Defaults != nil {
-			schema += ", default " + code(t, c.Defaults)
+			parts = append(parts, "default "+code(t, c.Defaults))
 		}
-		fmt.Fprintf(&table, "| %s: %s | %s | %s | %s |\n", cell(name), schema, cell(said[c.Name]), code(t, c.Want), cell(strings.Join(left, "; ")))
+		fmt.Fprintf(&table, "| %s: %s | %s | %s | %s |\n", cell(name), strings.Join(parts, ", "), cell(said[c.Name]), code(t, c.Want), cell(strings.Join(left, "; ")))
 	}
 	return table.String()
 }

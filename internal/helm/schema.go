@@ -84,7 +84,7 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(vals); errors.As(err, &invalid) {
-			found = leaves(invalid, at, map[string]any(vals))
+			found = leaves(invalid, at, vals)
 		} else if err != nil {
 			found = []string{fmt.Sprintf("%s: %v", strings.Join(at, "."), err)}
 		}
