@@ -38,10 +38,7 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 }
 
 func TestKindsBesideTheWatchesFile(t *testing.T) {
-	empty := filepath.Join(t.TempDir(), "watches.yaml")
-	if err := os.WriteFile(empty, []byte("[]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
 	embedded := []string{"OvhNginx", "PodSet"}
 	for _, test := range []struct {
 		name   string
@@ -51,7 +48,7 @@ func TestKindsBesideTheWatchesFile(t *testing.T) {
 	}{
 		{"the folder beside the embedded ones", []string{"--charts-dir", charts(t, nil, "Cup")}, append([]string{"Cup"}, embedded...), 0},
 		{"the folder alone", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
-		{"beside a file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", empty}, []string{"Box", "Cup"}, 0},
+		{"beside a file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
 		{"one that is broken", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},
 		{"no folder, and an empty name", []string{"--watches-file="}, embedded, 0},
 	} {

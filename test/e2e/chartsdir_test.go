@@ -122,7 +122,7 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 			t.Errorf("%s is counted as broken %v times", folder, n)
 		}
 		told := false
-		for _, line := range strings.Split(operator.Log(), "\n") {
+		for _, line := range strings.SplitSeq(operator.Log(), "\n") {
 			var entry struct{ Level, Folder, Error string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Folder == name(folder) {
 				told = told || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
