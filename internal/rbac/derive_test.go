@@ -97,6 +97,14 @@ func TestDerive(t *testing.T) {
 			want: []string{"services: " + everything},
 		},
 		{
+			name: "an object of a helper, on a line of its own",
+			chart: files{
+				"templates/_helpers.tpl": `{{ define "object" -}}` + "\n" + object("v1", "Service") + `{{- end }}`,
+				"templates/a.yaml":       "{{- if .Values.never }}\n# It comes next.\n{{- include \"object\" . | nindent 0 }}\n{{- end }}",
+			},
+			want: []string{"services: " + everything},
+		},
+		{
 			name: "kinds inside of objects",
 			chart: files{"templates/a.yaml": object("autoscaling/v2", "HorizontalPodAutoscaler") +
 				"spec:\n  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: Deployment\n    name: web\n"},

@@ -83,20 +83,16 @@ func (c *chartNeeds) role(object helm.RenderedObject) {
 	}
 }
 
-// fixed returns names if they are the same for every release, and none, which
-// stands for all, if not: the rule must hold for releases of any name.
+// fixed returns names if they stand in the templates, so that they are the same
+// for every release, and none, which stands for all, if not: the rule must hold
+// for releases of any name.
 func (c *chartNeeds) fixed(names []string) []string {
 	for _, name := range names {
-		if variable(name) || !slices.ContainsFunc(c.kind.Chart.Templates(), func(f templates.File) bool { return strings.Contains(f.Text, name) }) {
+		if !slices.ContainsFunc(c.kind.Chart.Templates(), func(f templates.File) bool { return strings.Contains(f.Text, name) }) {
 			return nil
 		}
 	}
 	return names
-}
-
-// variable tells a name that is another one in each release.
-func variable(name string) bool {
-	return strings.Contains(name, probeRelease) || strings.Contains(name, probeNamespace)
 }
 
 func readableName(name string) string {

@@ -42,7 +42,7 @@ func TestDefinitionsOfAChart(t *testing.T) {
 	env := harness.New(t)
 	kind := env.NewKind("Definer")
 	env.InstallCRD(kind)
-	account := env.NewAccount(all("apiextensions.k8s.io", "customresourcedefinitions"))
+	account := env.NewAccount()
 	group := "gadgets." + env.Namespace + ".test"
 	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gadgets."+group)
 	t.Cleanup(func() {
