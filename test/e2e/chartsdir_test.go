@@ -70,9 +70,13 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 	charts := newFolder(t)
 	charts.chart("loose", "plain")
 	charts.bind("loose", loose)
-	charts.bind("packed", packed)
-	env.Helm("package", harness.Chart("plain"), "--destination", filepath.Join(charts.dir, "packed"))
-	// As the kubelet mounts a volume.
+	// As the kubelet mounts a ConfigMap with a packed chart.
+	charts.bind("packed/..2026_11_21", packed)
+	env.Helm("package", harness.Chart("plain"), "--destination", filepath.Join(charts.dir, "packed", "..2026_11_21"))
+	charts.link("..2026_11_21", "packed/..data")
+	charts.link("..data/kind.yaml", "packed/kind.yaml")
+	charts.link("..data/plain-1.2.3.tgz", "packed/plain-1.2.3.tgz")
+	// As it mounts a volume of folders.
 	charts.chart("..2026_11_21/mounted", "plain")
 	charts.bind("..2026_11_21/mounted", mounted)
 	charts.link("..2026_11_21", "..data")
@@ -122,7 +126,7 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 			t.Errorf("%s is counted as broken %v times", folder, n)
 		}
 		told := false
-		for _, line := range strings.SplitSeq(operator.Log(), "\n") {
+		for line := range strings.SplitSeq(operator.Log(), "\n") {
 			var entry struct{ Level, Folder, Error string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Folder == name(folder) {
 				told = told || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
