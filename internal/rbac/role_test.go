@@ -1,6 +1,7 @@
 package rbac_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,14 +45,13 @@ func decode(t *testing.T, text []byte) (roles []rbacv1.ClusterRole) {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), 4096)
 	for {
 		var role rbacv1.ClusterRole
-		switch err := decoder.Decode(&role); err {
-		case nil:
-			roles = append(roles, role)
-		case io.EOF:
+		switch err := decoder.Decode(&role); {
+		case errors.Is(err, io.EOF):
 			return roles
-		default:
+		case err != nil:
 			t.Fatalf("%v:\n%s", err, text)
 		}
+		roles = append(roles, role)
 	}
 }
 

@@ -59,7 +59,7 @@ func (e *Env) noteSystem() {
 
 // without takes rights away from rules.
 func without(rules, lacks []rbacv1.PolicyRule) []rbacv1.PolicyRule {
-	var left []rbacv1.PolicyRule
+	left := make([]rbacv1.PolicyRule, 0, len(rules))
 	for _, rule := range rules {
 		left = append(left, rbac.Allowed(lacks, rule)...)
 	}
