@@ -37,6 +37,7 @@ func TestRandomValuesThatAreKept(t *testing.T) {
 		{name: "the default of a value by a variable", template: `{{ $v := .Values.set }}{{ $v | default (randAlphaNum 5) }}`},
 		{name: "the other operand", template: `{{ default .Values.set (randAlphaNum 5) }}`, found: true},
 		{name: "coalesce in the other order", template: `{{ coalesce (randAlphaNum 5) .Values.set }}`, found: true},
+		{name: "coalesce before a value that is set", template: `{{ coalesce .Values.empty (randAlphaNum 5) .Values.set }}`, found: true},
 		{name: "else of a value that is set", template: `{{ if $.Values.set }}{{ else }}{{ randAlphaNum 5 }}{{ end }}`},
 		{name: "then of a value that is set", template: `{{ if .Values.set }}{{ randAlphaNum 5 }}{{ end }}`, found: true},
 		{name: "then of not a value that is set", template: `{{ if not .Values.set }}{{ randAlphaNum 5 }}{{ end }}`},

@@ -95,6 +95,9 @@ var hazards = []struct {
 	{"values that nobody has given", files{
 		"values.schema.json": `{"type": "object", "required": ["size", "name"]}`, "values.yaml": "size: 1\n",
 	}, []string{"warning not-rendered values.yaml"}},
+	{"the same, and a fixed name", files{
+		"values.schema.json": `{"type": "object", "required": ["size", "name"]}`, "values.yaml": "size: 1\n", "templates/b.yaml": object("v1", "Service", "box"),
+	}, []string{"error name-ignores-release templates/b.yaml:4", "warning not-rendered values.yaml"}},
 	{"the same with an example", files{
 		"values.schema.json": `{"type": "object", "required": ["size", "name"]}`, "values.yaml": "size: 1\n", "ci/a-values.yaml": "name: a\n",
 	}, nil},
@@ -129,7 +132,15 @@ var hazards = []struct {
 		"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", `  a: {{ .Files.Get "a.txt" | quote }}`, `  b: {{ .Files.Get "b.txt" | quote }}`),
 	}, []string{"warning missing-file templates/b.yaml:7"}},
 
+	{"the same in a subchart", files{
+		"values.schema.json": "{}",
+		"Chart.yaml":         "apiVersion: v2\nname: box\nversion: 1.0.0\ndependencies: [{name: sub, version: 1.0.0}]\n",
+		"b.txt":              "b", "charts/sub/a.txt": "a", "charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 1.0.0\n",
+		"charts/sub/templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", `  a: {{ .Files.Get "a.txt" | quote }}`, `  b: {{ .Files.Get "b.txt" | quote }}`),
+	}, []string{"warning missing-file charts/sub/templates/b.yaml:7"}},
+
 	{"a fixed name", files{"templates/a.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}") + "---\n" + object("v1", "ConfigMap", "box")}, []string{"error name-ignores-release templates/a.yaml:9"}},
+	{"a fixed name behind an object that is off", files{"templates/b.yaml": "{{ if .Values.name }}\n" + object("v1", "Service", "{{ .Release.Name }}") + "{{ else }}\n" + object("v1", "Service", "box") + "{{ end }}"}, []string{"error name-ignores-release templates/b.yaml:10"}},
 	{"a name of the namespace alone", files{"templates/b.yaml": object("v1", "Service", "{{ .Release.Namespace }}")}, []string{"error name-ignores-release templates/b.yaml:4"}},
 	{"a fixed name that is off", files{"values.yaml": "enabled: false\n", "values.schema.json": `{"properties": {"enabled": {"type": "boolean"}}}`, "templates/b.yaml": "{{ if .Values.enabled }}\n" + object("v1", "Service", "box") + "{{ end }}"}, []string{"error name-ignores-release templates/b.yaml:5"}},
 	{"a cluster-scoped object with a fixed name", files{"templates/b.yaml": object("scheduling.k8s.io/v1", "PriorityClass", "box", "value: 1")}, []string{"error cluster-name-shared templates/b.yaml:4", "info not-allowed templates/b.yaml:4"}},
@@ -144,9 +155,9 @@ var hazards = []struct {
 	{"a CRD that goes", files{"templates/b.yaml": crdObject("")}, []string{"error crd-without-keep templates/b.yaml:3", "info not-allowed templates/b.yaml:3"}},
 	{"a CRD that stays", files{"templates/b.yaml": crdObject(", annotations: {helm.sh/resource-policy: keep}")}, []string{"error cluster-name-shared templates/b.yaml:3", "info not-allowed templates/b.yaml:3"}},
 
-	{"a large release", files{"templates/b.yaml": noise(900)}, []string{"warning release-size Chart.yaml"}},
-	{"one that is too large", files{"templates/b.yaml": noise(1700)}, []string{"error release-size Chart.yaml"}},
-	{"one that is not", files{"templates/b.yaml": noise(600)}, nil},
+	{"a large release", files{"values.yaml": "", "values.schema.json": "{}", "templates/b.yaml": noise(900)}, []string{"warning release-size Chart.yaml"}},
+	{"one that is too large", files{"values.yaml": "", "values.schema.json": "{}", "templates/b.yaml": noise(1700)}, []string{"error release-size Chart.yaml"}},
+	{"one that is not", files{"values.yaml": "", "values.schema.json": "{}", "templates/b.yaml": noise(600)}, nil},
 
 	{"a hook without a policy", files{"templates/b.yaml": annotated("Pod", "{{ .Release.Name }}-b", "    helm.sh/hook: pre-install")}, []string{"warning hook-delete-policy templates/b.yaml:4"}},
 	{"a hook that stays if it fails", files{"templates/b.yaml": annotated("Pod", "{{ .Release.Name }}-b", "    helm.sh/hook: pre-install", "    helm.sh/hook-delete-policy: hook-succeeded,hook-failed")}, []string{"warning hook-left-behind templates/b.yaml:4"}},

@@ -99,6 +99,7 @@ func TestRender(t *testing.T) {
 		{name: "one without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "values come from key values.yaml of ConfigMap shop/web.one-values, which has no such key"},
 		{name: "another namespace for releases", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{place: there}"), data: `{"free":{},"in":"there","size":1,"word":"hello"}`},
 		{name: "one that the spec does not name", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{}"), fails: "releaseNamespace: "},
+		{name: "one that the status names, which nobody can apply", entry: "  releaseNamespace: '{{ .status.place }}'\n", file: box("{}\nstatus: {place: there}"), fails: "releaseNamespace: "},
 		{name: "an account that it does not name", entry: "  serviceAccountName: '{{ .metadata.labels.account }}'\n", file: box("{}"), fails: "serviceAccountName: "},
 		{name: "a scope without namespaces", entry: "  scope: Cluster\n  releaseNamespace: fixed\n", file: box("{}"), data: `{"free":{},"in":"fixed","size":1,"word":"hello"}`},
 		{
