@@ -58,6 +58,7 @@ watches entry.`,
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
 	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default chartwright)")
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "a Role, for an operator that serves a few namespaces")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "what the flag of that name of run takes, too")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
 	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
 	return cmd

@@ -8,7 +8,7 @@
 //   - what a chart renders (renders.go), over many values (probes.go): these
 //     objects are certain, and of Roles the rules are seen that the chart grants
 //     (grants.go), which the API server lets nobody grant who has not got them;
-//   - what stands in the templates (scan.go, eval.go): objects behind conditions
+//   - what stands in the templates (scan.go, page.go, eval.go): objects behind conditions
 //     that no values tried here meet, and lookups.
 //
 // The scan executes nothing. It follows each template through all branches at

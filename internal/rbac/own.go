@@ -46,6 +46,19 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 	}
 }
 
+// installCRDs asks for what "run --install-crds" does. The API server knows no
+// names when it allows somebody to create.
+func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
+	names := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
+		r := served.of(kind.GVK().GroupKind())
+		names = append(names, r.Resource+"."+r.Group)
+	}
+	const why = "run --install-crds"
+	n.addNamed(why, definitions, names, "get", "patch")
+	n.add(why, definitions, "create")
+}
+
 // entry asks for what a watches entry names.
 func (n *needs) entry(kind catalog.Kind, served resources) {
 	for _, from := range kind.Sources {

@@ -15,6 +15,8 @@ type Options struct {
 	// Namespaced asks for the rules of a Role, for an operator that serves a few
 	// namespaces.
 	Namespaced bool
+	// InstallCRDs: it installs the definitions of its kinds itself.
+	InstallCRDs bool
 }
 
 // Rule is what is to be allowed, and a short reason: "chart podset:
@@ -53,6 +55,9 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 		return nil, err
 	}
 	needs.own(kinds, served)
+	if o.InstallCRDs {
+		needs.installCRDs(kinds, served)
+	}
 	for i, kind := range kinds {
 		c, err := newChartNeeds(needs, kind, served)
 		if err != nil {

@@ -102,6 +102,30 @@ func TestNamespacedRole(t *testing.T) {
 	}
 }
 
+func TestRightsToInstallDefinitions(t *testing.T) {
+	kind := kindOf(t, nil)
+	without := derive(t, rbac.Options{}, kind)
+	with := derive(t, rbac.Options{InstallCRDs: true}, kind)
+	have, more := map[string]bool{}, []string{}
+	for _, rule := range without.Rules {
+		for _, line := range lines(rule) {
+			have[line] = true
+		}
+	}
+	for _, rule := range with.Rules {
+		for _, line := range lines(rule) {
+			if !have[line] {
+				more = append(more, line)
+			}
+		}
+	}
+	const crds = "customresourcedefinitions.apiextensions.k8s.io"
+	want := []string{crds + ": create", crds + " (shops.shop.example.com): get", crds + " (shops.shop.example.com): patch"}
+	if diff := cmp.Diff(want, more); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Two kinds of one chart need what one of them does, but for themselves.
 func TestRulesAreSaidOnce(t *testing.T) {
 	chart := files{"templates/a.yaml": object("v1", "Secret")}
