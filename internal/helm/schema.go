@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"helm.sh/helm/v3/pkg/chart"
@@ -103,10 +103,17 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 // fault is, each with its path in the custom resource.
 func leaves(err *jsonschema.ValidationError, at []string, checked any) []string {
 	if len(err.Causes) == 0 {
+		if closed, ok := err.ErrorKind.(*kind.AdditionalProperties); ok {
+			// They come in the order of a map, and a status must not change by that.
+			slices.Sort(closed.Properties)
+		}
 		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation, checked), err.ErrorKind.LocalizedString(english))}
 	}
 	var found []string
 	for _, cause := range err.Causes {
+		if names, ok := err.ErrorKind.(*kind.PropertyNames); ok {
+			cause.InstanceLocation = locationOf(names.Property, err.InstanceLocation, checked)
+		}
 		found = append(found, leaves(cause, at, checked)...)
 	}
 	slices.Sort(found)
@@ -114,30 +121,3 @@ func leaves(err *jsonschema.ValidationError, at []string, checked any) []string 
 }
 
 var english = message.NewPrinter(language.English)
-
-// fieldPath writes a path as Kubernetes does: spec.containers[0].name. What is
-// an index and what a key only the value tells that was checked.
-func fieldPath(at, location []string, checked any) string {
-	var path strings.Builder
-	path.WriteString(strings.Join(at, "."))
-	for _, token := range location {
-		if list, isList := checked.([]any); isList {
-			fmt.Fprintf(&path, "[%s]", token)
-			checked = nil
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
-				checked = list[i]
-			}
-			continue
-		}
-		path.WriteString("." + token)
-		switch object := checked.(type) {
-		case map[string]any:
-			checked = object[token]
-		case chartutil.Values:
-			checked = object[token]
-		default:
-			checked = nil
-		}
-	}
-	return path.String()
-}
