@@ -216,3 +216,26 @@ func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
 	env.Patch(harness.ConfigMap("web-24-0"), `[{"op": "replace", "path": "/data/message", "value": "other"}]`)
 	env.WaitEvent(crs[24], "DriftCorrected")
 }
+
+// TestResourceThatMayNotBeChangedSaysSo, where at least its status may be.
+func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{kind.Group}, Resources: []string{"plains"}, Verbs: []string{"patch"}}},
+	}).Start()
+	operator.WaitReadyz(http.StatusOK, "rights are missing")
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
+	if harness.Condition(status, "Ready").Status == metav1.ConditionTrue {
+		t.Error("it is Ready")
+	}
+	if n := env.Obey(operator, condition(t, status, "RightsMissing").Message); n != 1 {
+		t.Errorf("it names %d rules", n)
+	}
+	env.WaitReady(web)
+}
