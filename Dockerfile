@@ -15,9 +15,11 @@ RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
     -ldflags "-s -w -X github.com/chartwright/chartwright/internal/version.Version=${VERSION}" \
     -o /chartwright ./cmd/chartwright
 
-# No shell and no packages: one static binary, with the charts in it.
+# No shell and no packages: one static binary, with the charts in it. An image with other charts is made
+# FROM this one, by COPY of watches.yaml and charts/ into the working folder.
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /chartwright /chartwright
+WORKDIR /opt/chartwright
 USER 65532:65532
 ENTRYPOINT ["/chartwright"]
 CMD ["run"]

@@ -144,14 +144,12 @@ verify-modules:
 .PHONY: verify-generated
 verify-generated: build
 	@echo "checking that generated files are up to date ..."
-	@$(BIN)/chartwright crd --check --output-dir config/crd/bases || { echo 'run "make manifests"'; exit 1; }
+	@$(BIN)/chartwright generate --check --strict
 
 .PHONY: verify-charts
-verify-charts: $(BIN)/helm
+verify-charts: build
 	@echo "checking charts ..."
-	@for chart in charts/*/; do \
-	  $(BIN)/helm lint --quiet $$chart $$([ ! -e $${chart}ci/minimal-values.yaml ] || echo --values $${chart}ci/minimal-values.yaml) || exit 1; \
-	done
+	@$(BIN)/chartwright lint --strict --watches-file watches.yaml
 
 .PHONY: verify-config
 verify-config: $(BIN)/kube/kubectl
@@ -167,12 +165,12 @@ verify-leftovers:
 
 ##@ Generated files
 
-.PHONY: manifests
-manifests: build ## Write the CRDs anew, from the charts' schemas.
-	@$(BIN)/chartwright crd --output-dir config/crd/bases
-
 .PHONY: generate
-generate: manifests ## Write all generated files anew.
+generate: build ## Write anew what follows from watches.yaml and the charts: CRDs, rights, samples that are missing.
+	@$(BIN)/chartwright generate --strict
+
+.PHONY: manifests
+manifests: generate ## The same, by its name in other projects.
 
 ##@ Install and deploy
 

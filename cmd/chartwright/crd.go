@@ -14,43 +14,59 @@ import (
 )
 
 func newCRD() *cobra.Command {
-	var watchesFile, dir string
+	var watchesFile, chartsDir, dir, old, output string
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "crd",
 		Short: "Derive the CustomResourceDefinitions from the charts",
 		Long: `Derive the CustomResourceDefinition of each kind from its chart's
-values.schema.json and print them all, or write one file a kind, named
-<group>_<plural>.yaml, into a folder.
+values.schema.json or, where the chart has none, from its values.yaml, and print
+them all, or write one file a kind, named <group>_<plural>.yaml, into a folder.
 
-What the API server cannot check of a schema is told on stderr.`,
+What the API server cannot check of a schema is told on stderr.
+
+--diff tells what the charts, as they are now, break for custom resources that
+there are: it compares with definitions of before, by class of change. The exit
+code is 1 if anything breaks.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if check && dir == "" {
+			switch {
+			case check && dir == "":
 				return errors.New("--check: tell which files with --output-dir")
+			case old != "" && dir != "":
+				return errors.New("--diff and --output-dir: one at a time, the comparison before the new files")
+			case output != "" && old == "":
+				return errors.New("--output is for --diff: definitions are YAML")
+			case output != "" && output != "json":
+				return fmt.Errorf("--output %q: expected json", output)
 			}
-			kinds, err := loadKinds(watchesFile)
+			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
-				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+				return err
 			}
 			definitions, err := generateCRDs(cmd, kinds)
 			if err != nil {
 				return err
 			}
 			switch {
+			case old != "":
+				return diffCRDs(cmd, old, definitions, output)
 			case check:
 				return checkCRDs(dir, definitions)
 			case dir != "":
-				return writeCRDs(dir, definitions)
+				return writeCRDs(cmd, dir, definitions)
 			default:
 				return printCRDs(cmd, definitions)
 			}
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
+	chartsDirFlag(cmd, &chartsDir)
 	flags.StringVar(&dir, "output-dir", "", "folder to write one file a kind into, rather than print them")
-	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing or not up to date")
+	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, not up to date, or of a kind that is gone")
+	flags.StringVar(&old, "diff", "", "folder or file of definitions to compare with, - for what kubectl get crd -o yaml prints")
+	flags.StringVarP(&output, "output", "o", "", "json, for --diff")
 	return cmd
 }
 
@@ -87,28 +103,39 @@ func printCRDs(cmd *cobra.Command, definitions []*apiextensionsv1.CustomResource
 	return nil
 }
 
-func writeCRDs(dir string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+func writeCRDs(cmd *cobra.Command, dir string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	for _, definition := range definitions {
 		if err := crd.Write(dir, definition); err != nil {
 			return err
 		}
 	}
-	return nil
+	left, err := crd.Leftovers(dir, definitions)
+	for _, file := range left {
+		cmd.PrintErrf("Warning: %s is of no kind of the watches file: delete it, if nothing serves the kind any more\n", file)
+	}
+	return err
 }
 
 func checkCRDs(dir string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	var stale []string
+	var problems []string
 	for _, definition := range definitions {
-		is, err := crd.Stale(dir, definition)
+		stale, err := crd.Stale(dir, definition)
 		if err != nil {
 			return err
 		}
-		if is {
-			stale = append(stale, filepath.Join(dir, crd.FileName(definition)))
+		if stale {
+			problems = append(problems, filepath.Join(dir, crd.FileName(definition))+" is not what its chart says: run 'make generate'")
 		}
 	}
-	if len(stale) > 0 {
-		return fmt.Errorf("not up to date, run 'make manifests': %s", strings.Join(stale, ", "))
+	left, err := crd.Leftovers(dir, definitions)
+	if err != nil {
+		return err
+	}
+	for _, file := range left {
+		problems = append(problems, file+" is of no kind of the watches file: delete it")
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("not up to date:\n%s", strings.Join(problems, "\n"))
 	}
 	return nil
 }

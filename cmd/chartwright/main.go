@@ -25,6 +25,6 @@ release.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newCRD(), newVersion())
+	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newCRD(), newLint(), newRBAC(), newRender(), newVersion())
 	return root
 }

@@ -55,6 +55,8 @@ func TestRunFlags(t *testing.T) {
 	flags := find(t, "run").Flags()
 	for _, test := range []struct{ name, kind, fallback string }{
 		{"watches-file", "string", ""},
+		{"charts-dir", "string", ""},
+		{"install-crds", "bool", "false"},
 		{"operator-name", "string", "chartwright"},
 		{"reconcile-period", "duration", "0s"},
 		{"max-concurrent-reconciles", "int", strconv.Itoa(runtime.NumCPU())},

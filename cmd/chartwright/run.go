@@ -14,8 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"github.com/chartwright/chartwright"
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
 	"github.com/chartwright/chartwright/internal/version"
 )
@@ -25,26 +23,28 @@ const watchNamespace = "WATCH_NAMESPACE"
 
 func newRun() *cobra.Command {
 	options := operator.Defaults()
-	var watchesFile string
+	var watchesFile, chartsDir string
 	var logging ctrlzap.Options
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
 		Long: `Run the operator against the cluster of $KUBECONFIG or, inside a cluster,
-against that cluster. The kinds and charts are those that are embedded in the
-binary, unless --watches-file names others.
+against that cluster. The kinds and charts are those of --watches-file, else of
+watches.yaml in the working folder; where there is none, those that are embedded
+in the binary. Beside them are served those of --charts-dir: each of its folders
+with a chart and a kind.yaml. One that is broken is told, and the others run.
 
 $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger := zapr.NewLogger(ctrlzap.NewRaw(ctrlzap.UseFlagOptions(&logging)))
 			ctrl.SetLogger(logger)
 			klog.SetLogger(logger.WithName("client-go"))
 
 			// What is wrong with the files is told before the cluster is asked.
 			var err error
-			if options.Kinds, err = loadKinds(watchesFile); err != nil {
-				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+			if options.Kinds, options.Broken, err = loadBeside(cmd, watchesFile, chartsDir); err != nil {
+				return err
 			}
 			if err := options.Validate(); err != nil {
 				return err
@@ -54,14 +54,20 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 			if err != nil {
 				return fmt.Errorf("find the cluster by $KUBECONFIG, ~/.kube/config or the pod's own account: %w", err)
 			}
+			watches := watchesName(watchesFile)
+			if onlyFolder(cmd, watchesFile, chartsDir) {
+				watches = "none"
+			}
 			info := version.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
-				"operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
+				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file to serve; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file to serve; chart paths are relative to it (default: "+defaultWatches+")")
+	flags.StringVar(&chartsDir, "charts-dir", "", "folder of which each folder with a chart and a kind.yaml is a kind, too; with --watches-file= no others are served")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "apply the CustomResourceDefinitions of the kinds that are missing, and update those that this operator has applied unless that would break resources")
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, by which several in a cluster tell their objects apart")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply every object again; 0 is never, for changes are seen as they happen")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers for each kind")
@@ -86,13 +92,6 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 	logging.BindFlags(zapFlags)
 	flags.AddGoFlagSet(zapFlags)
 	return cmd
-}
-
-func loadKinds(watchesFile string) ([]catalog.Kind, error) {
-	if watchesFile == "" {
-		return catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
-	}
-	return catalog.FromFile(watchesFile)
 }
 
 func splitNamespaces(list string) []string {

@@ -90,32 +90,38 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 	}
 	kinds := make([]Kind, 0, len(entries))
 	for _, entry := range entries {
-		kind := Kind{Watch: entry}
-		if entry.Chart != "" {
-			if kind.Chart, err = chart(entry.Chart); err != nil {
-				problems = append(problems, entry.ChartError(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
-			}
-		}
-		if kind.Overrides, err = overrides(entry.OverrideValues); err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
-		}
-		if kind.Sources, err = sources(entry.ValuesFrom); err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
-		}
-		if kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace); err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
-		}
-		if kind.CreateNamespace, err = parseSwitch("createNamespace", string(entry.CreateNamespace)); err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
-		}
-		if kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName); err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
-		}
-		problems = append(problems, kind.readStatus()...)
-		kinds = append(kinds, kind)
+		kind, wrong := complete(entry, chart)
+		kinds, problems = append(kinds, kind), append(problems, wrong...)
 	}
 	slices.SortStableFunc(problems, func(a, b watches.LineError) int { return a.Line - b.Line })
 	return kinds, problems.Err()
+}
+
+// complete makes an entry a kind, as far as nothing is wrong with it.
+func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error)) (kind Kind, problems watches.LineErrors) {
+	wrong := func(err error) {
+		if err != nil {
+			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
+		}
+	}
+	kind = Kind{Watch: entry}
+	var err error
+	if entry.Chart != "" {
+		if kind.Chart, err = chart(entry.Chart); err != nil {
+			problems = append(problems, entry.ChartError(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
+		}
+	}
+	kind.Overrides, err = overrides(entry.OverrideValues)
+	wrong(err)
+	kind.Sources, err = parseSources(entry.ValuesFrom)
+	wrong(err)
+	kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace)
+	wrong(err)
+	kind.CreateNamespace, err = parseSwitch("createNamespace", string(entry.CreateNamespace))
+	wrong(err)
+	kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName)
+	wrong(err)
+	return kind, append(problems, kind.readStatus()...)
 }
 
 // open loads a chart from a folder or an archive.
@@ -129,7 +135,7 @@ func open(fsys fs.FS, name string) (*helm.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		return helm.LoadDir(folder)
+		return helm.LoadDir(folder, KindFile)
 	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {

@@ -6,4 +6,7 @@
 // archives, with paths relative to the watches file. Whatever is wrong is
 // reported at once, each problem with its file and line, and before anything
 // touches a cluster.
+//
+// FromFolder makes more kinds, of a folder that charts are dropped into, each
+// with a kind.yaml. There one that is wrong leaves the others alone.
 package catalog

@@ -27,11 +27,15 @@ var scheme = runtime.NewScheme()
 // The API server is the judge: it takes the definitions, takes and keeps what
 // is valid, and refuses what is not.
 func TestAPIServer(t *testing.T) {
-	c := server(t)
+	env, c := server(t)
 	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
 	t.Run("scale", func(t *testing.T) { testScale(t, c) })
 	t.Run("own status fields", func(t *testing.T) { testOwnFields(t, c) })
+	t.Run("explain", func(t *testing.T) { testExplain(t, env, c) })
+	t.Run("versions", func(t *testing.T) { testVersions(t, c) })
+	t.Run("inferred schemas", func(t *testing.T) { testInferred(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
+	t.Run("raw constructs", func(t *testing.T) { testRaw(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })
 }
 

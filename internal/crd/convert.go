@@ -18,15 +18,9 @@ type converter struct {
 	warnings []Warning
 }
 
-// convertSpec returns the schema of spec for a chart with this schema, which
-// may be missing, and these defaults. The kept keys survive with any value,
-// whatever the schema says.
+// convertSpec returns the schema of spec for a chart with this schema and these
+// defaults. The kept keys survive with any value, whatever the schema says.
 func convertSpec(schema []byte, defaults map[string]any, kept map[string]string) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
-	if len(schema) == 0 {
-		spec := object("Values of the chart. What is absent is as the chart has it.", nil)
-		spec.Nullable, spec.XPreserveUnknownFields = true, new(true)
-		return spec, nil, nil
-	}
 	doc, err := parse(schema)
 	if err != nil {
 		return apiextensionsv1.JSONSchemaProps{}, nil, err
@@ -40,7 +34,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 	spec := c.build(root, at)
 	keep(&spec, kept)
 	if spec.Description == "" {
-		spec.Description = "Values of the chart. What is absent is as the chart has it."
+		spec.Description = aboutSpec
 	}
 	spec.Nullable = len(spec.Required) == 0
 	return spec, sortWarnings(c.warnings), nil
@@ -81,7 +75,7 @@ func (c *converter) convert(schema any, at place) apiextensionsv1.JSONSchemaProp
 // build converts a schema that is resolved and unified.
 func (c *converter) build(n node, at place) apiextensionsv1.JSONSchemaProps {
 	kind := typesOf(n)
-	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, at), Nullable: kind.null}
+	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.told(), at), Nullable: kind.null}
 	switch {
 	case len(kind.names) == 1:
 		out.Type = kind.names[0]

@@ -71,10 +71,6 @@ func TestConvertRoot(t *testing.T) {
 		schema, defaults string
 		want             string
 	}{
-		"no schema": {
-			want: `{"description": "Values of the chart. What is absent is as the chart has it.", "type": "object", "nullable": true,
-				"x-kubernetes-preserve-unknown-fields": true}`,
-		},
 		"true": {
 			schema: `true`,
 			want: `{"description": "Values of the chart. What is absent is as the chart has it.", "type": "object", "nullable": true,

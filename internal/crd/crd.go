@@ -16,17 +16,13 @@ import (
 // Generate returns the definition of a kind, and what of its chart's schema
 // the API server will not check.
 func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
-	defaults, err := kind.Chart.Values()
+	spec, warnings, err := specSchema(kind)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: the chart's default values: %w", kind.Kind, err)
-	}
-	spec, warnings, err := convertSpec(kind.Chart.Schema(), defaults, keptKeys(kind))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: values.schema.json: %w", kind.Kind, err)
+		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
 	schema := rootSchema(kind, spec)
 	if err := validate(schema); err != nil {
-		return nil, nil, fmt.Errorf("%s: the schema that was made of values.schema.json is none for the API server: %w", kind.Kind, err)
+		return nil, nil, fmt.Errorf("%s: the schema that was made of the chart's values is none for the API server: %w", kind.Kind, err)
 	}
 	if err := errors.Join(holdsScale(kind, schema), scaleTypes(kind)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
@@ -34,9 +30,25 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 	return definition(kind, schema), warnings, nil
 }
 
+// specSchema converts the chart's schema or, where it has none, infers one.
+func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
+	defaults, err := kind.Chart.Values()
+	if err != nil {
+		return apiextensionsv1.JSONSchemaProps{}, nil, fmt.Errorf("the chart's default values: %w", err)
+	}
+	schema := kind.Chart.Schema()
+	if len(schema) == 0 {
+		return inferSpec(defaults, readTexts(kind.Chart.ValuesFile()), keptKeys(kind)), nil, nil
+	}
+	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind))
+	if err != nil {
+		return spec, nil, fmt.Errorf("values.schema.json: %w", err)
+	}
+	return spec, warnings, nil
+}
+
 func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
-	names := namesOf(kind.Kind)
-	names.ShortNames, names.Categories = kind.ShortNames, kind.Categories
+	names := namesOf(kind.Watch)
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
@@ -44,17 +56,10 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 		},
 		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kind.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: kind.Group,
-			Scope: scope(kind),
-			Names: names,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name:                     kind.Version,
-				Served:                   true,
-				Storage:                  true,
-				Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
-				Subresources:             subresources(kind),
-				AdditionalPrinterColumns: columns(kind),
-			}},
+			Group:    kind.Group,
+			Scope:    scope(kind),
+			Names:    names,
+			Versions: versions(kind, schema),
 		},
 	}
 }

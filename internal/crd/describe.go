@@ -3,32 +3,45 @@ package crd
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
 // maxDefault is the length up to which a default is worth telling.
 const maxDefault = 80
 
-// describe returns the text of a field: its description, or its title, and the
-// chart's default where the author has not spoken of it.
-func describe(n node, at place) string {
+// describe returns the text of a field: its description, or its title; then of
+// what types it may be, where it is not of a single one, for kubectl explain
+// calls all of those objects; and the chart's default where the author has not
+// spoken of it.
+func describe(n node, kinds string, at place) string {
 	text, _ := n["description"].(string)
 	if text == "" {
 		text, _ = n["title"].(string)
 	}
 	text = strings.TrimSpace(text)
 	shown := showDefault(at)
-	if isTrue(n["writeOnly"]) || n["format"] == "password" {
+	if isTrue(n["writeOnly"]) || n["format"] == "password" || secret.MatchString(at.path) || strings.Contains(strings.ToLower(text+kinds), "default") {
 		shown = ""
 	}
-	if shown == "" || strings.Contains(strings.ToLower(text), "default") {
-		return text
+	var sentences []string
+	if text != "" {
+		sentences = append(sentences, text)
 	}
-	if text == "" {
-		return fmt.Sprintf("Default: %s.", shown)
+	if kinds != "" {
+		sentences = append(sentences, kinds)
 	}
-	return fmt.Sprintf("%s Default: %s.", sentence(text), shown)
+	if shown != "" {
+		sentences = append(sentences, fmt.Sprintf("Default: %s.", shown))
+	}
+	if len(sentences) > 1 {
+		sentences[0] = sentence(sentences[0])
+	}
+	return strings.Join(sentences, " ")
 }
+
+// secret is the path of a value that nobody should read.
+var secret = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|(secret|api|private|access)[-_]?key|credentials?|\.secret)$`)
 
 // showDefault returns a default as one would write it in YAML, empty if there
 // is none to speak of: what is empty says little, and objects are told key by

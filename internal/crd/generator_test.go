@@ -47,8 +47,12 @@ func (g generator) schema(depth int) any {
 
 func (g generator) scalar(s map[string]any) {
 	s["type"] = g.pick("string", "integer", "number", "boolean", []any{"string", "null"}, []any{"integer", "string"}, []any{"boolean", "number"})
-	g.some(func() { s["minimum"] = g.IntN(3) })
-	g.some(func() { s["exclusiveMaximum"] = g.IntN(4) })
+	g.some(func() { s["minimum"] = g.pick(0, 1, 2, -0.5, 0.5) })
+	g.some(func() { s["exclusiveMinimum"] = g.pick(0, -1, -0.5, 0.5) })
+	g.some(func() { s["exclusiveMaximum"] = g.pick(1, 2, 3, 1.5, 0.5) })
+	if g.IntN(5) == 0 {
+		s["multipleOf"] = g.pick(1, 2, 0.5, 1.5)
+	}
 	g.some(func() { s["pattern"] = g.pick("^a", "b$", ".") })
 	g.some(func() { s["maxLength"] = g.IntN(3) })
 	if g.IntN(3) == 0 {

@@ -1,19 +1,25 @@
 package crd
 
 import (
+	"cmp"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// namesOf returns the names of a kind.
-func namesOf(kind string) apiextensionsv1.CustomResourceDefinitionNames {
-	singular := strings.ToLower(kind)
+// namesOf returns the names of a kind: those of its watches entry or, where it
+// has none, what English makes of the kind.
+func namesOf(entry watches.Watch) apiextensionsv1.CustomResourceDefinitionNames {
+	singular := cmp.Or(entry.Singular, strings.ToLower(entry.Kind))
 	return apiextensionsv1.CustomResourceDefinitionNames{
-		Kind:     kind,
-		ListKind: kind + "List",
-		Singular: singular,
-		Plural:   plural(singular),
+		Kind:       entry.Kind,
+		ListKind:   entry.Kind + "List",
+		Singular:   singular,
+		Plural:     cmp.Or(entry.Plural, plural(singular)),
+		ShortNames: entry.ShortNames,
+		Categories: entry.Categories,
 	}
 }
 

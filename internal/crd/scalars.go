@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -13,9 +14,7 @@ import (
 // scalars converts what a schema says of strings and numbers.
 func (c *converter) scalars(n node, kind types, at place, out *apiextensionsv1.JSONSchemaProps) {
 	if kind.has("number") {
-		out.Minimum, out.ExclusiveMinimum = limit(n["minimum"], n["exclusiveMinimum"], 1)
-		out.Maximum, out.ExclusiveMaximum = limit(n["maximum"], n["exclusiveMaximum"], -1)
-		out.MultipleOf = number(n["multipleOf"])
+		c.numbers(n, kind, at, out)
 	}
 	if kind.has("string") {
 		out.MinLength, out.MaxLength = whole(n["minLength"]), whole(n["maxLength"])
@@ -37,6 +36,41 @@ func (c *converter) scalars(n node, kind types, at place, out *apiextensionsv1.J
 		default:
 			c.loseForGood(at, "format "+format)
 		}
+	}
+}
+
+// numbers converts limits. Fractions among them are the API server's weak side:
+// it cuts them off before it compares whole numbers, so that it takes 1 neither
+// for less than 1.5 nor for a multiple of 0.5, and where there are whole numbers
+// alone it takes none at all.
+func (c *converter) numbers(n node, kind types, at place, out *apiextensionsv1.JSONSchemaProps) {
+	out.Minimum, out.ExclusiveMinimum = limit(n["minimum"], n["exclusiveMinimum"], 1)
+	out.Maximum, out.ExclusiveMaximum = limit(n["maximum"], n["exclusiveMaximum"], -1)
+	for _, edge := range []struct {
+		keyword   string
+		value     *float64
+		exclusive *bool
+		round     func(float64) float64
+	}{
+		{"minimum", out.Minimum, &out.ExclusiveMinimum, math.Ceil},
+		{"maximum", out.Maximum, &out.ExclusiveMaximum, math.Floor},
+	} {
+		if edge.value == nil || *edge.value == math.Trunc(*edge.value) {
+			continue
+		}
+		*edge.exclusive = false
+		if !kind.known || slices.Contains(kind.names, "number") {
+			c.lose(at, fmt.Sprintf("%s %s, for whole numbers next to it", edge.keyword, strconv.FormatFloat(*edge.value, 'g', -1, 64)))
+		} else {
+			*edge.value = edge.round(*edge.value)
+		}
+	}
+	switch factor := number(n["multipleOf"]); {
+	case factor == nil:
+	case *factor == math.Trunc(*factor):
+		out.MultipleOf = factor
+	default:
+		c.lose(at, "multipleOf a fraction")
 	}
 }
 

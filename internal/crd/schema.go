@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// node is one JSON Schema object. It may be part of the document and is then
-// never changed; what resolve returns is a copy.
+// node is one JSON Schema object. It may be part of the document, which never
+// changes once it is parsed; what resolve returns is a copy.
 type node = map[string]any
 
 // document is a whole values.schema.json.
@@ -33,11 +33,16 @@ func parse(data []byte) (document, error) {
 	if root, ok := doc.root.(node); ok {
 		draft, _ := root["$schema"].(string)
 		doc.siblings = !strings.Contains(draft, "json-schema.org/draft-0")
+		id := "$id"
+		if strings.Contains(draft, "json-schema.org/draft-04") {
+			id = "id"
+		}
+		settle(root, id, doc.siblings)
 	}
 	return doc, nil
 }
 
-// lookup follows a $ref inside the document: a JSON pointer or an anchor.
+// lookup follows a $ref inside the document, which is a JSON pointer.
 func (d document) lookup(ref string) (any, bool) {
 	fragment, isLocal := strings.CutPrefix(ref, "#")
 	if !isLocal {
@@ -48,7 +53,7 @@ func (d document) lookup(ref string) (any, bool) {
 		return nil, false
 	}
 	if fragment != "" && !strings.HasPrefix(fragment, "/") {
-		return anchor(d.root, fragment)
+		return nil, false
 	}
 	at := d.root
 	for token := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
@@ -74,29 +79,6 @@ func (d document) lookup(ref string) (any, bool) {
 		}
 	}
 	return at, true
-}
-
-// anchor finds the schema with a name of its own: $anchor, or $id in drafts
-// before there was $anchor.
-func anchor(at any, name string) (any, bool) {
-	switch in := at.(type) {
-	case node:
-		if in["$anchor"] == name || in["$id"] == "#"+name || in["id"] == "#"+name {
-			return in, true
-		}
-		for _, key := range slices.Sorted(maps.Keys(in)) {
-			if found, ok := anchor(in[key], name); ok {
-				return found, true
-			}
-		}
-	case []any:
-		for _, item := range in {
-			if found, ok := anchor(item, name); ok {
-				return found, true
-			}
-		}
-	}
-	return nil, false
 }
 
 // normalize brings older spellings to the newest: const becomes an enum of one,

@@ -12,15 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/testserver"
 )
 
 // server starts an API server and returns a client of it. The test is skipped
 // where there is none to start.
-func server(t *testing.T) client.Client {
+func server(t *testing.T) (*envtest.Environment, client.Client) {
 	t.Helper()
-	config := testserver.Start(t).Config
+	env := testserver.Start(t)
+	config := env.Config
 	config.QPS = -1
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -32,7 +34,7 @@ func server(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return env, c
 }
 
 // install creates the definition and waits until its kind is served.
@@ -41,6 +43,12 @@ func install(t *testing.T, c client.Client, definition *apiextensionsv1.CustomRe
 	if err := c.Create(t.Context(), definition.DeepCopy()); err != nil {
 		t.Fatalf("the API server refuses the definition: %v", err)
 	}
+	served(t, c, definition)
+}
+
+// served waits until a definition's kind is served.
+func served(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
 	var have apiextensionsv1.CustomResourceDefinition
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), &have); err != nil {

@@ -21,6 +21,8 @@ type construct struct {
 	Draft       int             `json:"draft,omitempty"`
 	Schema      json.RawMessage `json:"schema"`
 	Definitions json.RawMessage `json:"definitions,omitempty"`
+	// Root holds more keywords of the document.
+	Root map[string]json.RawMessage `json:"root,omitempty"`
 	// Defaults is the chart's default of v.
 	Defaults json.RawMessage `json:"defaults,omitempty"`
 	// NoHelm marks schemas that Helm's check cannot run.
@@ -52,9 +54,11 @@ func constructs(t *testing.T) []construct {
 func (c construct) document(t *testing.T) []byte {
 	t.Helper()
 	draft := map[int]string{
-		0: "https://json-schema.org/draft/2020-12/schema",
-		4: "http://json-schema.org/draft-04/schema#",
-		7: "http://json-schema.org/draft-07/schema#",
+		0:    "https://json-schema.org/draft/2020-12/schema",
+		2019: "https://json-schema.org/draft/2019-09/schema",
+		4:    "http://json-schema.org/draft-04/schema#",
+		6:    "http://json-schema.org/draft-06/schema#",
+		7:    "http://json-schema.org/draft-07/schema#",
 	}[c.Draft]
 	document := map[string]any{
 		"$schema": draft, "type": "object", "additionalProperties": false,
@@ -62,6 +66,9 @@ func (c construct) document(t *testing.T) []byte {
 	}
 	if c.Definitions != nil {
 		document["definitions"] = c.Definitions
+	}
+	for keyword, value := range c.Root {
+		document[keyword] = value
 	}
 	data, err := json.Marshal(document)
 	if err != nil {

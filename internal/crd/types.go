@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
+	"strings"
 )
 
 // kindOf returns the type of value that a keyword speaks of; it does nothing to
@@ -34,6 +35,16 @@ func (t types) has(name string) bool {
 
 // only tells that the value has exactly these types, sorted.
 func (t types) only(names ...string) bool { return t.known && slices.Equal(t.names, names) }
+
+// told names several types in a sentence; one is told by kubectl explain.
+func (t types) told() string {
+	if !t.known || len(t.names) < 2 {
+		return ""
+	}
+	last := len(t.names) - 1
+	text := strings.Join(t.names[:last], ", ") + " or " + t.names[last] + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 // disjoint tells that no value has a type of both.
 func (t types) disjoint(other types) bool {

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -28,22 +30,55 @@ type allow watches.Allow
 func (a allow) check(namespace string, objects kube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
-		what := apply.Describe(object(info).Unstructured)
-		if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			if info.Namespace != namespace && !a.OtherNamespaces {
-				refused = append(refused, fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", what, namespace))
-			}
-			continue
+		o := placed{
+			what:       apply.Describe(object(info).Unstructured),
+			kind:       info.Mapping.GroupVersionKind.GroupKind(),
+			namespaced: info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+			namespace:  info.Namespace,
 		}
-		kind := info.Mapping.GroupVersionKind.GroupKind().String()
-		if !slices.Contains(a.ClusterScoped, kind) {
-			refused = append(refused, fmt.Sprintf("%s is cluster-scoped (allow.clusterScoped does not hold %s)", what, kind))
+		if why := a.refuses(namespace, o); why != "" {
+			refused = append(refused, why)
 		}
 	}
-	if len(refused) > 0 {
-		return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
+	return notAllowed(refused)
+}
+
+// placed is where an object goes.
+type placed struct {
+	what       string
+	kind       schema.GroupKind
+	namespaced bool
+	namespace  string
+}
+
+// refuses says which rule an object of a release is against, nothing if none.
+func (a allow) refuses(namespace string, o placed) string {
+	switch {
+	case o.namespaced && o.namespace != namespace && !a.OtherNamespaces:
+		return fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", o.what, namespace)
+	case !o.namespaced && !slices.Contains(a.ClusterScoped, o.kind.String()):
+		return fmt.Sprintf("%s is cluster-scoped (allow.clusterScoped does not hold %s)", o.what, o.kind)
 	}
-	return nil
+	return ""
+}
+
+func notAllowed(refused []string) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
+}
+
+// Refused says why the operator would refuse an object that was rendered
+// offline for a release in a namespace, by which rule of the block; nothing if
+// it would not.
+func (o RenderedObject) Refused(block watches.Allow, namespace string, clusterScoped bool) string {
+	return allow(block).refuses(namespace, placed{
+		what:       apply.Describe(o.Unstructured),
+		kind:       o.GroupVersionKind().GroupKind(),
+		namespaced: !clusterScoped,
+		namespace:  cmp.Or(o.GetNamespace(), namespace),
+	})
 }
 
 // wayOut says what could be done about an object that is another's.

@@ -1,12 +1,10 @@
 package helm
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/ignore"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/templates"
@@ -127,64 +124,6 @@ func subcharts(c *chart.Chart) map[string]*chart.Chart {
 	return keyed
 }
 
-// LoadDir loads a chart from a folder, leaving out what its .helmignore names.
-func LoadDir(fsys fs.FS) (*Chart, error) {
-	rules := ignore.Empty()
-	if data, err := fs.ReadFile(fsys, ignore.HelmIgnore); err == nil {
-		if rules, err = ignore.Parse(bytes.NewReader(data)); err != nil {
-			return nil, fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
-		}
-	}
-	rules.AddDefaults()
-
-	var files []*loader.BufferedFile
-	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || name == "." {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		switch ignored := rules.Ignore(name, info); {
-		case ignored && entry.IsDir():
-			return fs.SkipDir
-		case ignored || entry.IsDir():
-			return nil
-		}
-		data, err := fs.ReadFile(fsys, name)
-		if err != nil {
-			return err
-		}
-		files = append(files, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, utf8BOM)})
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	loaded, err := load(files)
-	if err != nil {
-		return nil, err
-	}
-	// Many charts ignore ci/, so that it is not packaged.
-	names, err := fs.Glob(fsys, examplePattern)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if loaded.examples[name], err = fs.ReadFile(fsys, name); err != nil {
-			return nil, err
-		}
-	}
-	return loaded, nil
-}
-
-// examplePattern is where values to try a chart with are.
-const examplePattern = "ci/*-values.yaml"
-
-// utf8BOM starts files that some editors write; Helm drops it, too.
-var utf8BOM = []byte("\xEF\xBB\xBF")
-
 // LoadArchive loads a chart from a .tgz.
 func LoadArchive(r io.Reader) (*Chart, error) {
 	files, err := loader.LoadArchiveFiles(r)
@@ -218,7 +157,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 		return nil, err
 	}
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: scan(parsed), templates: parsed, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Digest: digest, Features: scan(loaded, parsed), templates: parsed, examples: examples(loaded),
 	}, nil
 }
 

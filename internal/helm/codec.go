@@ -51,28 +51,12 @@ func (p *writerPool) get(to io.Writer) *gzip.Writer {
 
 func (p *writerPool) put(writer *gzip.Writer) { p.pool.Put(writer) }
 
-// encode returns the Secret that holds a release, in Helm's format: base64 of
-// gzip of JSON. The chart's templates and files stay out of it: no command of
-// Helm needs them later, and they are most of the size.
+// encode returns the Secret that holds a release, in Helm's format.
 func encode(key string, rls *release.Release) (*corev1.Secret, error) {
-	stored := *rls
-	if rls.Chart != nil {
-		stored.Chart = &chart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
-	}
-	text, err := json.Marshal(&stored)
+	data, err := pack(rls)
 	if err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}
-	var packed bytes.Buffer
-	writer := writers.get(&packed)
-	defer writers.put(writer)
-	if _, err := writer.Write(text); err != nil {
-		return nil, fmt.Errorf("encode release record %s: %w", key, err)
-	}
-	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("encode release record %s: %w", key, err)
-	}
-	data := []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))
 	if len(data) > maxRecord {
 		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, maxRecord>>10)
 	}
@@ -89,6 +73,30 @@ func encode(key string, rls *release.Release) (*corev1.Secret, error) {
 		Type:       records.SecretType,
 		Data:       map[string][]byte{"release": data},
 	}, nil
+}
+
+// pack returns what the Secret of a release holds: base64 of gzip of JSON. The
+// chart's templates and files stay out of it: no command of Helm needs them
+// later, and they are most of the size.
+func pack(rls *release.Release) ([]byte, error) {
+	stored := *rls
+	if rls.Chart != nil {
+		stored.Chart = &chart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
+	}
+	text, err := json.Marshal(&stored)
+	if err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	writer := writers.get(&packed)
+	defer writers.put(writer)
+	if _, err := writer.Write(text); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
 // decode reads a record. The error is ErrDamaged where it cannot.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/compat"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -111,8 +113,8 @@ func established(object *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// compatible refuses a CRD that no longer has a version which is served or
-// stored, or has another scope, or a schema that lacks a property.
+// compatible refuses a CRD by which stored objects would be refused or lose
+// fields.
 func compatible(live, wanted *unstructured.Unstructured) error {
 	from, err := decodeCRD(live)
 	if err != nil {
@@ -122,52 +124,24 @@ func compatible(live, wanted *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if from.Spec.Scope != to.Spec.Scope {
-		return fmt.Errorf("%w: scope %s becomes %s", ErrBreakingCRD, from.Spec.Scope, to.Spec.Scope)
-	}
-	versions := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
-	for _, v := range to.Spec.Versions {
-		versions[v.Name] = v
-	}
-	for _, v := range from.Spec.Versions {
-		next, ok := versions[v.Name]
-		if !ok || v.Served && !next.Served {
-			return fmt.Errorf("%w: version %s is no longer served", ErrBreakingCRD, v.Name)
-		}
-		if v.Schema == nil || next.Schema == nil {
-			continue
-		}
-		if lost := lostProperty(v.Schema.OpenAPIV3Schema, next.Schema.OpenAPIV3Schema, ""); lost != "" {
-			return fmt.Errorf("%w: version %s loses %s", ErrBreakingCRD, v.Name, lost)
+	var breaks []string
+	for _, change := range compat.Compare(from, to) {
+		// Versions mostly differ in the same.
+		if text := change.String(); change.BreaksObjects() && !slices.Contains(breaks, text) {
+			breaks = append(breaks, text)
 		}
 	}
-	return nil
+	switch rest := len(breaks) - maxBreaks; {
+	case len(breaks) == 0:
+		return nil
+	case rest > 0:
+		breaks = append(breaks[:maxBreaks], fmt.Sprintf("and %d more", rest))
+	}
+	return fmt.Errorf("%w: %s", ErrBreakingCRD, strings.Join(breaks, "; "))
 }
 
-// lostProperty returns the path of a property that the second schema lacks or
-// has with another type, empty where there is none.
-func lostProperty(from, to *apiextensionsv1.JSONSchemaProps, at string) string {
-	if from == nil || to == nil || to.XPreserveUnknownFields != nil && *to.XPreserveUnknownFields {
-		return ""
-	}
-	for name, property := range from.Properties {
-		path := strings.TrimPrefix(at+"."+name, ".")
-		next, ok := to.Properties[name]
-		if !ok || property.Type != "" && next.Type != "" && property.Type != next.Type {
-			return path
-		}
-		if lost := lostProperty(&property, &next, path); lost != "" {
-			return lost
-		}
-	}
-	if from.Items != nil && to.Items != nil {
-		return lostProperty(from.Items.Schema, to.Items.Schema, at+"[]")
-	}
-	if from.AdditionalProperties != nil && to.AdditionalProperties != nil {
-		return lostProperty(from.AdditionalProperties.Schema, to.AdditionalProperties.Schema, at+"{}")
-	}
-	return ""
-}
+// maxBreaks is how many faults of a CRD are told.
+const maxBreaks = 5
 
 func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"text/template/parse"
 
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
 	"github.com/chartwright/chartwright/internal/templates"
 )
 
@@ -36,8 +39,9 @@ func (f Features) Capabilities() bool {
 var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
 
 // scan reads the templates of a chart and its subcharts.
-func scan(files []templates.File) Features {
+func scan(c *chart.Chart, files []templates.File) Features {
 	var f Features
+	f.defaults(c)
 	for _, file := range files {
 		if strings.Contains(file.Text, "pre-delete") || strings.Contains(file.Text, "post-delete") || computedHook.MatchString(file.Text) {
 			f.DeleteHooks = true
@@ -47,6 +51,18 @@ func scan(files []templates.File) Features {
 	slices.Sort(f.APIs)
 	f.APIs = slices.Compact(f.APIs)
 	return f
+}
+
+// defaults reads the default values, in which charts keep templates.
+func (f *Features) defaults(c *chart.Chart) {
+	for _, file := range c.Raw {
+		if file.Name == chartutil.ValuesfileName && strings.Contains(string(file.Data), ".Capabilities") {
+			f.quoted(string(file.Data))
+		}
+	}
+	for _, child := range c.Dependencies() {
+		f.defaults(child)
+	}
 }
 
 func (f *Features) visit(node parse.Node) bool {
@@ -62,10 +78,20 @@ func (f *Features) visit(node parse.Node) bool {
 		f.field(n.Ident)
 	case *parse.VariableNode:
 		f.field(n.Ident[1:])
+	case *parse.StringNode:
+		f.quoted(n.Text)
 	case *parse.IdentifierNode:
 		f.Lookup = f.Lookup || n.Ident == "lookup"
 	}
 	return true
+}
+
+// quoted takes a text that speaks of them for a use: index . "Capabilities", or
+// a template in a value, which tpl may execute.
+func (f *Features) quoted(text string) {
+	if strings.Contains(text, "Capabilities") {
+		f.field([]string{"Capabilities"})
+	}
 }
 
 func (f *Features) field(ident []string) {

@@ -33,6 +33,9 @@ func TestFeatures(t *testing.T) {
 		{"in a pipeline", `{{ .Capabilities.KubeVersion.Minor | int | add 1 }}`, versions},
 		{"whole", `{{ toYaml .Capabilities }}`, Features{KubeVersion: true, APIVersions: true}},
 		{"whole in a with", `{{ with .Capabilities }}{{ .KubeVersion }}{{ end }}`, Features{KubeVersion: true, APIVersions: true}},
+		{"by index", `{{ (index . "Capabilities").KubeVersion }}`, Features{KubeVersion: true, APIVersions: true}},
+		{"by get", `{{ get . "Capabilities" | toYaml }}`, Features{KubeVersion: true, APIVersions: true}},
+		{"in a text for tpl", `{{ tpl "{{ .Capabilities.KubeVersion }}" . }}`, Features{KubeVersion: true, APIVersions: true}},
 		{"Helm's version is ours", `{{ .Capabilities.HelmVersion.Version }}`, Features{}},
 		{"to a helper", `{{ include "x" (dict "v" .Capabilities.KubeVersion) }}`, versions},
 		{"in a define", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}`, versions},
@@ -65,6 +68,20 @@ func TestFeatures(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestFeaturesOfDefaultValues(t *testing.T) {
+	for text, want := range map[string]Features{
+		"api: '{{ .Capabilities.KubeVersion }}'": {KubeVersion: true, APIVersions: true},
+		"# as Capabilities do\na: 1":             {},
+	} {
+		child := small().with("charts/child/Chart.yaml", "apiVersion: v2\nname: child\nversion: 1.0.0\n").with("charts/child/values.yaml", text)
+		for _, c := range []files{small().with("values.yaml", text), child} {
+			if diff := cmp.Diff(want, c.load(t).Features); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", text, diff)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	baseversion "k8s.io/component-base/version"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,6 +43,28 @@ type Rendered struct {
 	Notes    string
 	// Objects are those of the manifest, Hooks the others.
 	Objects, Hooks []RenderedObject
+
+	release *release.Release
+}
+
+// MaxRecord is the size at which a release can no longer be stored.
+const MaxRecord = maxRecord
+
+// RecordSize returns how large the record of the release would be, of MaxRecord
+// bytes that it may have.
+func (r *Rendered) RecordSize() (int, error) {
+	data, err := pack(r.release)
+	return len(data), err
+}
+
+// HookManifest returns the hooks as they are written, with their templates, in
+// the way of Manifest.
+func (r *Rendered) HookManifest() string {
+	var text strings.Builder
+	for _, hook := range r.release.Hooks {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", hook.Path, hook.Manifest)
+	}
+	return text.String()
 }
 
 // RenderedObject is one object that a chart renders.
@@ -70,19 +94,22 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
 	install.APIVersions = o.APIVersions
 	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
-	if o.KubeVersion != "" {
-		version, err := chartutil.ParseKubeVersion(o.KubeVersion)
-		if err != nil {
-			return nil, fmt.Errorf("the version of Kubernetes %q: %w", o.KubeVersion, err)
-		}
-		install.KubeVersion = version
+	version, err := chartutil.ParseKubeVersion(cmp.Or(o.KubeVersion, librariesVersion))
+	if err != nil {
+		return nil, fmt.Errorf("the version of Kubernetes %q: %w", o.KubeVersion, err)
 	}
+	install.KubeVersion = version
 	rls, err := install.Run(clone(c.chart), o.Values)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	return c.read(rls)
 }
+
+// librariesVersion is the version of Kubernetes whose client this binary has.
+// Helm's own default is set where its command is built, and is v1.20 elsewhere,
+// which is too old for many charts.
+const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
 
 // check returns a chart with dependencies processed, whose schemas take the
 // values.
@@ -104,7 +131,7 @@ func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
 
 // read takes the objects out of a release.
 func (c *Chart) read(rls *release.Release) (*Rendered, error) {
-	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes}
+	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, release: rls}
 	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
 	for i, at := range parts {
 		end := len(rls.Manifest)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"helm.sh/helm/v3/pkg/chart"
@@ -83,7 +84,7 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(vals); errors.As(err, &invalid) {
-			found = leaves(invalid, at)
+			found = leaves(invalid, at, vals)
 		} else if err != nil {
 			found = []string{fmt.Sprintf("%s: %v", strings.Join(at, "."), err)}
 		}
@@ -100,30 +101,23 @@ func (s schemas) problems(c *chart.Chart, vals map[string]any, at []string) []st
 
 // leaves returns what is wrong at the ends of the tree of causes, where the
 // fault is, each with its path in the custom resource.
-func leaves(err *jsonschema.ValidationError, at []string) []string {
+func leaves(err *jsonschema.ValidationError, at []string, checked any) []string {
 	if len(err.Causes) == 0 {
-		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation), err.ErrorKind.LocalizedString(english))}
+		if closed, ok := err.ErrorKind.(*kind.AdditionalProperties); ok {
+			// They come in the order of a map, and a status must not change by that.
+			slices.Sort(closed.Properties)
+		}
+		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation, checked), err.ErrorKind.LocalizedString(english))}
 	}
 	var found []string
 	for _, cause := range err.Causes {
-		found = append(found, leaves(cause, at)...)
+		if names, ok := err.ErrorKind.(*kind.PropertyNames); ok {
+			cause.InstanceLocation = locationOf(names.Property, err.InstanceLocation, checked)
+		}
+		found = append(found, leaves(cause, at, checked)...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
 }
 
 var english = message.NewPrinter(language.English)
-
-// fieldPath writes a path as Kubernetes does: spec.containers[0].name.
-func fieldPath(at, location []string) string {
-	var path strings.Builder
-	path.WriteString(strings.Join(at, "."))
-	for _, token := range location {
-		if strings.Trim(token, "0123456789") == "" && token != "" {
-			fmt.Fprintf(&path, "[%s]", token)
-		} else {
-			path.WriteString("." + token)
-		}
-	}
-	return path.String()
-}

@@ -21,6 +21,8 @@ const rules = `{
     "greeting": {"type": "string"},
     "image": {"type": "object", "properties": {"tag": {"type": "string"}, "pull": {"enum": ["Always", "Never"]}}},
     "containers": {"type": "array", "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "pattern": "^[a-z]+$"}}}},
+    "labels": {"propertyNames": {"pattern": "^[a-z]+$"}},
+    "ports": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}}},
     "either": {"oneOf": [{"type": "string"}, {"type": "object", "required": ["x"]}]}
   }
 }`
@@ -47,7 +49,11 @@ func TestSchema(t *testing.T) {
 		{"a fraction", map[string]any{"port": 1.5}, "spec.port: got number, want integer"},
 		{"an array index", map[string]any{"port": int64(80), "containers": []any{map[string]any{"name": "a"}, map[string]any{"name": "B"}}}, "spec.containers[1].name: 'B' does not match pattern '^[a-z]+$'"},
 		{"required in an array", map[string]any{"port": int64(80), "containers": []any{map[string]any{}}}, "spec.containers[0]: missing property 'name'"},
+		{"a key that is refused", map[string]any{"port": int64(80), "labels": map[string]any{"B": "x"}}, "spec.labels.B: 'B' does not match pattern '^[a-z]+$'"},
+		{"a key of digits", map[string]any{"port": int64(80), "ports": map[string]any{"8080": "x"}}, "spec.ports.8080: got string, want array"},
+		{"a key of digits in an array of one", map[string]any{"port": int64(80), "ports": map[string]any{"8080": []any{map[string]any{}, map[string]any{"1": true}}}}, "spec.ports.8080[1].1: got boolean, want string"},
 		{"additionalProperties", map[string]any{"port": int64(80), "prot": int64(1)}, "spec: additional properties 'prot' not allowed"},
+		{"several that are not known", map[string]any{"port": int64(80), "d": int64(1), "b": int64(1), "e": int64(1), "a": int64(1), "c": int64(1)}, "spec: additional properties 'a', 'b', 'c', 'd', 'e' not allowed"},
 		{"several at once", map[string]any{"image": map[string]any{"tag": int64(2)}}, "spec.image.tag: got number, want string; spec: missing property 'port'"},
 		{"alternatives", map[string]any{"port": int64(80), "either": map[string]any{}}, "spec.either: got object, want string; spec.either: missing property 'x'"},
 		{"a subchart", map[string]any{"port": int64(80), "child": map[string]any{"size": "big"}}, "spec.child.size: got string, want integer"},

@@ -25,6 +25,7 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	PassDone("A", PassIdle)
 	Observe("A", "1", Release{Status: "deployed"})
 	CountObjects(func() map[string]int { return map[string]int{"Service": 3} })
+	ListKinds(func() []Kind { return []Kind{{Kind: "A", State: "Serving"}} })
 	families, err := ctrlmetrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,27 @@ chartwright_watched_objects{dependent="Service"} 3
 	}
 }
 
+func TestKindsAreListedWhenAsked(t *testing.T) {
+	ListKinds(func() []Kind {
+		return []Kind{
+			{Kind: "A", State: "Serving", RulesMissing: 2}, {Kind: "A", Folder: "/charts/a", State: KindBroken}, {Folder: "/charts/b", State: KindBroken},
+		}
+	})
+	expected := `
+# HELP chartwright_kind_rules_missing Rules that the operator's role lacks to serve the kind.
+# TYPE chartwright_kind_rules_missing gauge
+chartwright_kind_rules_missing{kind="A"} 2
+# HELP chartwright_kind_state Always 1; the label state tells how the kind is.
+# TYPE chartwright_kind_state gauge
+chartwright_kind_state{folder="",kind="A",state="Serving"} 1
+chartwright_kind_state{folder="/charts/a",kind="A",state="Broken"} 1
+chartwright_kind_state{folder="/charts/b",kind="",state="Broken"} 1
+`
+	if err := testutil.CollectAndCompare(served, strings.NewReader(expected)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMetricsFollowConventions: names, units and help as Prometheus wants them.
 func TestMetricsFollowConventions(t *testing.T) {
 	ActionDone("A", "Install", OutcomeDone, 0)

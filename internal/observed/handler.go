@@ -51,7 +51,7 @@ func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 	}
 	s.objects[to][name.Name] = o
 	s.at[name] = to
-	return append(before, s.users.of(to)...)
+	return append(before, s.users.Users(to)...)
 }
 
 // gone removes an object and returns who saw it.
@@ -65,7 +65,7 @@ func (s *Store) gone(name object) []types.UID {
 	if len(s.objects[from]) == 0 {
 		delete(s.objects, from)
 	}
-	return s.users.of(from)
+	return s.users.Users(from)
 }
 
 // same tells whether two states of an object differ in nothing but that

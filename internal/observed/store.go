@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/usage"
 )
 
 // Store holds what the watches have seen, and who looks at it. The zero Store
@@ -18,7 +20,7 @@ type Store struct {
 	objects map[place]map[string]*unstructured.Unstructured
 	// at is where an object is.
 	at    map[object]place
-	users users
+	users usage.Index[place]
 	// synced are the watches that have seen all that is there, and failed why
 	// others have not.
 	synced map[Watch]bool
@@ -40,7 +42,7 @@ func NewStore(changed func(types.UID)) *Store {
 		changed: changed,
 		objects: map[place]map[string]*unstructured.Unstructured{},
 		at:      map[object]place{},
-		users:   newUsers(),
+		users:   usage.New[place](),
 		synced:  map[Watch]bool{},
 		failed:  map[Watch]string{},
 	}
@@ -70,7 +72,7 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 		}
 		objects[selection.Name] = list
 	}
-	s.users.set(user, places)
+	s.users.Set(user, places)
 	return objects, missing
 }
 
@@ -78,7 +80,7 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 func (s *Store) Forget(user types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.users.set(user, nil)
+	s.users.Set(user, nil)
 }
 
 // Synced says that a watch has seen all that is there.
@@ -89,7 +91,7 @@ func (s *Store) Synced(w Watch) {
 		}
 		s.synced[w] = true
 		delete(s.failed, w)
-		return s.users.ofWatch(w)
+		return s.usersOf(w)
 	})
 }
 
@@ -102,9 +104,20 @@ func (s *Store) Failed(w Watch, why string) (news bool) {
 		}
 		news = true
 		s.failed[w] = why
-		return s.users.ofWatch(w)
+		return s.usersOf(w)
 	})
 	return news
+}
+
+// usersOf returns who looks at any place of a watch.
+func (s *Store) usersOf(w Watch) []types.UID {
+	var places []place
+	for p := range s.users.Things() {
+		if p.watch == w {
+			places = append(places, p)
+		}
+	}
+	return s.users.Users(places...)
 }
 
 // tell does something under the lock and tells those whom it concerns.

@@ -140,8 +140,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		w.handler.OnDelete(pod("a", fmt.Sprintf("p%d", i), strconv.Itoa(i)))
 		w.Forget(types.UID(strconv.Itoa(i)))
 	}
-	if len(w.objects)+len(w.at)+len(w.users.byPlace)+len(w.users.byUser) > 0 {
-		t.Errorf("left are %v %v %v", w.objects, w.at, w.users)
+	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.Things())) > 0 {
+		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.Things()))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,52 +31,107 @@ import (
 var zeroDuration time.Duration
 
 // start gives a kind a cache and a controller of its own. The controller joins
-// when the cache is full; k.starting counts it until then.
-func (k *kinds) start(ctx context.Context, kind catalog.Kind) error {
-	options := k.cacheOptions()
-	options.DefaultNamespaces = k.options.cacheNamespaces()
-	options.DefaultTransform = compactCR
-	// A pass copies what it changes.
-	options.DefaultUnsafeDisableDeepCopy = new(true)
-	if kind.Selector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(kind.Selector)
-		if err != nil {
-			return fmt.Errorf("selector: %w", err)
-		}
-		options.DefaultLabelSelector = selector
-	}
-	customResources, err := cache.New(k.manager.GetConfig(), options)
-	if err != nil {
-		return err
-	}
-	if err := k.manager.Add(standbyCache{customResources}); err != nil {
-		return err
-	}
-	k.starting.Add(1)
+// when the cache is full; until then the kind is starting. One that may not be
+// watched holds up nobody: it starts anew when the operator gets other rights.
+func (k *kinds) start(ctx context.Context, kind catalog.Kind) {
+	gk := kind.GVK().GroupKind()
+	changed := make(chan struct{}, 1)
+	k.forbidden[gk] = changed
+	k.board.set(gk, stateStarting, "")
 	go func() {
 		logger := k.manager.GetLogger().WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version)
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind.GVK())
-		if _, err := customResources.GetInformer(ctx, object); ctx.Err() != nil {
+		customResources, err := k.fill(ctx, kind, object, changed)
+		if ctx.Err() != nil {
 			return
-		} else if err != nil {
+		}
+		if err != nil {
 			logger.Error(err, "kind not watched")
+			k.board.set(gk, stateStarting, err.Error())
 			return
 		}
 		k.watchObserved(ctx, kind)
 		if err := k.addController(kind, customResources, object); err != nil {
 			logger.Error(err, "kind not served")
+			k.board.set(gk, stateStarting, err.Error())
 			return
 		}
-		k.starting.Add(-1)
+		k.board.set(gk, stateServing, "")
 		logger.Info("serving kind", "chart", kind.Chart.Name(), "chartVersion", kind.Chart.Version())
 	}()
-	return nil
+}
+
+// fill returns a cache that holds the kind's custom resources. A try that was
+// refused goes on by itself, ever more rarely, and makes room for another when
+// the operator's rights have changed.
+func (k *kinds) fill(ctx context.Context, kind catalog.Kind, object client.Object, changed <-chan struct{}) (cache.Cache, error) {
+	for {
+		stop, refused := make(chan struct{}), make(chan struct{})
+		customResources, err := k.newCache(kind, stop, sync.OnceFunc(func() { close(refused) }))
+		if err != nil {
+			return nil, err
+		}
+		informer, err := customResources.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, err
+		}
+		synced := make(chan struct{})
+		go func() {
+			if toolscache.WaitForCacheSync(stop, informer.HasSynced) {
+				close(synced)
+			}
+		}()
+		select {
+		case <-synced:
+			return customResources, nil
+		case <-refused:
+			k.board.set(kind.GVK().GroupKind(), stateForbidden, "")
+			k.rights.ask()
+		case <-ctx.Done():
+		}
+		select {
+		case <-synced:
+			return customResources, nil
+		case <-changed:
+			close(stop)
+			k.board.set(kind.GVK().GroupKind(), stateStarting, "")
+		case <-ctx.Done():
+			close(stop)
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// newCache returns a cache for the custom resources of a kind, which ends when it
+// is stopped.
+func (k *kinds) newCache(kind catalog.Kind, stop <-chan struct{}, refused func()) (cache.Cache, error) {
+	options := k.cacheOptions()
+	options.DefaultNamespaces = k.options.cacheNamespaces()
+	options.DefaultTransform = compactCR
+	options.DefaultWatchErrorHandler = onRefusal(func() {
+		refused()
+		k.rights.ask()
+	})
+	// A pass copies what it changes.
+	options.DefaultUnsafeDisableDeepCopy = new(true)
+	if kind.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(kind.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("selector: %w", err)
+		}
+		options.DefaultLabelSelector = selector
+	}
+	customResources, err := cache.New(k.manager.GetConfig(), options)
+	if err != nil {
+		return nil, err
+	}
+	return customResources, k.manager.Add(standbyCache{Cache: customResources, stop: stop})
 }
 
 func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, object *unstructured.Unstructured) error {
 	wake := &wakeup{}
-	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: kind, Reader: customResources, Wake: wake.call}
+	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: kind, Reader: customResources, Rights: k.rights.of(kind.GVK().GroupKind()), Wake: wake.call}
 
 	workers := k.options.MaxConcurrentReconciles
 	if kind.MaxConcurrentReconciles != nil {

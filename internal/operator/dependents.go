@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,19 +35,29 @@ func (k *kinds) newInventory() (inventory.Inventory, error) {
 	return inventory.Inventory{Index: index, Watches: watches}, nil
 }
 
+// dependentsWithin is how long the start waits for all dependents together. What
+// may not be watched never begins.
+const dependentsWithin = 5 * time.Second
+
 // watchDependents watches what the stored releases have objects of, before any
 // pass asks how these objects are.
 func (k *kinds) watchDependents(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, dependentsWithin)
+	defer cancel()
+	blind := map[string]int{}
 	for _, record := range k.shared.Index.Deployed(k.options.Name) {
-		err := k.shared.Inventory.Need(ctx, record.OwnerUID, record.Inventory.GVKs())
+		err := k.shared.Inventory.Need(within, record.OwnerUID, record.Inventory.GVKs())
 		switch {
 		case errors.Is(err, inventory.ErrUnwatched):
-			k.manager.GetLogger().Error(err, "damage to some objects will not be seen", "release", record.Release, "namespace", record.Namespace)
+			blind[err.Error()]++
 		case err != nil:
 			return err
 		}
 	}
-	return nil
+	for why, releases := range blind {
+		k.manager.GetLogger().Info("damage to some objects will not be seen", "why", why, "releases", releases)
+	}
+	return ctx.Err()
 }
 
 // drifted calls for a pass over the custom resource whose objects are damaged.

@@ -5,4 +5,10 @@
 // the pool that runs Helm's actions, and for each kind a cache and a
 // controller. A kind starts when its CRD is there; until then it holds up
 // nobody else (see kinds).
+//
+// How every kind is stands on a board, which the readiness probe and the metrics
+// read: what has begun writes there (kinds), and so do the folders that are no
+// kinds (catalog.Broken), the rules that the operator's role lacks (rights) and
+// the definitions that could not be installed (definitions.go). An admin finds
+// the same in the log and in events on the operator's Pod (notices).
 package operator

@@ -19,14 +19,24 @@ func newRecorder(mgr manager.Manager, name string) (record.EventRecorder, error)
 		return nil, fmt.Errorf("set up the event recorder: %w", err)
 	}
 	broadcaster := record.NewBroadcaster()
-	err = mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.Events("")})
-		<-ctx.Done()
-		broadcaster.Shutdown()
-		return nil
-	}))
-	if err != nil {
+	// At once: what is told before there is a sink is lost.
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.Events("")})
+	if err := mgr.Add(recording{broadcaster}); err != nil {
 		return nil, err
 	}
 	return broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: name}), nil
+}
+
+// recording ends the recording of events with the manager. It needs no lease, for
+// a standby tells of itself, too.
+type recording struct{ record.EventBroadcaster }
+
+// NeedLeaderElection answers no.
+func (recording) NeedLeaderElection() bool { return false }
+
+// Start waits for the end.
+func (r recording) Start(ctx context.Context) error {
+	<-ctx.Done()
+	r.Shutdown()
+	return nil
 }

@@ -2,11 +2,12 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -18,19 +19,28 @@ import (
 // kinds starts each kind when its CRD is there. It is a Runnable that needs no
 // leader election, so that a standby's caches are warm.
 type kinds struct {
-	counters
 	manager manager.Manager
 	options Options
 	shared  reconcile.Shared
 	sources *sources.Store
+	board   *board
+	rights  *rights
+	notices notices
 	// observing is what status fields speak of beside the releases.
 	observing *observing
 	// changed is told of CRDs that come or change.
 	changed chan struct{}
 
+	// blind: CRDs cannot be watched, for lack of rights.
+	blind atomic.Bool
+
 	mu      sync.Mutex
 	waiting []catalog.Kind
 	serving []*reconcile.Reconciler
+	// looked: the API server was asked for the kinds once.
+	looked bool
+	// forbidden are told when the operator's rights have changed, by kind.
+	forbidden map[schema.GroupKind]chan struct{}
 }
 
 // A new CRD is served some time after it is stored: how often, and how long,
@@ -40,10 +50,13 @@ const (
 	lookAgain = 500 * time.Millisecond
 	lookUntil = 30 * time.Second
 	settle    = 3 * time.Second
+	// lookBlind is how often to look where no watch tells of CRDs.
+	lookBlind = 30 * time.Second
 )
 
 func (k *kinds) addTo(mgr manager.Manager) error {
 	k.changed = make(chan struct{}, 1)
+	k.forbidden = map[schema.GroupKind]chan struct{}{}
 	return mgr.Add(k)
 }
 
@@ -52,6 +65,9 @@ func (k *kinds) NeedLeaderElection() bool { return false }
 
 // Start watches records and CRDs and starts kinds until the context ends.
 func (k *kinds) Start(ctx context.Context) error {
+	if k.options.InstallCRDs {
+		k.installCRDs(ctx)
+	}
 	if err := k.watchRecords(ctx); err != nil {
 		return err
 	}
@@ -68,15 +84,9 @@ func (k *kinds) Start(ctx context.Context) error {
 	lastChange := time.Now()
 	var settled <-chan time.Time
 	for {
-		missing, err := k.startServed(ctx)
-		if err != nil {
-			return err
-		}
-		k.synced.Store(true)
-		var again <-chan time.Time
-		if missing && time.Since(lastChange) < lookUntil {
-			again = time.After(lookAgain)
-		}
+		missing := k.startServed(ctx)
+		k.board.hold("")
+		again := k.lookAgain(missing, time.Since(lastChange))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -92,9 +102,24 @@ func (k *kinds) Start(ctx context.Context) error {
 	}
 }
 
+// lookAgain returns when to look for kinds though nothing has changed, nil for
+// never.
+func (k *kinds) lookAgain(missing bool, sinceChange time.Duration) <-chan time.Time {
+	switch {
+	case !missing:
+		return nil
+	case sinceChange < lookUntil:
+		return time.After(lookAgain)
+	case k.blind.Load():
+		return time.After(lookBlind)
+	default:
+		return nil
+	}
+}
+
 // startServed starts every waiting kind that the server knows, and tells
 // whether some are left.
-func (k *kinds) startServed(ctx context.Context) (bool, error) {
+func (k *kinds) startServed(ctx context.Context) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var left []catalog.Kind
@@ -111,17 +136,15 @@ func (k *kinds) startServed(ctx context.Context) (bool, error) {
 			left = append(left, kind)
 			continue
 		}
-		if err := k.start(ctx, kind); err != nil {
-			return false, fmt.Errorf("start %s: %w", gvk.GroupKind(), err)
-		}
+		k.start(ctx, kind)
 	}
-	if len(left) > 0 && !k.synced.Load() {
+	if len(left) > 0 && !k.looked {
 		for _, kind := range left {
 			k.manager.GetLogger().Info("waiting for the CRD of a kind", "kind", kind.Kind, "group", kind.Group, "version", kind.Version)
 		}
 	}
-	k.waiting = left
-	return len(left) > 0, nil
+	k.waiting, k.looked = left, true
+	return len(left) > 0
 }
 
 // each tells something to the reconciler of every kind that is served; it knows

@@ -118,7 +118,7 @@ func (k *kinds) observeWith(ctx context.Context, w observed.Watch, settle func()
 	if err != nil {
 		return err
 	}
-	if err := k.manager.Add(standbyCache{informers}); err != nil {
+	if err := k.manager.Add(standbyCache{Cache: informers}); err != nil {
 		return err
 	}
 	object := &unstructured.Unstructured{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,11 +12,11 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
 )
@@ -47,7 +46,8 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err != nil {
 		return nil, err
 	}
-	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds}
+	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
+	metrics.ListKinds(kinds.board.metrics)
 	index := records.NewIndex(kinds.recordChanged)
 	objects, err := kinds.newInventory()
 	if err != nil {
@@ -73,6 +73,8 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err != nil {
 		return nil, err
 	}
+	kinds.notices = newNotices(recorder)
+	kinds.tellBroken()
 	kinds.shared = reconcile.Shared{
 		Operator:        options.Name,
 		ReconcilePeriod: options.ReconcilePeriod,
@@ -91,13 +93,14 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err := kinds.addTo(mgr); err != nil {
 		return nil, err
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+	if kinds.rights, err = kinds.newRights(); err != nil {
 		return nil, err
 	}
-	if err := mgr.AddReadyzCheck("kinds", kinds.check); err != nil {
-		return nil, err
+	probes, err := newProbes(options.HealthProbeBindAddress, kinds.board.report)
+	if err != nil || probes == nil {
+		return mgr, err
 	}
-	return mgr, nil
+	return mgr, mgr.Add(probes)
 }
 
 func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
@@ -108,10 +111,11 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme:                        scheme,
-		Logger:                        logger,
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
-		HealthProbeBindAddress:        o.HealthProbeBindAddress,
+		Scheme:  scheme,
+		Logger:  logger,
+		Metrics: metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		// See newProbes.
+		HealthProbeBindAddress:        "0",
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              o.LeaseName(),
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
@@ -127,21 +131,4 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 		return nil, fmt.Errorf("set up the manager: %w", err)
 	}
 	return mgr, nil
-}
-
-// check is the readiness probe: ready once every kind that has a CRD is
-// watched.
-func (k *kinds) check(*http.Request) error {
-	if starting := k.starting.Load(); !k.synced.Load() || starting > 0 {
-		return fmt.Errorf("%d kinds are starting", starting)
-	}
-	return nil
-}
-
-// counters of the readiness probe.
-type counters struct {
-	// synced: the records and the CRDs were read.
-	synced atomic.Bool
-	// starting counts the kinds that have a CRD and no synced cache yet.
-	starting atomic.Int32
 }

@@ -18,8 +18,12 @@ type Options struct {
 	// Name tells operators that share a cluster apart: it labels what they
 	// make.
 	Name string
-	// Kinds are what to serve; at least one.
-	Kinds []catalog.Kind
+	// Kinds are what to serve, and Broken what was to be served and cannot be;
+	// at least one of them.
+	Kinds  []catalog.Kind
+	Broken []catalog.Broken
+	// InstallCRDs applies the definitions of the kinds.
+	InstallCRDs bool
 	// Namespaces to watch; none means all.
 	Namespaces []string
 
@@ -67,8 +71,8 @@ func (o Options) Validate() error {
 	if o.ReconcilePeriod < 0 {
 		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
 	}
-	if len(o.Kinds) == 0 {
-		errs = append(errs, errors.New("the watches file names no kind: there is nothing to serve"))
+	if len(o.Kinds)+len(o.Broken) == 0 {
+		errs = append(errs, errors.New("the watches file names no kind, and no folder of --charts-dir holds one: there is nothing to serve"))
 	}
 	return errors.Join(errs...)
 }

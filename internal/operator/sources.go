@@ -42,7 +42,14 @@ func (k *kinds) watchSources(ctx context.Context) error {
 			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", records.SecretType)
 		}
 		gvk := schema.GroupVersionKind{Version: "v1", Kind: string(kind)}
-		if err := k.watch(ctx, gvk, options, k.sources.Handler(kind)); err != nil {
+		w, err := k.watch(ctx, gvk, options, k.sources.Handler(kind))
+		if err != nil {
+			return err
+		}
+		// Kinds that take no values from there are served all the same.
+		if err := k.await(ctx, w, func() {
+			k.manager.GetLogger().Info("objects that values come from may not be watched: their changes are not seen", "kind", kind)
+		}); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,11 +31,29 @@ func (k *kinds) watchRecords(ctx context.Context) error {
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{records.LabelOwner: records.OwnerHelm})
 	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", records.SecretType)
 	options.DefaultTransform = records.Compact
-	return k.watch(ctx, secretGVK, options, k.shared.Index.Handler())
+	w, err := k.watch(ctx, secretGVK, options, k.shared.Index.Handler())
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w.refused:
+		// Nothing can be done without them, and rights may come.
+		k.board.hold("release records, which are Secrets, may not be watched, for lack of rights")
+		k.rights.ask()
+	case <-w.synced:
+	case <-ctx.Done():
+	}
+	select {
+	case <-w.synced:
+		k.board.hold("the operator is starting")
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // watchCRDs tells k.changed when a CRD comes, changes or goes, and returns
-// when all are known.
+// when all are known. Without the right to it kinds are looked for now and then.
 func (k *kinds) watchCRDs(ctx context.Context) error {
 	options := k.cacheOptions()
 	options.DefaultTransform = bareMetadata
@@ -43,42 +63,111 @@ func (k *kinds) watchCRDs(ctx context.Context) error {
 		default: // somebody will look already
 		}
 	}
-	return k.watch(ctx, crdGVK, options, toolscache.ResourceEventHandlerFuncs{
+	w, err := k.watch(ctx, crdGVK, options, toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed() },
 		UpdateFunc: func(any, any) { changed() },
 		DeleteFunc: func(any) { changed() },
 	})
+	if err != nil {
+		return err
+	}
+	return k.await(ctx, w, func() {
+		k.blind.Store(true)
+		k.manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
+		go func() {
+			select {
+			case <-w.synced:
+				k.blind.Store(false)
+			case <-ctx.Done():
+			}
+		}()
+	})
 }
 
-// watch starts an informer on the metadata of a kind and waits until the
-// handler has seen all that is there.
-func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) error {
+// watching is the beginning of a watch.
+type watching struct {
+	// synced is closed when the handler has seen all that is there, and refused
+	// when the API server has not allowed the watch. It may do so later.
+	synced, refused <-chan struct{}
+}
+
+// await waits until a watch has begun, or it is known that it may not, of which
+// it tells.
+func (k *kinds) await(ctx context.Context, w watching, refused func()) error {
+	select {
+	case <-w.synced:
+		return nil
+	case <-w.refused:
+		refused()
+		k.rights.ask()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// watch starts an informer on the metadata of a kind.
+func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
+	refused := make(chan struct{})
+	options.DefaultWatchErrorHandler = onRefusal(sync.OnceFunc(func() { close(refused) }))
 	informers, err := cache.New(k.manager.GetConfig(), options)
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
-	if err := k.manager.Add(standbyCache{informers}); err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	if err := k.manager.Add(standbyCache{Cache: informers}); err != nil {
+		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)
-	informer, err := informers.GetInformer(ctx, object)
+	informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
 	registration, err := informer.AddEventHandler(handler)
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", gvk.Kind, err)
+		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		return ctx.Err()
+	synced := make(chan struct{})
+	go func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+			close(synced)
+		}
+	}()
+	return watching{synced: synced, refused: refused}, nil
+}
+
+// onRefusal calls do when a watch is not allowed. Other errors are those of a
+// server that is away, and pass.
+func onRefusal(do func()) toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		if apierrors.IsForbidden(err) {
+			do()
+		}
 	}
-	return nil
 }
 
 // standbyCache starts without the lease. Caches of single namespaces do not say
 // so themselves, and a standby would neither be ready nor take over warm.
-type standbyCache struct{ cache.Cache }
+type standbyCache struct {
+	cache.Cache
+	// stop ends the cache before its context does; nil is never.
+	stop <-chan struct{}
+}
+
+// Start fills the cache until the context ends, or it is stopped.
+func (s standbyCache) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return s.Cache.Start(ctx)
+}
 
 // NeedLeaderElection answers no: watching is no acting.
 func (standbyCache) NeedLeaderElection() bool { return false }

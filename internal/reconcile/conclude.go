@@ -46,6 +46,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		if f.reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
 			f.message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
+		if advice := r.advice(v, err); advice != "" {
+			f.message, f.forbidden = f.message+". "+advice, true
+		}
 		f.Aim = decide.AimOf(d.Step, v.observation)
 		f.At = r.Now()
 		news := r.memory.put(uid, decide.Repairs(d.Step), f)

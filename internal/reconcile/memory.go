@@ -42,6 +42,8 @@ type failure struct {
 	message string
 	// stalled: only a person can help.
 	stalled bool
+	// forbidden: a rule would have allowed it.
+	forbidden bool
 }
 
 // about returns which of the two failures is meant.
@@ -115,6 +117,21 @@ func (m *memory) reached(uid types.UID, aim string) {
 			r.failure = nil
 		}
 	})
+}
+
+// permit makes whatever was forbidden due for another try.
+func (m *memory) permit() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.known {
+		for _, f := range []**failure{&r.failure, &r.repairFailure} {
+			if *f != nil && (*f).forbidden {
+				due := **f
+				due.At = time.Time{}
+				*f = &due
+			}
+		}
+	}
 }
 
 // appliedAll notes when every object was applied.

@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -64,6 +65,9 @@ type view struct {
 	overdue  bool
 	// fields are the kind's own in the status.
 	fields fields
+	// rightsMissing are the rules that the operator lacks, once that is known.
+	rightsMissing string
+	rightsKnown   bool
 
 	failure       *failure
 	repairFailure *failure
@@ -104,6 +108,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
+	r.observeRights(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
 	return v, nil
@@ -182,12 +187,12 @@ func (r *Reconciler) findRelease(v *view) bool {
 	if r.Kind.Namespace != nil {
 		var err error
 		if namespace, err = r.Kind.Namespace.Of(v.cr.Object); err != nil {
-			v.release = types.NamespacedName{Name: fit(v.cr.GetName())}
+			v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
 			v.observation.Invalid = err.Error()
 			return true
 		}
 	}
-	for _, name := range releaseNames(v.cr.GetName(), r.Kind.Kind) {
+	for _, name := range catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
 		if r.Pool.Taken(v.release, v.cr.GetUID()) {
 			continue

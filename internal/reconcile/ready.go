@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 )
 
@@ -62,7 +63,7 @@ func health(v *view, d decide.Decision) summary {
 	case decide.StateConflict:
 		return summary{
 			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
-			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", releaseNames(v.cr.GetName(), v.cr.GetKind())),
+			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", catalog.ReleaseNames(v.cr.GetName(), v.cr.GetKind())),
 		}
 	case decide.StateDeleting, decide.StateUninstalling:
 		if o.Deleting && o.Orphan {

@@ -54,6 +54,8 @@ type Reconciler struct {
 	// Reader reads custom resources of the kind from a cache. What it returns
 	// is never changed.
 	Reader client.Reader
+	// Rights are what the operator may not do; nil where nobody looks.
+	Rights Rights
 	// Wake calls for another pass over a custom resource, after a while.
 	Wake func(key types.NamespacedName, after time.Duration)
 
@@ -88,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
-			return ctrl.Result{}, err
+			return ctrl.Result{}, r.refusedStep(ctx, v, decision, err)
 		}
 		if again {
 			continue
@@ -116,7 +118,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	}
 	changed, err := r.report(ctx, v, decision)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, r.advise(v, err)
 	}
 	if !changed && decision.Step == decide.StepWait {
 		metrics.PassDone(r.kindName(), metrics.PassIdle)

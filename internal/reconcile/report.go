@@ -26,6 +26,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (changed bool, err error) {
 	now := decodeStatus(v.cr.Object["status"])
 	r.computeFields(v)
+	r.lookAtRights(v, now.Conditions)
 	wanted := status(v, d, now.Conditions)
 	r.count(v, wanted)
 	patch, err := difference(now, wanted)

@@ -38,21 +38,9 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]
 	if len(r.Kind.Sources) == 0 {
 		return spec, nil
 	}
-	// Nothing in a spec can name another namespace.
-	namespace := v.cr.GetNamespace()
-	if namespace == "" {
-		namespace = v.release.Namespace
-	}
-	from := make([]sources.Source, len(r.Kind.Sources))
-	for i, source := range r.Kind.Sources {
-		name, err := source.Object.Of(v.cr.Object)
-		if err != nil {
-			return nil, err
-		}
-		from[i] = sources.Source{
-			Ref: sources.Ref{Kind: source.Kind, Namespace: namespace, Name: name},
-			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
-		}
+	from, err := r.Kind.SourcesFor(v.cr, v.release.Namespace)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
 	defer cancel()

@@ -50,6 +50,10 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	refusal := refusal(v)
 	setWhile(refusal != "", api.ConditionRollbackRefused, refusalReason(v), refusal)
 	setWhile(len(v.asks.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, cut(strings.Join(v.asks.Problems, "; ")))
+	if v.rightsKnown {
+		setWhile(v.rightsMissing != "", api.ConditionRightsMissing, api.ReasonForbidden,
+			cutTo("Add to the rules of the operator's role: "+v.rightsMissing, maxRules))
+	}
 	setWhile(len(v.fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.fields.failure())
 	switch t := tested(v); {
 	case t == nil:
@@ -137,6 +141,7 @@ func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused,
 		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
+		api.ConditionRightsMissing,
 	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i

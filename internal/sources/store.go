@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/usage"
 )
 
 // Store holds what the sources of custom resources hold, as far as it is used.
@@ -22,7 +23,7 @@ type Store struct {
 	// versions are the resourceVersions of the objects that there are.
 	versions map[Ref]string
 	objects  map[Ref]*object
-	users    users
+	users    usage.Index[Ref]
 	// changed is told of the users of an object that came, changed or went.
 	changed func(types.UID)
 }
@@ -39,7 +40,7 @@ type Data struct {
 // NewStore returns a store that knows of no object. The function changed is
 // called outside any lock.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: newUsers()}
+	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: usage.New[Ref]()}
 }
 
 // Merge lays what the sources of a custom resource hold over values, in their
@@ -77,7 +78,11 @@ func (s *Store) Forget(user types.UID) { s.use(user, nil) }
 func (s *Store) use(user types.UID, from []Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, unused := range s.users.set(user, from) {
+	refs := make([]Ref, len(from))
+	for i, source := range from {
+		refs[i] = source.Ref
+	}
+	for _, unused := range s.users.Set(user, refs) {
 		delete(s.objects, unused)
 	}
 }
@@ -94,7 +99,7 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	if known == nil {
 		known = &object{}
 		// One that somebody else has forgotten meanwhile is nobody's.
-		if s.users.has(source.Ref) {
+		if s.users.Used(source.Ref) {
 			s.objects[source.Ref] = known
 		}
 	}

@@ -220,8 +220,8 @@ func TestNothingIsKeptThatNobodyUses(t *testing.T) {
 	}
 	c.merge(t, "a", whole(configMap))
 	c.Forget("a")
-	if len(c.Store.objects)+len(c.users.byRef)+len(c.users.byUser) > 0 {
-		t.Errorf("left are %v, %+v", c.Store.objects, c.users)
+	if len(c.Store.objects)+len(slices.Collect(c.users.Things())) > 0 {
+		t.Errorf("left are %v, used are %v", c.Store.objects, slices.Collect(c.users.Things()))
 	}
 }
 

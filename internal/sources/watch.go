@@ -37,7 +37,7 @@ func (s *Store) observe(ref Ref, version string) {
 	s.mu.Lock()
 	before := s.versions[ref]
 	s.versions[ref] = version
-	users := s.users.of(ref)
+	users := s.users.Users(ref)
 	s.mu.Unlock()
 	if before == version {
 		return
@@ -51,7 +51,7 @@ func (s *Store) gone(ref Ref) {
 	s.mu.Lock()
 	delete(s.versions, ref)
 	delete(s.objects, ref)
-	users := s.users.of(ref)
+	users := s.users.Users(ref)
 	s.mu.Unlock()
 	for _, user := range users {
 		s.changed(user)

@@ -30,6 +30,8 @@ type parser struct {
 	problems LineErrors
 	// seen holds the line at which a kind was first bound.
 	seen map[schema.GroupKind]int
+	// beside: the one entry stands beside its chart and names none.
+	beside bool
 }
 
 func (p *parser) problemf(line int, format string, args ...any) {
@@ -37,21 +39,10 @@ func (p *parser) problemf(line int, format string, args ...any) {
 }
 
 func (p *parser) parse(data []byte) []Watch {
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	switch err := decoder.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		p.problemf(0, "the file is empty: expected a list of entries with group, version, kind and chart")
-		return nil
-	case err != nil:
-		p.yamlError(err)
+	list := p.document(data, "a list of entries with group, version, kind and chart", "put all entries into one list")
+	if list == nil {
 		return nil
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		p.problemf(0, "expected one YAML document, found several: put all entries into one list")
-		return nil
-	}
-	list := doc.Content[0]
 	if list.Kind != yaml.SequenceNode {
 		p.problemf(list.Line, "expected a list of entries with group, version, kind and chart, found %s", describe(list))
 		return nil
@@ -61,6 +52,26 @@ func (p *parser) parse(data []byte) []Watch {
 		watches = append(watches, p.entry(node))
 	}
 	return watches
+}
+
+// document returns the content of the one document that the file is to hold,
+// nil where it does not.
+func (p *parser) document(data []byte, expected, advice string) *yaml.Node {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		p.problemf(0, "the file is empty: expected %s", expected)
+		return nil
+	case err != nil:
+		p.yamlError(err)
+		return nil
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		p.problemf(0, "expected one YAML document, found several: %s", advice)
+		return nil
+	}
+	return doc.Content[0]
 }
 
 // yamlError reports a syntax error at its own line, which the library hides in
@@ -95,6 +106,9 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		p.field(&w, key, value)
 		if key.Value == "status" {
 			w.StatusLines = keyLines(value)
+		}
+		for i, line := range itemLines(value) {
+			lines[fmt.Sprintf("%s[%d]", key.Value, i)] = line
 		}
 	}
 	if line, ok := lines["chart"]; ok {
@@ -134,9 +148,15 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 // check reports what is missing from an entry or contradicts another.
 func (p *parser) check(w *Watch, lines map[string]int) {
 	for _, field := range []struct{ key, value string }{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}} {
-		if _, written := lines[field.key]; !written {
+		_, written := lines[field.key]
+		switch {
+		case field.key == "chart" && p.beside:
+			if written {
+				p.problemf(lines[field.key], "chart: the chart is the one that is beside this file: remove the key")
+			}
+		case !written:
 			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
-		} else if field.value == "" {
+		case field.value == "":
 			p.problemf(lines[field.key], "%s is empty", field.key)
 		}
 	}
@@ -160,11 +180,13 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	p.checkPolicies(w, lines)
 	p.checkFailurePolicy(w, lines)
 	p.checkFormerManagers(w, lines)
+	p.checkRBAC(w, lines)
 	p.checkValuesFrom(w, lines)
 	p.checkSubresources(w, lines)
 	p.checkStatus(w)
 	p.checkObserve(w, lines)
 	p.checkDisplay(w, lines)
+	p.checkVersions(w, lines)
 	if w.Kind == "" {
 		return
 	}
@@ -186,6 +208,21 @@ var keys = func() []string {
 	}
 	return names
 }()
+
+// itemLines returns the line of each item of a list.
+func itemLines(node *yaml.Node) []int {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	lines := make([]int, len(node.Content))
+	for i, item := range node.Content {
+		lines[i] = item.Line
+	}
+	return lines
+}
 
 func describe(node *yaml.Node) string {
 	switch node.Kind {

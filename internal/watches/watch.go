@@ -74,6 +74,12 @@ type Watch struct {
 	CRDs CRDPolicy `json:"crds,omitempty"`
 	// Scope is the kind's scope; empty means ScopeNamespaced.
 	Scope Scope `json:"scope,omitempty"`
+	// Plural and Singular are names of the kind in paths and for kubectl; empty
+	// means what English makes of the kind.
+	Plural   string `json:"plural,omitempty"`
+	Singular string `json:"singular,omitempty"`
+	// Versions are those of the kind's CRD; none means Version alone.
+	Versions []CRDVersion `json:"versions,omitempty"`
 	// Subresources are those of the kind's CRD.
 	Subresources Subresources `json:"subresources,omitzero"`
 	// Status are fields of the kind's own in the status: for each name an
@@ -100,6 +106,8 @@ type Watch struct {
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// RBAC are rights that the chart needs and that cannot be derived from it.
+	RBAC []RBACRule `json:"rbac,omitempty"`
 	// FormerManagers are more field managers, beside Helm's, whose fields are
 	// taken over with a release that somebody else has made.
 	FormerManagers []string `json:"formerManagers,omitempty"`

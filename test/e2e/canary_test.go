@@ -21,7 +21,7 @@ func TestSecretsAreNotToldByTheAPIServer(t *testing.T) {
 	metrics := env.NewMetrics()
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("workloads")).With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}})),
-		Account: env.NewAccount(all("apps", "deployments")),
+		Account: env.NewAccount(),
 		Args:    metrics.Args(),
 	}).Start()
 	bad, good := "account: "+canary, "replicas: 0"

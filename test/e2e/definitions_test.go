@@ -42,7 +42,7 @@ func TestDefinitionsOfAChart(t *testing.T) {
 	env := harness.New(t)
 	kind := env.NewKind("Definer")
 	env.InstallCRD(kind)
-	account := env.NewAccount(all("apiextensions.k8s.io", "customresourcedefinitions"))
+	account := env.NewAccount()
 	group := "gadgets." + env.Namespace + ".test"
 	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "gadgets."+group)
 	t.Cleanup(func() {
@@ -86,7 +86,7 @@ func TestDefinitionsOfAChart(t *testing.T) {
 				state = metav1.ConditionFalse
 			}
 			status := env.WaitCondition(web, "Ready", state, step.reason)
-			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "loses spec.c") {
+			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: it is removed") {
 				t.Errorf("condition Ready says %q", message)
 			}
 			if step.has == nil {

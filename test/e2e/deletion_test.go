@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -187,7 +186,7 @@ func TestHooksAreSkippedWithoutTheirServiceAccount(t *testing.T) {
 	env.InstallCRD(kind)
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("serviceAccountName", "{{ .metadata.name }}")),
-		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate", "get"}}),
+		Account: env.NewAccount(),
 	}).Start()
 	for _, name := range []string{"web", "api"} {
 		env.Create(harness.Object("v1", "ServiceAccount", name))

@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, neverUsed...)) }
 
 // serve starts an operator for one kind of the test's own.
 func serve(env *harness.Env, name, chart string) (harness.Kind, *harness.Operator) {

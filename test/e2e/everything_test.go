@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -29,24 +28,26 @@ type everything struct {
 
 func serveEverything(t *testing.T) everything {
 	t.Helper()
+	e := prepareEverything(t)
+	e.account = e.NewAccount()
+	e.operator = e.NewOperator(harness.Options{Watches: e.Watches(e.entry), Account: e.account, Everywhere: true}).Start()
+	return e
+}
+
+// prepareEverything is without the operator.
+func prepareEverything(t *testing.T) everything {
+	t.Helper()
 	env := harness.New(t)
 	e := everything{Env: env, kind: env.NewKind("Everything"), widget: env.NewKind("Widget"), elsewhere: env.NewNamespace("elsewhere")}
 	env.InstallCRD(e.kind)
 	env.InstallCRD(e.widget)
-	e.account = env.NewAccount(
-		all("", "secrets", "serviceaccounts", "services"), all("apps", "deployments", "statefulsets"),
-		all("rbac.authorization.k8s.io", "roles", "clusterroles"), all(e.widget.Group, "widgets"),
-	)
 	e.entry = harness.MakeEntry(e.kind, harness.Chart("everything")).With("allow", map[string]any{
 		"otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+	}).With("rbac", []any{
+		// The values choose the widget's group.
+		map[string]any{"apiGroups": []string{e.widget.Group}, "resources": []string{"widgets"}, "template": "templates/data.yaml"},
 	})
-	e.operator = env.NewOperator(harness.Options{Watches: env.Watches(e.entry), Account: e.account, Everywhere: true}).Start()
 	return e
-}
-
-// all is a rule that allows everything with some resources.
-func all(group string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"*"}}
 }
 
 // cr begins a custom resource whose release has all the objects.

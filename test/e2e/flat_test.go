@@ -25,7 +25,7 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 	metrics := env.NewMetrics()
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(strict, harness.Chart("strict")), harness.MakeEntry(pieces, harness.Chart("pieces"))),
-		Account: env.NewAccount(all("", "secrets")), Args: metrics.Args(),
+		Account: env.NewAccount(), Args: metrics.Args(),
 	}).Start()
 	var crs []*unstructured.Unstructured
 	for i := range each {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,7 +120,7 @@ func serveKilled(t *testing.T) killed {
 	env.InstallCRD(k.kind)
 	k.operator = env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(k.kind, harness.Chart("pieces"))),
-		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}}),
+		Account: env.NewAccount(),
 		Proxy:   k.proxy,
 	}).Start()
 	return k

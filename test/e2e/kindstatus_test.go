@@ -150,13 +150,13 @@ func TestPodSetIsScaledByAnAutoscaler(t *testing.T) {
 }
 
 // ownStatus serves a kind of the chart "plain" with more in its entry.
-func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, more ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
+func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, lacks ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
 	kind := env.NewKind("Own")
 	env.InstallCRD(kind)
 	return kind, env.NewOperator(harness.Options{
 		Watches: env.Watches(entry(harness.MakeEntry(kind, harness.Chart("plain")))),
-		Account: env.NewAccount(more...),
+		Account: env.NewAccount(), Lacks: lacks,
 	}).Start()
 }
 
@@ -245,6 +245,7 @@ func TestAStatusFieldThatTheDefinitionRefusesBlocksNothing(t *testing.T) {
 
 func TestObjectsThatCannotBeObservedBlockNothing(t *testing.T) {
 	t.Parallel()
+	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
 	for name, test := range map[string]struct{ apiVersion, kind, says string }{
 		"no rights":    {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
 		"no such kind": {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
@@ -255,7 +256,7 @@ func TestObjectsThatCannotBeObservedBlockNothing(t *testing.T) {
 			env := harness.New(t)
 			kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
 				return e.With("observe", labeled(test.apiVersion, test.kind)).With("status", map[string]any{"seen": "size(observed.notes)", "name": "release.name"})
-			})
+			}, budgets)
 			web := harness.MakeCR(kind, "web").Obj()
 			env.Create(web)
 			env.WaitReady(web)

@@ -31,8 +31,8 @@ func TestWhatIsLookedUpIsFollowed(t *testing.T) {
 			kind := env.NewKind("Tenant")
 			env.InstallCRD(kind)
 			operator := env.NewOperator(harness.Options{
-				Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("tenant")).With("reconcilePeriod", when.period)),
-				Account: env.NewAccount(all("", "secrets")),
+				Watches: env.Watches(tenant(kind).With("reconcilePeriod", when.period)),
+				Account: env.NewAccount(),
 			}).Start()
 			prize := harness.Secret("prize")
 			prize.Object["stringData"] = map[string]any{"word": "silver"}

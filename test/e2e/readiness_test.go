@@ -24,7 +24,7 @@ func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*ha
 	}
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(entry),
-		Account: env.NewAccount(all("", "persistentvolumeclaims", "serviceaccounts"), all("apps", "deployments")),
+		Account: env.NewAccount(),
 	}).Start()
 	return env, kind
 }

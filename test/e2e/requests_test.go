@@ -82,7 +82,7 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	env.InstallCRD(kind)
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("fixed"))),
-		Account: env.NewAccount(all("apps", "statefulsets"), all("", "persistentvolumeclaims")),
+		Account: env.NewAccount(),
 	}).Start()
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
 	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}

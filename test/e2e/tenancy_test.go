@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +21,12 @@ func newPrize(env *harness.Env) (namespace string) {
 	return namespace
 }
 
+// tenant binds a kind to the chart of that name. What its values add are
+// ConfigMaps, which it has anyway.
+func tenant(kind harness.Kind) harness.Entry {
+	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}})
+}
+
 func TestTenantStaysInItsNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -29,14 +34,12 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 	kind, none := env.NewKind("Tenant"), env.NewKind("Blind")
 	env.InstallCRD(kind)
 	env.InstallCRD(none)
-	// The operator itself may do it all.
-	account := env.NewAccount(all("", "secrets"), all("rbac.authorization.k8s.io", "roles", "clusterroles"))
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(
-			harness.MakeEntry(kind, harness.Chart("tenant")),
-			harness.MakeEntry(none, harness.Chart("tenant")).With("allow", map[string]any{"lookup": "none"}),
+			tenant(kind),
+			tenant(none).With("allow", map[string]any{"lookup": "none"}),
 		),
-		Account: account, Everywhere: true,
+		Everywhere: true,
 	}).Start()
 	lookup := `{{ (lookup "v1" "Secret" "` + vault + `" "prize").data.word }}`
 	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: " + vault + "}"
@@ -98,10 +101,10 @@ func TestWhatIsAllowedWorks(t *testing.T) {
 	kind := env.NewKind("Tenant")
 	env.InstallCRD(kind)
 	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("tenant")).With("allow", map[string]any{
+		Watches: env.Watches(tenant(kind).With("allow", map[string]any{
 			"lookup": "all", "otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
 		})),
-		Account: env.NewAccount(all("", "secrets"), all("rbac.authorization.k8s.io", "clusterroles")), Everywhere: true,
+		Everywhere: true,
 	}).Start()
 	web := harness.MakeCR(kind, "web").Set("namespaceOverride", vault).Set("lookup", vault).Set("cluster", true).Obj()
 	env.Create(web)
@@ -125,7 +128,7 @@ func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("serviceAccountName", "deployer")),
-		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"impersonate"}}),
+		Account: env.NewAccount(),
 	}).Start()
 	audit := env.Audit(operator.User())
 	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()

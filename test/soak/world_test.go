@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -58,7 +57,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.proxy = env.NewProxy()
 	w.operator = env.NewOperator(harness.Options{
 		Watches: env.Watches(entries...), Proxy: w.proxy, Everywhere: true,
-		Account: env.NewAccount(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"*"}}),
+		Account: env.NewAccount(),
 	}).Start()
 	w.watchRecords()
 	for i, name := range []string{"ash", "birch", "cedar", "date", "elm", "fir"} {

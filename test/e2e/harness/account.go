@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 )
 
 // What config/default installs.
@@ -33,32 +35,20 @@ func (a Account) User() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, a.name)
 }
 
-// NewAccount makes a ServiceAccount for the test alone, beside System, with
-// the rules of config/rbac, the rules that all the test's kinds need, and more.
-func (e *Env) NewAccount(more ...rbacv1.PolicyRule) Account {
+// NewAccount makes a ServiceAccount for the test alone, beside System. It may
+// do what the leader election needs; what operators need, they bring with them,
+// see NewOperator.
+func (e *Env) NewAccount() Account {
 	e.t.Helper()
 	ctx := e.t.Context()
-	account := Account{SystemNamespace, e.Namespace}
+	account := Account{SystemNamespace, e.Namespace + "-" + rand.String(3)}
 	accounts := e.Typed.CoreV1().ServiceAccounts(account.namespace)
 	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: account.meta()}, metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error {
 		return accounts.Delete(ctx, account.name, metav1.DeleteOptions{})
 	})
-
-	extra := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: account.name}, Rules: more}
-	for _, kind := range e.kinds {
-		extra.Rules = append(extra.Rules, kind.rules()...)
-	}
-	_, err = e.Typed.RbacV1().ClusterRoles().Create(ctx, extra, metav1.CreateOptions{})
-	e.must(err)
-	e.cleanup(func(ctx context.Context) error {
-		return e.Typed.RbacV1().ClusterRoles().Delete(ctx, extra.Name, metav1.DeleteOptions{})
-	})
-	e.bind(account, extra.Name)
-	e.bind(account, managerRole)
 	e.bindLeases(account)
-	e.waitAllowed(account)
 	return account
 }
 
@@ -66,20 +56,6 @@ func (a Account) meta() metav1.ObjectMeta { return metav1.ObjectMeta{Name: a.nam
 
 func (a Account) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}}
-}
-
-// bind gives the account the rules of a ClusterRole.
-func (e *Env) bind(a Account, role string) {
-	e.t.Helper()
-	bindings := e.Typed.RbacV1().ClusterRoleBindings()
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: a.name + "-" + role},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   a.subjects(),
-	}
-	_, err := bindings.Create(e.t.Context(), binding, metav1.CreateOptions{})
-	e.must(err)
-	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, binding.Name, metav1.DeleteOptions{}) })
 }
 
 // bindLeases gives the account the rules of the leader election.
@@ -93,24 +69,37 @@ func (e *Env) bindLeases(a Account) {
 	}, metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, a.name, metav1.DeleteOptions{}) })
+	role, err := e.Typed.RbacV1().Roles(a.namespace).Get(e.t.Context(), leaderRole, metav1.GetOptions{})
+	e.must(err)
+	e.waitAllowed(a, a.namespace, role.Rules...)
+	shared.rights.note(a.User(), role.Rules, nil)
 }
 
-// waitAllowed waits until the API server goes by the new bindings.
-func (e *Env) waitAllowed(a Account) {
+// waitAllowed waits until the API server lets the account do what rules allow.
+func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRule) {
 	e.t.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: a.User(),
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: a.namespace,
-		},
-	}}
-	e.Wait("account "+a.User()+" to have its rights", func(ctx context.Context) error {
-		answer, err := e.Typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("not allowed: %s", answer.Status.Reason)
+	for _, rule := range rules {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: a.User()}}
+		if len(rule.NonResourceURLs) > 0 {
+			review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
+		} else {
+			resource, sub, _ := strings.Cut(rule.Resources[0], "/")
+			asks := &authorizationv1.ResourceAttributes{
+				Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0], Namespace: namespace,
+			}
+			if len(rule.ResourceNames) > 0 {
+				asks.Name = rule.ResourceNames[0]
+			}
+			review.Spec.ResourceAttributes = asks
 		}
-		return err
-	})
+		e.Wait("account "+a.User()+" to have its rights", func(ctx context.Context) error {
+			answer, err := e.Typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err == nil && !answer.Status.Allowed {
+				err = fmt.Errorf("not allowed: %v", rule)
+			}
+			return err
+		})
+	}
 }
 
 // kubeconfig writes a kubeconfig for the account and returns its path.

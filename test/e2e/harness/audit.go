@@ -25,7 +25,12 @@ type Request struct {
 	// user's own.
 	ImpersonatedUser struct{ Username string }
 	ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	ResponseStatus   struct{ Code int }
+	ResponseStatus   struct {
+		Code    int
+		Message string
+	}
+	// Annotations tell what was decided on the way.
+	Annotations map[string]string
 	// RequestReceivedTimestamp and StageTimestamp are when the API server got
 	// the request and when it had answered.
 	RequestReceivedTimestamp, StageTimestamp metav1.MicroTime
@@ -34,9 +39,11 @@ type Request struct {
 // String prints the request for messages.
 func (r Request) String() string { return r.Verb + " " + r.RequestURI + " (" + r.ObjectRef.Name + ")" }
 
-// Write tells whether the request is one that changes something.
+// Write tells whether the request is one that changes something. A review is a
+// question.
 func (r Request) Write() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
+		!strings.HasSuffix(r.ObjectRef.Resource, "reviews")
 }
 
 // waiting tells whether the request belongs to what goes on at all times: the
@@ -129,8 +136,15 @@ func auditSize() int64 {
 	return info.Size()
 }
 
-// readAudit calls see with each request after an offset, and where it ends.
+// readAudit calls see with each request after an offset that has to do with the
+// test, and where it ends.
 func (e *Env) readAudit(offset int64, see func(r Request, end int64)) error {
+	return readAudit(offset, e.Namespace, see)
+}
+
+// readAudit calls see with each request after an offset whose line has a text,
+// and where it ends.
+func readAudit(offset int64, with string, see func(r Request, end int64)) error {
 	file, err := os.Open(shared.auditLog())
 	if err != nil {
 		return fmt.Errorf("%w: start the cluster with --audit-log %s", err, shared.auditLog())
@@ -149,8 +163,8 @@ func (e *Env) readAudit(offset int64, see func(r Request, end int64)) error {
 			return err
 		}
 		offset += int64(len(line))
-		// Most lines are of other tests: look before decoding.
-		if !strings.Contains(string(line), e.Namespace) {
+		// Most lines are of others: look before decoding.
+		if !strings.Contains(string(line), with) {
 			continue
 		}
 		var request Request

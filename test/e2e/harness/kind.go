@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,19 +49,6 @@ func (e *Env) NewKind(name string) Kind {
 	kind := Kind{schema.GroupVersionKind{Group: e.Namespace + ".test", Version: "v1", Kind: name}}
 	e.kinds = append(e.kinds, kind)
 	return kind
-}
-
-// rules are what an operator needs to serve the kind with a chart that
-// renders ConfigMaps and Jobs.
-func (k Kind) rules() []rbacv1.PolicyRule {
-	resource := plural(k.Kind)
-	return []rbacv1.PolicyRule{
-		{APIGroups: []string{k.Group}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
-		{APIGroups: []string{k.Group}, Resources: []string{resource + "/status"}, Verbs: []string{"get", "update", "patch"}},
-		{APIGroups: []string{k.Group}, Resources: []string{resource + "/finalizers"}, Verbs: []string{"update"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-	}
 }
 
 // crd is the kind's definition, which leaves the spec to the chart's schema.

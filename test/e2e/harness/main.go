@@ -15,14 +15,18 @@ var shared struct {
 	guard *guard
 	// operator is the program under test.
 	operator string
+	rights   rights
 }
 
 // parallel is how many tests run at once. Most of a test's time is spent on
 // waiting, so that it is more than there are processors.
 const parallel = 6
 
-// Main runs the tests of a package on a cluster and returns their exit code.
-func Main(m *testing.M) (code int) {
+// Main runs the tests of a package on a cluster and returns their exit code. It
+// fails, too, where an operator was refused what no test took away and, when
+// all tests ran, where operators have rights that none of them used, other than
+// those that are named.
+func Main(m *testing.M, unused ...Unused) (code int) {
 	flag.Parse()
 	if !given("test.parallel") {
 		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
@@ -51,7 +55,12 @@ func Main(m *testing.M) (code int) {
 	if err := shared.open(ctx); err != nil {
 		return fail(err)
 	}
-	return m.Run()
+	shared.rights.auditFrom = auditSize()
+	code = m.Run()
+	if err := shared.rights.check(ctx, unused); err != nil {
+		return max(code, fail(err))
+	}
+	return code
 }
 
 func given(name string) bool {

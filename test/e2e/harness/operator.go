@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // Options are how an operator is started. The zero Options serve the kinds of
@@ -21,16 +23,25 @@ type Options struct {
 	Name string
 	// Watches is a watches file; empty is the one in the binary.
 	Watches string
-	// Account is whom the operator logs in as; the zero Account is System.
+	// ChartsDir is a folder of charts, each of which is a kind, too.
+	ChartsDir string
+	// Account is whom the operator logs in as, with the rights that its kinds
+	// need by "chartwright rbac" and no other. The zero Account is System or,
+	// with a watches file, one of the operator's own.
 	Account Account
+	// Namespaced gives it the rights of "chartwright rbac --namespaced", in the
+	// test's namespace.
+	Namespaced bool
+	// Lacks are rights that the test takes away on purpose.
+	Lacks []rbacv1.PolicyRule
 	// Everywhere is to watch all namespaces, which takes kinds of the test's
 	// own.
 	Everywhere bool
 	// Proxy is what stands between the operator and the API server, if anything
 	// does.
 	Proxy *Proxy
-	// Args are more flags.
-	Args []string
+	// Args are more flags, and Env more variables.
+	Args, Env []string
 }
 
 // Operator is a process of the operator, or several one after another.
@@ -56,8 +67,15 @@ func (e *Env) NewOperator(options Options) *Operator {
 	if options.Name == "" {
 		options.Name = e.Namespace
 	}
-	if options.Account == (Account{}) {
+	switch {
+	case options.Account != (Account{}):
+		e.grant(options)
+	case options.Watches != "" || options.ChartsDir != "" || len(options.Lacks) > 0:
+		options.Account = e.NewAccount()
+		e.grant(options)
+	default:
 		options.Account = System
+		e.noteSystem()
 	}
 	o := &Operator{
 		env:        e,
@@ -113,6 +131,9 @@ func (o *Operator) Launch() {
 	if o.options.Watches != "" {
 		args = append(args, "--watches-file", o.options.Watches)
 	}
+	if o.options.ChartsDir != "" {
+		args = append(args, "--charts-dir", o.options.ChartsDir)
+	}
 	// Not bound to the test's context: how it is ended is part of the test.
 	cmd := exec.CommandContext(context.WithoutCancel(o.env.t.Context()), shared.operator, append(args, o.options.Args...)...)
 	namespaces := o.env.Namespace
@@ -120,6 +141,7 @@ func (o *Operator) Launch() {
 		namespaces = ""
 	}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
+	cmd.Env = append(cmd.Env, o.options.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
 	release, err := shared.guard.adopt(cmd.Process.Pid)

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chartwright/chartwright/internal/scaffold"
+)
+
+func newGenerate() *cobra.Command {
+	var project scaffold.Project
+	var check, strict bool
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Generate what follows from watches.yaml and the charts",
+		Long: `Generate what follows from watches.yaml and the charts, into config/:
+
+  crd/bases/                            the CustomResourceDefinitions
+  rbac/role.yaml                        the operator's rights
+  rbac/*_{admin,editor,viewer}_role.yaml  people's rights to the kinds
+  samples/                              a sample of each kind, where it is missing
+  */kustomization.yaml                  lines that list these
+
+Generated files of kinds that are gone are removed. A file that does not begin
+with the line that generated files have is somebody's own, and stays.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := os.Stat(project.Watches); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", project.Watches)
+			}
+			plan, err := project.Generate()
+			if err != nil {
+				return err
+			}
+			if check {
+				printNotes(cmd, plan)
+				err = upToDate(plan)
+			} else {
+				err = carryOut(cmd, plan)
+			}
+			if err == nil && strict && len(plan.Notes) > 0 {
+				err = errors.New("--strict: there are notes, see above")
+			}
+			return err
+		},
+	}
+	projectFlags(cmd, &project)
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if a file is missing, not up to date, or of a kind that is gone")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there is anything to note, such as rights that could not be derived")
+	return cmd
+}
+
+// upToDate fails where something would be written.
+func upToDate(plan *scaffold.Plan) error {
+	stale := plan.Stale()
+	if len(stale) == 0 {
+		return nil
+	}
+	var lines strings.Builder
+	for _, file := range stale {
+		fmt.Fprintf(&lines, "\n  %s: %s", file.Path, map[scaffold.Op]string{
+			scaffold.OpCreate: "missing", scaffold.OpUpdate: "not up to date", scaffold.OpRemove: "of a kind that is gone",
+		}[file.Op])
+	}
+	return fmt.Errorf("run 'chartwright generate':%s", lines.String())
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/lint"
+)
+
+// writeFiles puts files under a folder of the test's own, and returns it.
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestLint(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"clean/Chart.yaml":            "apiVersion: v2\nname: clean\nversion: 1.0.0",
+		"clean/values.schema.json":    `{"type": "object"}`,
+		"clean/templates/a.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n",
+		"doubtful/Chart.yaml":         "apiVersion: v2\nname: doubtful\nversion: 1.0.0",
+		"bad/Chart.yaml":              "apiVersion: v2\nname: bad\nversion: 1.0.0",
+		"bad/values.schema.json":      `{"type": "object"}`,
+		"bad/templates/a.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",
+		"broken/Chart.yaml":           "apiVersion: v2\nname: broken",
+		"cluster/Chart.yaml":          "apiVersion: v2\nname: cluster\nversion: 1.0.0",
+		"cluster/values.schema.json":  `{"type": "object"}`,
+		"cluster/templates/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {{ .Release.Namespace }}-{{ .Release.Name }}\n",
+		"forbid.yaml":                 "- {group: example.com, version: v1, kind: Box, chart: cluster}",
+		"allow.yaml":                  "- {group: example.com, version: v1, kind: Box, chart: cluster, allow: {clusterScoped: [ClusterRole.rbac.authorization.k8s.io]}}",
+		"watches.yaml":                "- {group: example.com, version: v1, kind: Box, chart: clean}\n- {group: example.com, version: v1, kind: Bad, chart: bad}",
+		"odd.yaml":                    "- {group: example.com, version: v1, kind: Box, chart: none}",
+	})
+	t.Chdir(dir)
+	for _, test := range []struct {
+		name   string
+		args   []string
+		code   int
+		stdout []string
+		stderr string
+	}{
+		{"a chart in which nothing is found", []string{"clean", "--strict"}, 0, nil, ""},
+		{"a warning", []string{"doubtful"}, 0, []string{"doubtful/Chart.yaml: warning: there is no values.schema.json [schema-missing]"}, ""},
+		{"a warning, strictly", []string{"doubtful", "--strict"}, 1, []string{"[schema-missing]"}, "Error: lint: errors: 0, warnings: 1\n"},
+		{"an error", []string{"clean", "bad"}, 1, []string{"bad/templates/a.yaml:4: error: ConfigMap bad is the same for every release of a namespace [name-ignores-release]\n", "  why: ", "  fix: "}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"a chart that cannot be loaded", []string{"broken", "none", "bad"}, 1, []string{"broken: error: validation: chart.metadata.version is required [helm]", "none: error: ", "bad/templates/a.yaml:4"}, "Error: lint: errors: 3, warnings: 0\n"},
+		{"a chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml takes allow.clusterScoped to hold ClusterRole.rbac.authorization.k8s.io"}, ""},
+		{"an entry that forbids it", []string{"--watches-file", "forbid.yaml"}, 1, []string{"cluster/templates/role.yaml:4: error: "}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"an entry that allows it", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
+		{"the watches file of the working folder", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"a watches file that cannot be used", []string{"--watches-file", "odd.yaml"}, 1, nil, "Error: the watches file cannot be used:\nodd.yaml:1: chart none: not found"},
+		{"an output that there is not", []string{"-o", "yaml"}, 1, nil, `Error: --output "yaml": expected json`},
+		{"the rules", []string{"--rules"}, 0, []string{"random-value (warning)\n  finds: ", "  why:   ", "  fix:   "}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, stdout, stderr := program(t, append([]string{"lint"}, test.args...)...)
+			if code != test.code || !strings.HasPrefix(stderr, test.stderr) || test.stderr == "" && stderr != "" {
+				t.Errorf("exit code %d, stderr %q", code, stderr)
+			}
+			for _, want := range test.stdout {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("stdout lacks %q:\n%s", want, stdout)
+				}
+			}
+			if len(test.stdout) == 0 && stdout != "" {
+				t.Errorf("stdout is %q", stdout)
+			}
+		})
+	}
+}
+
+func TestLintForMachines(t *testing.T) {
+	dir := writeFiles(t, map[string]string{
+		"bad/Chart.yaml":         "apiVersion: v2\nname: bad\nversion: 1.0.0",
+		"bad/templates/a.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",
+		"bad/values.schema.json": "{}",
+	})
+	bad := filepath.Join(dir, "bad")
+	code, stdout, _ := program(t, "lint", bad, "-ojson")
+	var findings []lint.Finding
+	if err := json.Unmarshal([]byte(stdout), &findings); err != nil || code != 1 {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
+	}
+	if len(findings) != 1 || findings[0].Rule != "name-ignores-release" || findings[0].Line != 4 ||
+		findings[0].File != filepath.Join(bad, "templates", "a.yaml") || findings[0].Severity != lint.Error {
+		t.Errorf("findings %+v", findings)
+	}
+	if code, stdout, _ := program(t, "lint", "-o", "json", filepath.Join("..", "..", "charts", "podset")); code != 0 || stdout != "[]\n" {
+		t.Errorf("of a chart in which nothing is found: exit code %d, %q", code, stdout)
+	}
+	code, stdout, _ = program(t, "lint", "--rules", "-o", "json")
+	var rules []lint.Rule
+	if err := json.Unmarshal([]byte(stdout), &rules); err != nil || code != 0 || len(rules) != len(lint.Rules()) {
+		t.Errorf("rules: exit code %d, %v, %d of %d", code, err, len(rules), len(lint.Rules()))
+	}
+}

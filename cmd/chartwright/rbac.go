@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chartwright/chartwright/internal/rbac"
+)
+
+func newRBAC() *cobra.Command {
+	var watchesFile, chartsDir, file, name, output string
+	var options rbac.Options
+	var check, strict bool
+	cmd := &cobra.Command{
+		Use:   "rbac",
+		Short: "Derive the rights that the operator needs",
+		Long: `Derive the smallest ClusterRole that serves the kinds of the watches file: what
+their charts render, with any values, and what the operator does for them.
+With --namespaced it is a Role, for each of the namespaces of $WATCH_NAMESPACE,
+and a ClusterRole to see which kinds there are.
+
+Each rule has a comment that says what it is for. What could not be found out
+is told on stderr, with file and line, and belongs into the key rbac of the
+watches entry.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check && file == "" {
+				return errors.New("--check: tell which file with --output-file")
+			}
+			kinds, err := loadAll(cmd, watchesFile, chartsDir)
+			if err != nil {
+				return err
+			}
+			report, err := rbac.Derive(kinds, options)
+			if err != nil {
+				return err
+			}
+			role, err := formatRole(report, name, output)
+			if err != nil {
+				return err
+			}
+			if err := emit(cmd, role, file, check); err != nil {
+				return err
+			}
+			return tellUnresolved(cmd, report.Unresolved, strict)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
+	chartsDirFlag(cmd, &chartsDir)
+	flags.StringVar(&file, "output-file", "", "file to write, rather than print")
+	flags.StringVarP(&output, "output", "o", "yaml", "yaml, or json for the rules alone with their reasons and what could not be found out")
+	flags.StringVar(&name, "name", "manager-role", "name of the role")
+	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default chartwright)")
+	flags.BoolVar(&options.Namespaced, "namespaced", false, "a Role, for an operator that serves a few namespaces")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "what the flag of that name of run takes, too")
+	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
+	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
+	return cmd
+}
+
+func formatRole(report *rbac.Report, name, format string) ([]byte, error) {
+	switch format {
+	case "yaml":
+		return report.Role(name)
+	case "json":
+		data, err := json.MarshalIndent(report, "", "  ")
+		return append(data, '\n'), err
+	default:
+		return nil, fmt.Errorf("--output: %q: expected yaml or json", format)
+	}
+}
+
+// emit prints a generated file, writes it, or checks that it is as it should be.
+func emit(cmd *cobra.Command, data []byte, file string, check bool) error {
+	switch {
+	case check:
+		found, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if !bytes.Equal(found, data) {
+			return fmt.Errorf("not up to date, run 'make manifests': %s", file)
+		}
+		return nil
+	case file != "":
+		// It is for everybody to read, as the files around it are.
+		return os.WriteFile(file, data, 0o644) //nolint:gosec // see above
+	default:
+		_, err := cmd.OutOrStdout().Write(data)
+		return err
+	}
+}
+
+func tellUnresolved(cmd *cobra.Command, unresolved []rbac.Unresolved, strict bool) error {
+	for _, u := range unresolved {
+		cmd.PrintErrf("Warning: %s\n", u)
+	}
+	if strict && len(unresolved) > 0 {
+		return fmt.Errorf("%d places could not be found out, see above", len(unresolved))
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package catalog_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+const kindFile = "group: shop.example.com\nversion: v1\nkind: "
+
+// withKind returns the files of a small chart and its kind.yaml.
+func withKind(name, kind string) map[string]string {
+	files := chart(name)
+	files["kind.yaml"] = kindFile + kind + "\n"
+	return files
+}
+
+// below puts files into a folder of their own.
+func below(folder string, files map[string]string) map[string]string {
+	moved := map[string]string{}
+	for name, content := range files {
+		moved[folder+"/"+name] = content
+	}
+	return moved
+}
+
+// served returns what each kind's chart is called, by the kind.
+func served(kinds []catalog.Kind) map[string]string {
+	charts := map[string]string{}
+	for _, k := range kinds {
+		charts[k.Kind] = k.Chart.Name()
+	}
+	return charts
+}
+
+func TestFromFolder(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, below("folder", withKind("folder", "Folder")))
+	write(t, dir, below("packed", map[string]string{"kind.yaml": kindFile + "Packed", "packed-1.2.3.tgz": string(archive(t, "packed", chart("packed")))}))
+	write(t, dir, map[string]string{"beside/kind.yaml": kindFile + "Beside", "beside/README.md": "", "README.md": "", "lost+found/x": "", ".git/kind.yaml": ""})
+	write(t, dir, below("beside/chart", chart("beside")))
+	// As a volume has it.
+	volume := t.TempDir()
+	write(t, volume, below("..2026/linked", withKind("linked", "Linked")))
+	for _, l := range [][2]string{{filepath.Join(volume, "..2026"), "..data"}, {"..data/linked", "linked"}} {
+		if err := os.Symlink(l[0], filepath.Join(dir, l[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	kinds, broken, err := catalog.FromFolder(dir, nil)
+	if err != nil || len(broken) > 0 {
+		t.Fatal(err, broken)
+	}
+	want := map[string]string{"Folder": "folder", "Packed": "packed", "Beside": "beside", "Linked": "linked"}
+	if got := served(kinds); !maps.Equal(got, want) {
+		t.Errorf("served are %v, want %v", got, want)
+	}
+	if at := kinds[slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == "Folder" })].File; at != filepath.Join(dir, "folder", "kind.yaml") {
+		t.Errorf("Folder is of %s", at)
+	}
+	if _, _, err := catalog.FromFolder(filepath.Join(dir, "none"), nil); err == nil || !strings.Contains(err.Error(), "folder of charts") {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// TestKindFileIsNoPartOfTheChart, or an edit of it would upgrade every release.
+func TestKindFileIsNoPartOfTheChart(t *testing.T) {
+	digest := func(kindFile string) string {
+		dir := t.TempDir()
+		write(t, dir, below("a", chart("a")))
+		write(t, dir, map[string]string{"a/kind.yaml": kindFile})
+		kinds, broken, err := catalog.FromFolder(dir, nil)
+		if err != nil || len(kinds) != 1 {
+			t.Fatal(err, broken)
+		}
+		return kinds[0].Chart.Digest
+	}
+	if digest(kindFile+"A") != digest(kindFile+"A\nmaxHistory: 3") {
+		t.Error("the chart's digest covers kind.yaml")
+	}
+}
+
+func TestFromFolderTellsWhatIsBroken(t *testing.T) {
+	bad := chart("bad")
+	bad["templates/config.yaml"] = "{{ if }}"
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		// kind is what the folder was to be, and want what is said, %s being
+		// the folder.
+		kind string
+		want []string
+	}{
+		{"no kind.yaml", chart("a"), "", []string{"%s/kind.yaml: not found: expected one entry with group, version and kind beside the chart"}},
+		{"no chart", map[string]string{"kind.yaml": kindFile + "A"}, "A.shop.example.com", []string{"%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside kind.yaml"}},
+		{"no chart, and a list", map[string]string{"kind.yaml": "[]"}, "", []string{"%s/kind.yaml:1: expected one entry", "%s: no chart"}},
+		{"several charts", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "", "b.tgz": ""}, "A.shop.example.com", []string{"%s: several charts: expected one of %s/a.tgz, %s/b.tgz"}},
+		{"a damaged archive", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "none"}, "A.shop.example.com", []string{"%s/kind.yaml:1: chart %s/a.tgz: "}},
+		{"a chart that does not load", func() map[string]string { bad["kind.yaml"] = kindFile + "A"; return bad }(), "A.shop.example.com", []string{"%s/kind.yaml:1: chart %s: "}},
+		{"a chart key and a typo", map[string]string{"kind.yaml": kindFile + "A\nchart: .\nchrat: a", "Chart.yaml": chart("a")["Chart.yaml"]}, "A.shop.example.com", []string{"%s/kind.yaml:4: chart: ", `%s/kind.yaml:5: unknown key "chrat"`}},
+		{"a template of a name", map[string]string{"kind.yaml": kindFile + "A\nreleaseNamespace: '{{'", "Chart.yaml": chart("a")["Chart.yaml"]}, "A.shop.example.com", []string{"%s/kind.yaml:1: releaseNamespace: "}},
+		{"a kind that is served", withKind("a", "First"), "First.shop.example.com", []string{"%s/kind.yaml:1: First.shop.example.com is served already, by %s/../a-first/kind.yaml:1: one chart a kind"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, below("a-first", withKind("first", "First")))
+			write(t, dir, below("b-broken", test.files))
+			write(t, dir, below("c-last", withKind("last", "Last")))
+			kinds, broken, err := catalog.FromFolder(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := served(kinds), map[string]string{"First": "first", "Last": "last"}; !maps.Equal(got, want) {
+				t.Errorf("served are %v, want %v", got, want)
+			}
+			folder := filepath.Join(dir, "b-broken")
+			if len(broken) != 1 || broken[0].Folder != folder || broken[0].Kind.String() != test.kind {
+				t.Fatalf("broken are %v", broken)
+			}
+			lines := strings.Split(broken[0].Err.Error(), "\n")
+			if len(lines) != len(test.want) {
+				t.Fatalf("%d problems, want %d:\n%v", len(lines), len(test.want), broken[0].Err)
+			}
+			for i, want := range test.want {
+				want = strings.ReplaceAll(strings.ReplaceAll(want, "%s/..", dir), "%s", folder)
+				if !strings.HasPrefix(lines[i], want) {
+					t.Errorf("%s\nwant %s", lines[i], want)
+				}
+			}
+		})
+	}
+}
+
+// TestFoldersAreBesideWhatIsServed: a kind of the watches file stays that of the
+// watches file.
+func TestFoldersAreBesideWhatIsServed(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "old"), chart("old"))
+	write(t, folder, map[string]string{"watches.yaml": "- group: shop.example.com\n  version: v1\n  kind: A\n  chart: old\n"})
+	beside, err := catalog.FromFile(filepath.Join(folder, "watches.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, below("a", withKind("a", "A")))
+	write(t, dir, below("b", withKind("b", "B")))
+	kinds, broken, err := catalog.FromFolder(dir, beside)
+	if err != nil || len(kinds) != 1 || kinds[0].Kind != "B" || len(broken) != 1 || !strings.Contains(broken[0].Err.Error(), "watches.yaml:1") {
+		t.Errorf("%v, %v, %v", served(kinds), broken, err)
+	}
+}
+
+// TestBrokenFoldersDisturbNobody, whichever they are.
+func TestBrokenFoldersDisturbNobody(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := t.TempDir()
+		good, wrong := 0, 0
+		for i, breaks := range rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(rt, "breaks") {
+			name := fmt.Sprintf("k%d", i)
+			files := withKind(name, strings.ToUpper(name))
+			good++
+			if breaks {
+				victim := rapid.SampledFrom([]string{"kind.yaml", "Chart.yaml", "templates/config.yaml"}).Draw(rt, "victim")
+				files[victim] = "{{ : ["
+				good, wrong = good-1, wrong+1
+			}
+			write(t, dir, below(name, files))
+		}
+		kinds, broken, err := catalog.FromFolder(dir, nil)
+		if err != nil || len(kinds) != good || len(broken) != wrong {
+			rt.Fatalf("%d kinds and %d broken, want %d and %d: %v", len(kinds), len(broken), good, wrong, err)
+		}
+		for _, k := range kinds {
+			if strings.ToUpper(k.Chart.Name()) != k.Kind {
+				rt.Errorf("%s has the chart %s", k.Kind, k.Chart.Name())
+			}
+		}
+	})
+}

@@ -1,0 +1,25 @@
+// Package compat tells what a new CustomResourceDefinition does to those who
+// use the old one.
+//
+//	for _, change := range compat.Compare(old, new) {
+//		if change.Breaking {
+//			fmt.Println(change)
+//		}
+//	}
+//
+// A change is breaking if a custom resource that was good under the old
+// definition may be refused under the new one, or lose a field, or set a
+// property that the new one knows no more. Of the latter, BreaksObjects says
+// that stored objects are none the worse for it.
+//
+// # What holds
+//
+// If the API server, by the old definition, takes an object and keeps it as it
+// is, and does not by the new one, then there is a breaking change. The reverse
+// does not hold: whether one pattern takes all that another takes nobody can
+// tell, so that a pattern which is different counts as breaking.
+//
+// One thing does not count. An object that keeps unknown fields may hold
+// anything under a key that nobody has declared; that a key is declared now is
+// no breaking change, or charts could not get new values.
+package compat

@@ -1,0 +1,104 @@
+package compat
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (c *comparer) objects(from, to site, at string) {
+	c.count(SizeNarrowed, at, "minProperties", from.schema.MinProperties, to.schema.MinProperties, 1)
+	c.count(SizeNarrowed, at, "maxProperties", from.schema.MaxProperties, to.schema.MaxProperties, -1)
+	c.required(from, to, at)
+	c.properties(from, to, at)
+	if !from.shape {
+		return
+	}
+	c.others(from, to, at)
+	if to.schema.XEmbeddedResource && !from.schema.XEmbeddedResource {
+		c.breaksf(ValidationAdded, at, "it has to be a whole Kubernetes object")
+	}
+}
+
+func (c *comparer) required(from, to site, at string) {
+	for _, name := range to.schema.Required {
+		// What has a default is filled in before anybody looks.
+		if field, ok := to.schema.Properties[name]; slices.Contains(from.schema.Required, name) || ok && to.shape && field.Default != nil {
+			continue
+		}
+		c.breaksf(RequiredAdded, child(at, name), "it is required now")
+	}
+	for _, name := range from.schema.Required {
+		if !slices.Contains(to.schema.Required, name) && from.shape {
+			c.notef(Widened, child(at, name), "it is no longer required")
+		}
+	}
+}
+
+func (c *comparer) properties(from, to site, at string) {
+	names := slices.Collect(maps.Keys(from.schema.Properties))
+	for name := range to.schema.Properties {
+		if _, had := from.schema.Properties[name]; !had {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		was, had := from.schema.Properties[name]
+		is, has := to.schema.Properties[name]
+		path := child(at, name)
+		before, after := from.entries(), to.entries()
+		switch {
+		case had && has:
+			c.schema(from.at(&was), to.at(&is), path)
+		case !from.shape && has:
+			c.schema(from.at(anything()), to.at(&is), path)
+		case !from.shape:
+		case had && after != nil:
+			c.schema(from.at(&was), to.at(after), path)
+		case had && to.open():
+			c.breaksf(PropertyUndeclared, path, "the schema knows it no more; values are kept and mean nothing")
+		case had:
+			c.breaksf(PropertyRemoved, path, "it is removed, and values are dropped")
+		case before != nil:
+			c.schema(from.at(before), to.at(&is), path)
+		default:
+			c.notef(PropertyAdded, path, "it is new")
+		}
+	}
+}
+
+// others compares what becomes of keys that are not declared.
+func (c *comparer) others(from, to site, at string) {
+	was, is := from.entries(), to.entries()
+	path := child(at, "*")
+	switch {
+	case was != nil && is != nil:
+		c.schema(from.at(was), to.at(is), path)
+	case was != nil && to.open():
+		c.notef(Widened, path, "values of other keys may be anything")
+	case was != nil, from.open() && is == nil && !to.open():
+		c.breaksf(Closed, at, "keys that are not declared are dropped")
+	case from.open() && is != nil:
+		c.schema(from.at(anything()), to.at(is), path)
+	case !from.open() && (is != nil || to.open()):
+		c.notef(Widened, at, "keys that are not declared are kept")
+	}
+}
+
+// entries returns the schema of keys that are not declared, nil if there is
+// none. The mere word true takes any value and keeps nothing that is in it.
+func (s site) entries() *props {
+	switch more := s.schema.AdditionalProperties; {
+	case more == nil:
+		return nil
+	case more.Schema != nil:
+		return more.Schema
+	case more.Allows:
+		return &props{Nullable: true}
+	default:
+		return nil
+	}
+}
+
+func child(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }

@@ -1,0 +1,174 @@
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// enum compares lists of values.
+func (c *comparer) enum(from, to site, at string) {
+	was, is := canonical(from.schema.Enum), canonical(to.schema.Enum)
+	switch {
+	case len(is) == 0 && len(was) == 0:
+	case len(is) == 0:
+		c.notef(Widened, at, "more values than %s are possible", strings.Join(was, ", "))
+	case len(was) == 0:
+		c.breaksf(EnumNarrowed, at, "nothing but %s is possible", strings.Join(is, ", "))
+	default:
+		lost := without(was, is)
+		if len(lost) > 0 {
+			c.breaksf(EnumNarrowed, at, "%s is no longer possible", strings.Join(lost, ", "))
+		}
+		if more := without(is, was); len(more) > 0 {
+			c.notef(Widened, at, "%s is possible, too", strings.Join(more, ", "))
+		}
+	}
+}
+
+// without returns what is in a and not in b.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(value string) bool { return slices.Contains(b, value) })
+}
+
+// canonical spells equal values alike.
+func canonical(values []apiextensionsv1.JSON) []string {
+	spelled := make([]string, len(values))
+	for i, value := range values {
+		spelled[i] = strings.TrimSpace(string(value.Raw))
+		decoder := json.NewDecoder(bytes.NewReader(value.Raw))
+		decoder.UseNumber()
+		var decoded any
+		if decoder.Decode(&decoded) != nil {
+			continue
+		}
+		if data, err := json.Marshal(decoded); err == nil {
+			spelled[i] = string(data)
+		}
+	}
+	return spelled
+}
+
+// numbers compares limits of numbers, or of whole ones alone.
+func (c *comparer) numbers(from, to *props, at string, whole bool) {
+	c.edge(at, "minimum", bound(from.Minimum, from.ExclusiveMinimum, math.Inf(-1)), bound(to.Minimum, to.ExclusiveMinimum, math.Inf(-1)), 1, whole)
+	c.edge(at, "maximum", bound(from.Maximum, from.ExclusiveMaximum, math.Inf(1)), bound(to.Maximum, to.ExclusiveMaximum, math.Inf(1)), -1, whole)
+	switch was, is := from.MultipleOf, to.MultipleOf; {
+	case is == nil && was != nil:
+		c.notef(Widened, at, "it need not be a multiple of %s", number(*was))
+	case is != nil && !multiples(was, *is):
+		c.breaksf(RangeNarrowed, at, "it has to be a multiple of %s", number(*is))
+	}
+}
+
+// edge compares limits. Fractions are the API server's weak side: whole numbers
+// it compares without them, so that 1 is not less than 1.5, and where there are
+// whole numbers alone it takes none at all.
+func (c *comparer) edge(at, what string, was, is edge, sign float64, whole bool) {
+	if fraction := is.value != math.Trunc(is.value); fraction && was != is && (whole || is.exclusive && !was.exclusive) {
+		c.breaksf(RangeNarrowed, at, "%s %s becomes %s", what, was, is)
+		return
+	}
+	c.limit(RangeNarrowed, at, what, was, is, sign)
+}
+
+// multiples tells that what is a multiple of one is one of the other. Of
+// fractions nothing is said: the API server takes no whole number for a multiple
+// of one half.
+func multiples(was *float64, is float64) bool {
+	return was != nil && (*was == is || is == math.Trunc(is) && math.Mod(*was, is) == 0)
+}
+
+func (c *comparer) texts(from, to *props, at string) {
+	c.count(LengthNarrowed, at, "minLength", from.MinLength, to.MinLength, 1)
+	c.count(LengthNarrowed, at, "maxLength", from.MaxLength, to.MaxLength, -1)
+	switch was, is := from.Pattern, to.Pattern; {
+	case was == is:
+	case is == "":
+		c.notef(Widened, at, "it need not match %s", was)
+	case was == "":
+		c.breaksf(PatternChanged, at, "it has to match %s", is)
+	default:
+		c.breaksf(PatternChanged, at, "it has to match %s, not %s", is, was)
+	}
+}
+
+// wider holds the formats that take all that another takes.
+var wider = map[string]string{"int32": "int64", "float": "double"}
+
+func (c *comparer) format(from, to *props, at string) {
+	switch was, is := from.Format, to.Format; {
+	case was == is:
+	case is == "", is == "password", wider[was] == is:
+		c.notef(Widened, at, "format %s becomes %s", orNone(was), orNone(is))
+	default:
+		c.breaksf(FormatAdded, at, "format %s becomes %s", orNone(was), orNone(is))
+	}
+}
+
+// edge is where the values of a range end.
+type edge struct {
+	value     float64
+	exclusive bool
+}
+
+func bound(value *float64, exclusive bool, none float64) edge {
+	if value == nil {
+		return edge{value: none}
+	}
+	return edge{*value, exclusive}
+}
+
+// String writes the edge; one at infinity is none.
+func (e edge) String() string {
+	switch {
+	case math.IsInf(e.value, 0):
+		return "none"
+	case e.exclusive:
+		return number(e.value) + " (exclusive)"
+	default:
+		return number(e.value)
+	}
+}
+
+// limit compares edges. The sign is 1 for a lower and -1 for an upper one.
+func (c *comparer) limit(class Class, at, what string, was, is edge, sign float64) {
+	switch {
+	case was == is:
+	case sign*is.value > sign*was.value, is.value == was.value && is.exclusive:
+		c.breaksf(class, at, "%s %s becomes %s", what, was, is)
+	default:
+		c.notef(Widened, at, "%s %s becomes %s", what, was, is)
+	}
+}
+
+// count compares limits of what is counted. A lower one of 0 is none.
+func (c *comparer) count(class Class, at, what string, was, is *int64, sign float64) {
+	none := math.Inf(-1)
+	if sign > 0 {
+		none = 0
+	}
+	none *= sign
+	c.limit(class, at, what, counted(was, none), counted(is, none), sign)
+}
+
+func counted(value *int64, none float64) edge {
+	if value == nil {
+		return edge{value: none}
+	}
+	return edge{value: float64(*value)}
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}

@@ -1,0 +1,55 @@
+package crd
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// testExplain reads a kind as its users do.
+func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
+	kind := shop(t)
+	kind.Kind = "Store"
+	install(t, c, generate(t, kind))
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	explain := func(args ...string) string {
+		t.Helper()
+		var out []byte
+		// What is explained is published a little after it is served.
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			var err error
+			//nolint:gosec // the program is the test environment's own
+			out, err = exec.CommandContext(ctx, filepath.Join(env.BinaryAssetsDirectory, "kubectl"), append([]string{"--kubeconfig", file, "explain"}, args...)...).CombinedOutput()
+			return err == nil, nil
+		})
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	for args, want := range map[string][]string{
+		"store":                  {"Store is a release of the Helm chart shop."},
+		"store.spec":             {"Values of the chart. What is absent is as the chart has it.", "How many pods there are. Integer or string. Default: 2.", "resources\t<Object>\n    We do not say how much"},
+		"store.spec.image":       {"registry\t<string>\n    Where the image comes from. Default: docker.io.", "tag\t<Object>\n    Which one of them. Integer or string."},
+		"store.spec --recursive": {"debug\t<boolean>", "service\t<Object>\n    limits\t<Object>\n    policy\t<string>\n    port\t<Object>\n    targetPort\t<Object>\n    type\t<string>"},
+		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    The release's state in a word or two."},
+	} {
+		got := explain(strings.Fields(args)...)
+		for _, text := range want {
+			if !strings.Contains(got, text) {
+				t.Errorf("kubectl explain %s does not say %q:\n%s", args, text, got)
+			}
+		}
+	}
+}

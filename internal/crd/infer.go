@@ -1,0 +1,115 @@
+package crd
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// aboutSpec describes the spec of a chart that says nothing of its values.
+const aboutSpec = "Values of the chart. What is absent is as the chart has it."
+
+// inferSpec returns the schema of spec for a chart without values.schema.json:
+// what its defaults show, and its comments say. Helm takes any values then, and
+// so must what is inferred: nothing is required, closed or limited, and only
+// what can hardly be of another type has one.
+func inferSpec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
+	i := &inferrer{}
+	spec := i.object(defaults, comments, place{path: "spec", value: defaults})
+	spec.Description = aboutSpec
+	for key, about := range kept {
+		field, shown := spec.Properties[key]
+		switch {
+		case shown && field.Description == "":
+			field.Description = about
+		case !shown && key != "global":
+			field = anything()
+			field.Description = about
+		default:
+			continue
+		}
+		if spec.Properties == nil {
+			spec.Properties = props{}
+		}
+		spec.Properties[key] = field
+	}
+	return spec
+}
+
+// inferrer counts what it has made, against maxNodes.
+type inferrer struct{ nodes int }
+
+func (i *inferrer) value(value any, comments *texts, at place) apiextensionsv1.JSONSchemaProps {
+	i.nodes++
+	if i.nodes > maxNodes {
+		return anything()
+	}
+	s, kinds := anything(), "Anything."
+	switch v := value.(type) {
+	case map[string]any:
+		kinds = "A map, empty by default."
+		if len(v) > 0 {
+			s = i.object(v, comments, at)
+		}
+	case []any:
+		kinds = "A list, empty by default."
+		if len(v) > 0 {
+			s = list("", anything())
+			s.XListType, s.Nullable = nil, true
+		}
+	case bool:
+		s = apiextensionsv1.JSONSchemaProps{Type: "boolean", Nullable: true}
+	case int64:
+		s = apiextensionsv1.JSONSchemaProps{XIntOrString: true, Nullable: true}
+	case string:
+		s = inferText(v, at)
+	}
+	switch {
+	case s.Type != "":
+		kinds = ""
+	case s.XIntOrString:
+		kinds = types{names: []string{"integer", "string"}, known: true}.told()
+	}
+	s.Description = describe(node{"description": comments.text()}, kinds, at)
+	return s
+}
+
+func (i *inferrer) object(values map[string]any, comments *texts, at place) apiextensionsv1.JSONSchemaProps {
+	s := object("", nil)
+	s.Nullable, s.XPreserveUnknownFields = true, new(true)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.key(key).text() == "" {
+			// Helm's own doing.
+			continue
+		}
+		if s.Properties == nil {
+			s.Properties = props{}
+		}
+		s.Properties[key] = i.value(values[key], comments.key(key), at.child(key))
+	}
+	return s
+}
+
+// inferText returns the schema of what is a text by default. Many a text may be
+// a number as well: one that is empty, one that looks like a number, and what
+// is mostly written as one.
+func inferText(value string, at place) apiextensionsv1.JSONSchemaProps {
+	switch {
+	case slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)):
+		return anything()
+	case value == "", numeric.MatchString(value), numberWord.MatchString(at.path[strings.LastIndex(at.path, ".")+1:]):
+		return apiextensionsv1.JSONSchemaProps{XIntOrString: true, Nullable: true}
+	default:
+		return apiextensionsv1.JSONSchemaProps{Type: "string", Nullable: true}
+	}
+}
+
+var (
+	// numeric begins like a number: 80, 1.5, 500m, 10Gi, 30s, 50%, 1.25.3.
+	numeric = regexp.MustCompile(`^[-+]?\.?\d`)
+	// numberWord is a key whose values are often numbers.
+	numberWord = regexp.MustCompile(`(?i)(port|tag|version|cpu|memory|storage|size|limit|count|replicas|seconds|timeout|interval|period|delay|ttl|id|user|group|unavailable|surge|available)$`)
+)

@@ -1,0 +1,236 @@
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// outline writes a schema as kubectl explain does: path, type, description.
+func outline(s apiextensionsv1.JSONSchemaProps, path string) []string {
+	kind := s.Type
+	switch {
+	case s.XIntOrString:
+		kind = "either"
+	case kind == "":
+		kind = "any"
+	}
+	lines := []string{strings.TrimRight(fmt.Sprintf("%s <%s> %s", path, kind, s.Description), " ")}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		lines = append(lines, outline(s.Properties[name], path+"."+name)...)
+	}
+	return lines
+}
+
+const inferred = `spec <object> Values of the chart. What is absent is as the chart has it.
+spec.8080 <string> Default: key.
+spec.args <array> Default: ["serve","--fast"].
+spec.auth <object> Who may
+spec.auth.apiKey <string>
+spec.auth.user <either> Integer or string. Default: root.
+spec.base <object>
+spec.base.color <string> The color. Default: red.
+spec.big <either> Integer or string. Default: 12345678901.
+spec.debug <boolean> Default: false.
+spec.derived <object>
+spec.derived.color <string> The color. Default: red.
+spec.derived.shape <string> Default: round.
+spec.dotted.key/x <string> Default: z.
+spec.flag <any> Anything. Default: true.
+spec.image <object>
+spec.image.digest <string> Of the image. Default: sha256:0.
+spec.image.pullPolicy <string> one of Always, Never. Default: Always.
+spec.image.registry <string> Where the image comes from. Default: docker.io.
+spec.image.repository <string> Name of the image, without its registry. Default: web.
+spec.image.tag <either> Which one of them. Integer or string.
+spec.labels <any> A map, empty by default.
+spec.memory <either> Integer or string. Default: 512Mi.
+spec.nothing <any> Anything.
+spec.nothingYet <any> Anything.
+spec.old <string> deprecated: use word. Default: word.
+spec.password <string>
+spec.percent <either> Integer or string. Default: 50%.
+spec.ratio <any> Anything. Default: 0.5.
+spec.replicas <either> How many pods there are. Integer or string. Default: 2.
+spec.resources <any> We do not say how much, for that depends. If you do, uncomment the following lines, and remove the braces. Note: the rest is up to you. A map, empty by default.
+spec.same <object>
+spec.same.color <string> The color. Default: red.
+spec.service <object> The service of the pods See https://example.com
+spec.service.limits <any> Limits for the traffic. A map, empty by default.
+spec.service.policy <string> Valid values: - Local - Cluster. Default: Local.
+spec.service.port <either> Integer or string. Default: 80.
+spec.service.targetPort <either> Integer or string. Default: http.
+spec.service.type <string> Default: ClusterIP.
+spec.sidecar <object>
+spec.sidecar.image <string> Image of the sidecar, which stands by. Default: busybox.
+spec.sidecar.text <string>
+spec.template <string> Default: {{ .Release.Name }}-x.
+spec.timeout <either> Integer or string. Default: 30s.
+spec.tolerations <any> A list, empty by default.
+spec.version <either> Integer or string. Default: 1.25.
+spec.word <string> Default: plain.`
+
+// shop is the kind of a chart without a schema.
+func shop(t *testing.T) catalog.Kind {
+	t.Helper()
+	data, err := os.ReadFile("testdata/inferred/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0", "values.yaml": string(data)})
+	shop.Kind = "Shop"
+	return shop
+}
+
+func TestInfer(t *testing.T) {
+	definition := generate(t, shop(t))
+	root := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+	got := outline(root.Properties["spec"], "spec")
+	want := strings.Split(inferred, "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Fatalf("line %d:\ngot  %s\nwant %s", i+1, strings.Join(got[min(i, len(got)):min(i+1, len(got))], ""), strings.Join(want[min(i, len(want)):min(i+1, len(want))], ""))
+		}
+	}
+	if len(root.Required) > 0 {
+		t.Errorf("required: %v", root.Required)
+	}
+	every(root.Properties["spec"], "spec", func(path string, s apiextensionsv1.JSONSchemaProps) {
+		if !s.Nullable || len(s.Required) > 0 || s.Default != nil || len(s.Enum) > 0 || s.Type == "object" && !isOpen(s) {
+			t.Errorf("%s refuses something: %+v", path, s)
+		}
+	})
+}
+
+func every(s apiextensionsv1.JSONSchemaProps, path string, look func(string, apiextensionsv1.JSONSchemaProps)) {
+	look(path, s)
+	for name, inner := range s.Properties {
+		every(inner, path+"."+name, look)
+	}
+	if s.Items != nil {
+		every(*s.Items.Schema, path+"[*]", look)
+	}
+}
+
+func TestInferOfSubcharts(t *testing.T) {
+	definition := generate(t, kind(t, map[string]string{
+		"Chart.yaml": `
+apiVersion: v2
+name: box
+version: 1.0.0
+dependencies:
+- {name: lid, version: 1.0.0, alias: top, tags: [lids]}
+- {name: bare, version: 1.0.0}`,
+		"values.yaml":            "top:\n  # By the box\n  color: red\n",
+		"charts/lid/Chart.yaml":  "apiVersion: v2\nname: lid\nversion: 1.0.0",
+		"charts/lid/values.yaml": "# By the lid\ncolor: blue\n# How big\nsize: 1\n",
+		"charts/bare/Chart.yaml": "apiVersion: v2\nname: bare\nversion: 1.0.0",
+	}))
+	want := []string{
+		"spec <object> " + aboutSpec,
+		"spec.bare <object> Values of the subchart bare.",
+		"spec.tags <any> Groups of subcharts, by tag, to turn on or off.",
+		"spec.top <object> Values of the subchart top.",
+		"spec.top.color <string> By the box. Default: red.",
+		"spec.top.size <either> How big. Integer or string. Default: 1.",
+	}
+	if got := outline(definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "spec"); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestInferIsBounded(t *testing.T) {
+	var values strings.Builder
+	for i := range 2 * maxNodes {
+		fmt.Fprintf(&values, "key%d: word\n", i)
+	}
+	spec := generate(t, kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0", "values.yaml": values.String()})).
+		Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	typed := 0
+	every(spec, "spec", func(_ string, s apiextensionsv1.JSONSchemaProps) {
+		if s.Type == "string" {
+			typed++
+		}
+	})
+	if typed != maxNodes {
+		t.Errorf("%d keys have a type, want %d", typed, maxNodes)
+	}
+}
+
+// testInferred gives a kind of a chart without a schema whatever such charts
+// are given: values of other types where types are loose, more keys, fewer, null
+// and lists of anything. All of it is taken and kept.
+func testInferred(t *testing.T, c client.Client) {
+	kind := shop(t)
+	definition := generate(t, kind)
+	install(t, c, definition)
+	defaults, err := kind.Chart.Values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roundTrip(t, c, definition, "the defaults", defaults)
+	roundTrip(t, c, definition, "keys that nobody declared", map[string]any{
+		"global": map[string]any{"a": []any{nil}}, "more": map[string]any{"b": nil}, "image": map[string]any{"c": 1.5},
+	})
+	for seed := range uint64(100) {
+		g := generator{rand.New(rand.NewPCG(2, seed))}
+		roundTrip(t, c, definition, fmt.Sprintf("seed %d", seed), g.like(defaults))
+		if t.Failed() {
+			return
+		}
+	}
+	for name, spec := range map[string]any{
+		"a text for a switch": map[string]any{"debug": "on"},
+		"a list for a number": map[string]any{"replicas": []any{int64(1)}},
+		"a text for an image": map[string]any{"image": "web:1"},
+		"a switch for a text": map[string]any{"word": true},
+	} {
+		refused(t, c, definition, name, spec)
+	}
+}
+
+// like returns a value that people give in place of a default.
+func (g generator) like(value any) any {
+	if g.IntN(10) == 0 {
+		return nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			return g.value(2)
+		}
+		given := map[string]any{}
+		for key, inner := range v {
+			if g.IntN(3) > 0 {
+				given[key] = g.like(inner)
+			}
+		}
+		g.some(func() { given["own-"+g.key()] = g.value(2) })
+		return given
+	case []any:
+		list := []any{}
+		g.some(func() { list = append(list, g.value(2)) })
+		return list
+	case bool:
+		return g.IntN(2) == 0
+	case int64:
+		return g.pick(int64(0), int64(-1), int64(12345678901), "7", "50%", "{{ .Values.x }}")
+	case string:
+		if reflect.DeepEqual(inferText(v, place{path: "spec.word"}), anything()) {
+			return g.pick(true, "false", int64(1))
+		}
+		return g.pick("", "a", "7", "many\nlines")
+	default:
+		return g.value(1)
+	}
+}

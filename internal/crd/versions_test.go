@@ -1,0 +1,67 @@
+package crd
+
+import (
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// versioned returns a kind that has been stored in other versions before.
+func versioned(t *testing.T) catalog.Kind {
+	t.Helper()
+	box := kind(t, map[string]string{
+		"Chart.yaml":         "apiVersion: v2\nname: box\nversion: 1.0.0",
+		"values.schema.json": `{"type": "object", "properties": {"size": {"type": "integer"}}}`,
+	})
+	box.Kind = "Parcel"
+	box.Versions = []watches.CRDVersion{
+		{Name: "v1", Storage: true},
+		{Name: "v1beta1", Deprecated: true, DeprecationWarning: "v1beta1 goes in spring, use v1"},
+		{Name: "v1alpha1", Served: new(false), Deprecated: true},
+	}
+	return box
+}
+
+func TestVersions(t *testing.T) {
+	all := generate(t, versioned(t)).Spec.Versions
+	for _, v := range all {
+		if v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"].Type != "integer" || v.Subresources.Status == nil || len(v.AdditionalPrinterColumns) == 0 {
+			t.Errorf("%s is not like the others", v.Name)
+		}
+	}
+	if len(all) != 3 || !all[0].Served || !all[0].Storage || !all[1].Served || all[1].Storage || all[2].Served || all[2].Storage {
+		t.Errorf("versions are %+v", all)
+	}
+	if all[0].Deprecated || !all[1].Deprecated || !all[2].Deprecated || *all[1].DeprecationWarning != "v1beta1 goes in spring, use v1" || all[2].DeprecationWarning != nil {
+		t.Errorf("deprecated are %v %v %v", all[0].Deprecated, all[1].Deprecated, all[2].Deprecated)
+	}
+}
+
+// testVersions writes by one version and reads by another.
+func testVersions(t *testing.T, c client.Client) {
+	definition := generate(t, versioned(t))
+	install(t, c, definition)
+	cr := resource(definition, map[string]any{"size": int64(1), "more": []any{"a"}})
+	cr.SetAPIVersion("example.com/v1beta1")
+	if err := c.Create(t.Context(), cr); err != nil {
+		t.Fatal(err)
+	}
+	read := &unstructured.Unstructured{}
+	read.SetAPIVersion("example.com/v1")
+	read.SetKind("Parcel")
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err != nil {
+		t.Fatal(err)
+	}
+	if want := (map[string]any{"size": int64(1), "more": []any{"a"}}); !reflect.DeepEqual(read.Object["spec"], any(want)) {
+		t.Errorf("spec is %v, want %v", read.Object["spec"], want)
+	}
+	read.SetAPIVersion("example.com/v1alpha1")
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err == nil {
+		t.Error("a version that is not served is read")
+	}
+}

@@ -1,0 +1,54 @@
+package lint
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// lintNamespace is the namespace that Helm's lint renders for.
+const lintNamespace = "default"
+
+// helm adds what Helm's own lint says, with each set of values that the chart
+// was rendered with of its author's will.
+func (c *check) helm() error {
+	seen := map[string]bool{}
+	trials := c.offered()
+	if len(trials) == 0 {
+		trials = []trial{c.bare()}
+	}
+	for _, t := range trials {
+		messages, err := c.Kind.Chart.Lint(t.copy(), lintNamespace)
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if seen[m.Path+m.Message] {
+				continue
+			}
+			seen[m.Path+m.Message] = true
+			severity := Warning
+			if m.Error {
+				severity = Error
+			}
+			// Helm puts each part of a long message on a line.
+			text := strings.Join(strings.Fields(m.Message), " ")
+			c.findAsf(severity, ruleHelm, c.told(m.Path, text), "%s", text)
+		}
+	}
+	return nil
+}
+
+// told reads the line out of a message: template: box/templates/a.yaml:3:5: …
+func (c *check) told(file, message string) place {
+	for _, match := range inTemplate.FindAllStringSubmatch(message, -1) {
+		name := strings.TrimPrefix(match[1], c.Kind.Chart.Name()+"/")
+		line, err := strconv.Atoi(match[2])
+		if _, known := c.file(name); known && err == nil {
+			return place{name, line}
+		}
+	}
+	return place{file, 0}
+}
+
+var inTemplate = regexp.MustCompile(`([^\s:()"]+):(\d+)`)

@@ -1,0 +1,166 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/metrics"
+)
+
+// state is how far a kind has got, by the word that metrics have for it.
+type state string
+
+const (
+	// stateWaiting: the API server has no such kind yet.
+	stateWaiting state = "Waiting"
+	// stateStarting: its custom resources are being listed.
+	stateStarting state = "Starting"
+	// stateServing: they are watched.
+	stateServing state = "Serving"
+	// stateForbidden: the operator may not watch them.
+	stateForbidden state = "Forbidden"
+	// stateBroken: there is no kind to serve, see catalog.Broken.
+	stateBroken state = metrics.KindBroken
+)
+
+// board holds how every kind is, for the readiness probe and the metrics.
+type board struct {
+	mu sync.Mutex
+	// held is why nothing is served yet, empty once something can be.
+	held string
+	rows []row
+}
+
+// row is one kind, or one that was to be.
+type row struct {
+	kind   schema.GroupKind
+	folder string
+	state  state
+	// why is what is said of the state.
+	why string
+	// crd is what is said of its definition, where that is not as it should be.
+	crd string
+	// lacks are the rules that the operator lacks, and unknown why that is not
+	// known.
+	lacks   []lack
+	unknown string
+}
+
+// newBoard returns a board on which no kind has begun.
+func newBoard(kinds []catalog.Kind, broken []catalog.Broken) *board {
+	b := &board{held: "the operator is starting"}
+	for _, k := range kinds {
+		b.rows = append(b.rows, row{kind: k.GVK().GroupKind(), state: stateWaiting, why: crdWaited(k)})
+	}
+	for _, w := range broken {
+		b.rows = append(b.rows, row{kind: w.Kind, folder: w.Folder, state: stateBroken, why: w.Err.Error()})
+	}
+	return b
+}
+
+// crdWaited says what a kind waits for.
+func crdWaited(k catalog.Kind) string {
+	return fmt.Sprintf("the API server does not serve %s yet: its CustomResourceDefinition is missing, or has no such version", k.GVK().GroupVersion())
+}
+
+// hold says why nothing is served, empty for the end of it.
+func (b *board) hold(why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held = why
+}
+
+// change changes what is known of a kind.
+func (b *board) change(kind schema.GroupKind, change func(*row)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := slices.IndexFunc(b.rows, func(r row) bool { return r.kind == kind && r.state != stateBroken }); at >= 0 {
+		change(&b.rows[at])
+	}
+}
+
+// set says how far a kind has got.
+func (b *board) set(kind schema.GroupKind, to state, why string) {
+	b.change(kind, func(r *row) { r.state, r.why = to, why })
+}
+
+// metrics returns what is counted of the kinds.
+func (b *board) metrics() []metrics.Kind {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make([]metrics.Kind, 0, len(b.rows))
+	for i := range b.rows {
+		r := &b.rows[i]
+		name := ""
+		if r.kind.Kind != "" {
+			name = r.kind.String()
+		}
+		list = append(list, metrics.Kind{Kind: name, Folder: r.folder, State: string(r.state), RulesMissing: len(r.lacks)})
+	}
+	return list
+}
+
+// report tells whether the operator is ready, and how every kind is. It is ready
+// when every kind that it can serve is watched, and it can serve one: a kind
+// that is broken or may not be watched is no reason to keep the others from
+// being rolled out.
+func (b *board) report() (ready bool, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	counts := map[state]int{}
+	for i := range b.rows {
+		counts[b.rows[i].state]++
+	}
+	var verdict string
+	switch {
+	case b.held != "":
+		verdict = "not ready: " + b.held
+	case counts[stateStarting] > 0:
+		verdict = fmt.Sprintf("not ready: %d of %d kinds are starting", counts[stateStarting], len(b.rows))
+	case counts[stateServing]+counts[stateWaiting] == 0:
+		verdict = "not ready: no kind can be served"
+	default:
+		ready, verdict = true, "ready"
+	}
+	lines := []string{verdict}
+	for i := range b.rows {
+		lines = append(lines, b.rows[i].lines()...)
+	}
+	return ready, strings.Join(lines, "\n") + "\n"
+}
+
+// lines says how a kind is, one thing a line.
+func (r *row) lines() []string {
+	name := r.folder
+	if r.kind.Kind != "" {
+		name = r.kind.String()
+	}
+	first := name + ": " + cmp.Or(stateWords[r.state], string(r.state))
+	if r.state == stateBroken && r.kind.Kind != "" {
+		first += ", of " + r.folder
+	}
+	lines := []string{first}
+	for _, text := range []string{r.why, r.crd} {
+		if text != "" {
+			lines = append(lines, "  "+strings.ReplaceAll(text, "\n", "\n  "))
+		}
+	}
+	if r.unknown != "" {
+		lines = append(lines, "  whether rights are missing is not known: "+r.unknown)
+	}
+	return append(lines, lackLines(r.lacks)...)
+}
+
+var stateWords = map[state]string{
+	stateWaiting:   "waiting for its CustomResourceDefinition",
+	stateStarting:  "starting",
+	stateServing:   "serving",
+	stateForbidden: "may not be watched, for lack of rights",
+	stateBroken:    "broken",
+}

@@ -1,0 +1,58 @@
+package operator
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/reconcile"
+)
+
+// tellBroken tells of the folders of which there is no kind.
+func (k *kinds) tellBroken() {
+	for _, broken := range k.options.Broken {
+		k.manager.GetLogger().Error(broken.Err, "kind not served: its folder is broken", "folder", broken.Folder)
+		k.notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
+	}
+}
+
+// newRights adds the watch over the operator's own rights.
+func (k *kinds) newRights() (*rights, error) {
+	client, err := authorizationclient.NewForConfigAndClient(k.manager.GetConfig(), k.manager.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("set up the review of rights: %w", err)
+	}
+	r := newRights(k.options, k.manager.GetRESTMapper(), newReviewer(client.SelfSubjectRulesReviews()), k.manager.GetLogger())
+	r.told = k.rightsChanged
+	return r, k.manager.Add(r)
+}
+
+// rightsChanged tells which rules a kind lacks now, and has it try again what it
+// may do now.
+func (k *kinds) rightsChanged(kind schema.GroupKind, lacks []lack, unknown string) {
+	k.board.change(kind, func(r *row) { r.lacks, r.unknown = lacks, unknown })
+	logger := k.manager.GetLogger().WithValues("kind", kind.Kind, "group", kind.Group)
+	switch {
+	case len(lacks) > 0:
+		rules := rulesText(lacks)
+		logger.Info("rights are missing: add to the rules of the operator's role", "rules", rules)
+		k.notices.warn(api.EventRightsMissing, fmt.Sprintf("%s: add to the rules of the operator's role: %s", kind, rules))
+	case unknown != "":
+		logger.V(1).Info("whether rights are missing is not known", "why", unknown)
+	default:
+		logger.Info("no rights are missing")
+	}
+	k.each(func(r *reconcile.Reconciler) {
+		if r.Kind.GVK().GroupKind() == kind {
+			r.RightsChanged()
+		}
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	select {
+	case k.forbidden[kind] <- struct{}{}:
+	default: // it has been told, or has not begun
+	}
+}

@@ -1,0 +1,32 @@
+package rbac
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// objectVerbs are what is done with the objects of a release.
+var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+
+// declared asks for what the watches entry says is needed besides.
+func (c *chartNeeds) declared() {
+	const why = "watches.yaml"
+	for _, rule := range c.kind.RBAC {
+		verbs := rule.Verbs
+		if len(verbs) == 0 {
+			verbs = objectVerbs
+		}
+		for _, url := range rule.NonResourceURLs {
+			c.addTo(target{url: url}, why, verbs)
+		}
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				resource := schema.GroupResource{Group: group, Resource: name}
+				if len(rule.ResourceNames) == 0 {
+					c.add(why, resource, verbs...)
+				} else {
+					c.addNamed(why, resource, rule.ResourceNames, verbs...)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package scaffold
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const emptyKustomization = `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: []
+`
+
+// kustomize sees to it that the kustomization.yaml of a folder lists the
+// resources. Lines of ours, by their names, whose files are gone are taken out;
+// all others stay as they are.
+func (p *Plan) kustomize(folder string, resources []string, ours *regexp.Regexp) error {
+	file := folder + "/kustomization.yaml"
+	text, err := p.read(file)
+	if err != nil {
+		return err
+	}
+	if text == nil {
+		text = []byte(emptyKustomization)
+	}
+	text, err = listResources(text, resources, func(name string) (bool, error) {
+		if !ours.MatchString(name) {
+			return false, nil
+		}
+		data, err := p.read(folder + "/" + name)
+		return data == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return p.write(file, text)
+}
+
+// listResources adds what is missing to the resources of a kustomization, and
+// takes out what is gone.
+func listResources(text []byte, resources []string, gone func(string) (bool, error)) ([]byte, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	list := find(&document, "resources")
+	var stale []*yaml.Node
+	var have []string
+	if list != nil {
+		for _, item := range list.Content {
+			is, err := gone(item.Value)
+			switch {
+			case err != nil:
+				return nil, err
+			case is:
+				stale = append(stale, item)
+			default:
+				have = append(have, item.Value)
+			}
+		}
+	}
+	missing := slices.DeleteFunc(slices.Clone(resources), func(name string) bool { return slices.Contains(have, name) })
+	nl := newline(text)
+	switch {
+	case len(missing) == 0 && len(stale) == 0:
+		return text, nil
+	case list == nil:
+		return append(withNewline(text), "resources:"+nl+items(missing, "  ", nl)...), nil
+	case list.Kind != yaml.SequenceNode && list.Tag != "!!null":
+		return nil, fmt.Errorf("line %d: resources is no list", list.Line)
+	case list.Tag == "!!null":
+		at := offset(text, list.Line, list.Column)
+		return splice(text, at, at, nl+strings.TrimSuffix(items(missing, "  ", nl), nl)), nil
+	case list.Style&yaml.FlowStyle != 0:
+		from := offset(text, list.Line, list.Column)
+		to, err := flowEnd(text, from)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: resources: %w", list.Line, err)
+		}
+		all := slices.Concat(have, missing)
+		if len(all) == 0 {
+			return splice(text, from, to, "[]"), nil
+		}
+		for from > 0 && text[from-1] == ' ' {
+			from--
+		}
+		return splice(text, from, to, nl+strings.TrimSuffix(items(all, "  ", nl), nl)), nil
+	default:
+		return editItems(text, list, stale, missing, len(have) == 0), nil
+	}
+}
+
+// editItems takes lines out of a list that has one item a line, and adds others
+// after its last.
+func editItems(text []byte, list *yaml.Node, stale []*yaml.Node, missing []string, emptied bool) []byte {
+	nl := newline(text)
+	text = withNewline(text)
+	last := list.Content[len(list.Content)-1]
+	indent := strings.Repeat(" ", list.Column-1)
+	end := nextLine(text, offset(text, last.Line, 1))
+	// Comments that stand as far to the right are about the list.
+	for indent != "" && strings.HasPrefix(string(text[end:]), indent+"#") {
+		end = nextLine(text, end)
+	}
+	text = splice(text, end, end, items(missing, indent, nl))
+	for _, item := range slices.Backward(stale) {
+		from := offset(text, item.Line, 1)
+		text = splice(text, from, nextLine(text, from), "")
+	}
+	if emptied && len(missing) == 0 {
+		// The key stands on a line before the first item.
+		at := strings.LastIndex(string(text[:offset(text, list.Content[0].Line, 1)]), "resources:") + len("resources:")
+		text = splice(text, at, at, " []")
+	}
+	return text
+}
+
+// items are the lines of a list.
+func items(names []string, indent, nl string) string {
+	var lines strings.Builder
+	for _, name := range names {
+		lines.WriteString(indent + "- " + name + nl)
+	}
+	return lines.String()
+}
+
+// find returns the value of a key of a document's map, nil if it has none.
+func find(document *yaml.Node, key string) *yaml.Node {
+	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return nil
+	}
+	return valueOf(document.Content[0], key)
+}
+
+// valueOf returns the value of a key of a map, nil if it has none.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// sampled returns which file of a folder has a sample of which kind, for files
+// that hold a kind that is served, or that are named as samples are.
+func (p *Plan) sampled(folder string, names []string) (map[schema.GroupKind]string, error) {
+	found := map[schema.GroupKind]string{}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".yaml") || name == "kustomization.yaml" {
+			continue
+		}
+		data, err := p.read(folder + "/" + name)
+		if err != nil {
+			return nil, err
+		}
+		decoder := yaml.NewDecoder(bytes.NewReader(data))
+		for {
+			var object struct {
+				APIVersion string `yaml:"apiVersion"`
+				Kind       string `yaml:"kind"`
+			}
+			err := decoder.Decode(&object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", folder, name, err)
+			}
+			gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+			if _, exists := found[gvk.GroupKind()]; !exists {
+				found[gvk.GroupKind()] = name
+			}
+		}
+	}
+	return found, nil
+}
+
+// sample returns a custom resource to start from: what has to be set, and of
+// all else the chart's values as comments.
+func (p *Plan) sample(name string, k kind) ([]byte, error) {
+	spec, err := minimalSpec(k)
+	if err != nil {
+		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
+	} else if k.Namespace != nil {
+		object := map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec}
+		if _, err := k.Namespace.Of(object); err != nil {
+			p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
+		}
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `apiVersion: %s
+kind: %s
+metadata:
+  name: %s-sample
+  labels:
+    app.kubernetes.io/name: %s
+    app.kubernetes.io/managed-by: kustomize
+`, k.GVK().GroupVersion(), k.Kind.Kind, strings.ToLower(k.Kind.Kind), name)
+	if err := writeSpec(&text, spec, k.Chart.File("values.yaml")); err != nil {
+		return nil, err
+	}
+	return []byte(text.String()), nil
+}
+
+// writeSpec writes the fields of the spec and, as comments, the other lines of
+// values.yaml. A field that is one line of values.yaml stands in its place.
+func writeSpec(text *strings.Builder, spec map[string]any, values []byte) error {
+	values = unixLines(bytes.TrimPrefix(values, []byte("\xEF\xBB\xBF")))
+	if len(spec) == 0 {
+		// A key without a value would be none, and to take braces away is one
+		// thing more that people forget.
+		spec = firstDefault(values)
+	}
+	if len(spec) == 0 {
+		text.WriteString("spec: {}\n")
+	} else {
+		text.WriteString("spec:\n")
+	}
+	places := linesOfKeys(values)
+	inPlace := map[int]string{}
+	rest := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(spec)) {
+		if line, exists := places[key]; exists && isScalar(spec[key]) {
+			inPlace[line] = key
+		} else {
+			rest[key] = spec[key]
+		}
+	}
+	if err := writeFields(text, rest); err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimRight(string(values), "\n "), "\n")
+	if len(lines) == 1 && lines[0] == "" {
+		return nil
+	}
+	if len(rest) > 0 {
+		text.WriteString("\n")
+	}
+	for i, line := range lines {
+		line = strings.TrimRight(line, " \t")
+		switch key, set := inPlace[i+1]; {
+		case set:
+			if err := writeFields(text, map[string]any{key: spec[key]}); err != nil {
+				return err
+			}
+		case line == "":
+			text.WriteString("\n")
+		case strings.HasPrefix(line, "#"):
+			text.WriteString("  " + line + "\n")
+		default:
+			text.WriteString("  # " + line + "\n")
+		}
+	}
+	return nil
+}
+
+func writeFields(text *strings.Builder, fields map[string]any) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	data, err := sigsyaml.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		text.WriteString("  " + line)
+	}
+	return nil
+}
+
+// linesOfKeys returns, for the keys of values that are one line, that line.
+func linesOfKeys(values []byte) map[string]int {
+	lines := map[string]int{}
+	eachDefault(values, func(key, value *yaml.Node) {
+		if value.Kind == yaml.ScalarNode && value.Line == key.Line && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			lines[key.Value] = key.Line
+		}
+	})
+	return lines
+}
+
+// firstDefault returns the first value that is one number, truth or text.
+func firstDefault(values []byte) map[string]any {
+	var first map[string]any
+	eachDefault(values, func(key, value *yaml.Node) {
+		var decoded any
+		if first != nil || value.Kind != yaml.ScalarNode || value.Decode(&decoded) != nil {
+			return
+		}
+		if decoded != nil && decoded != "" {
+			first = map[string]any{key.Value: decoded}
+		}
+	})
+	return first
+}
+
+func eachDefault(values []byte, do func(key, value *yaml.Node)) {
+	var document yaml.Node
+	// The chart was loaded, so that this is YAML.
+	if yaml.Unmarshal(values, &document) != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+		return
+	}
+	pairs := document.Content[0].Content
+	for i := 0; i+1 < len(pairs); i += 2 {
+		do(pairs[i], pairs[i+1])
+	}
+}
+
+func isScalar(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,220 @@
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// watchesFile is a watches file as text. It is changed as text, so that
+// comments, order and layout survive; the YAML nodes only tell where things
+// are. What comes out is read again: all other entries have to be what they
+// were.
+type watchesFile struct {
+	name    string
+	text    []byte
+	list    *yaml.Node
+	entries []watches.Watch
+}
+
+// readWatches reads a watches file. One that holds nothing yet, or comments
+// alone, has no entries.
+func readWatches(name string, text []byte) (*watchesFile, error) {
+	f := &watchesFile{name: name, text: text}
+	var document yaml.Node
+	switch err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return f, nil
+	case err == nil && document.Content[0].Tag == "!!null" && document.Content[0].Value == "":
+		return f, nil
+	case err == nil:
+		f.list = document.Content[0]
+	}
+	var err error
+	f.entries, err = watches.Parse(name, text)
+	return f, err
+}
+
+// index returns where the entry of a kind is, -1 if there is none.
+func (f *watchesFile) index(kind schema.GroupKind) int {
+	return slices.IndexFunc(f.entries, func(w watches.Watch) bool { return w.GVK().GroupKind() == kind })
+}
+
+// textOf returns the lines of an entry, as they stand in the file.
+func (f *watchesFile) textOf(kind, group string) string {
+	at := f.index(schema.GroupKind{Group: group, Kind: kind})
+	if at < 0 {
+		return ""
+	}
+	from, to := offset(f.text, f.entries[at].Line, 1), len(f.text)
+	if at+1 < len(f.entries) {
+		to = offset(f.text, f.entries[at+1].Line, 1)
+	}
+	lines := strings.Split(string(unixLines(f.text[from:to])), "\n")
+	for len(lines) > 1 {
+		// What follows is about the next entry.
+		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && last[0] != '#' {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// add returns the file with one entry more, at its end.
+func (f *watchesFile) add(e entry) ([]byte, error) {
+	text, err := f.added(e)
+	if err != nil {
+		return nil, err
+	}
+	alone, err := e.flow()
+	if err != nil {
+		return nil, err
+	}
+	expected, err := watches.Parse(f.name, []byte("["+alone+"]"))
+	if err != nil {
+		return nil, err
+	}
+	return text, f.expect(text, append(slices.Clone(f.entries), expected...), e)
+}
+
+func (f *watchesFile) added(e entry) ([]byte, error) {
+	nl := newline(f.text)
+	switch {
+	case f.list == nil:
+		return f.appended(e, "")
+	case f.list.Style&yaml.FlowStyle == 0:
+		return f.appended(e, strings.Repeat(" ", f.list.Column-1))
+	}
+	last := f.list
+	if len(f.entries) > 0 {
+		last = f.list.Content[len(f.entries)-1]
+	}
+	from := offset(f.text, last.Line, last.Column)
+	to, err := flowEnd(f.text, from)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", f.name, last.Line, err)
+	}
+	if len(f.entries) > 0 {
+		text, err := e.flow()
+		// Between the last entry and what follows it, which may be a comma.
+		return splice(f.text, to, to, ","+nl+"  "+text), err
+	}
+	// What stands on the line beside the empty list goes before the entry: the
+	// begin of the document, a comment.
+	start, end := lineStart(f.text, from), lineEnd(f.text, to)
+	block, err := e.block("", nl)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{string(f.text[start:from]), string(f.text[to:end]), strings.TrimSuffix(block, nl)}
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	for i := range lines[:len(lines)-1] {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return splice(f.text, start, end, strings.Join(lines, nl)), nil
+}
+
+// appended returns the file with an entry after all that it holds.
+func (f *watchesFile) appended(e entry, indent string) ([]byte, error) {
+	nl := newline(f.text)
+	block, err := e.block(indent, nl)
+	if err != nil {
+		return nil, err
+	}
+	text := withNewline(f.text)
+	at := len(text)
+	// The end of the document may be marked.
+	if trimmed := bytes.TrimRight(text, " \t\r\n"); bytes.HasSuffix(trimmed, []byte("\n...")) {
+		at = len(trimmed) - len("...")
+	}
+	if before := bytes.TrimSuffix(text[:at], []byte(nl)); len(before) > 0 && before[len(before)-1] != '\n' {
+		block = nl + block
+	}
+	return splice(text, at, at, block), nil
+}
+
+// change returns the file with other values of some keys of an entry.
+func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
+	file, expected := f, slices.Clone(f.entries)
+	for _, one := range fields {
+		text, err := file.changed(index, one)
+		if err != nil {
+			return nil, err
+		}
+		if file, err = readWatches(f.name, text); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, byHand(f.entries[index].Line, fields))
+		}
+		if err := setField(&expected[index], one); err != nil {
+			return nil, err
+		}
+	}
+	return file.text, f.expect(file.text, expected, fields)
+}
+
+// setField sets a key of an entry that was read.
+func setField(w *watches.Watch, one field) error {
+	text, err := entry{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}}.with(one).flow()
+	if err != nil {
+		return err
+	}
+	// With the rest of the entry, for that may be what makes the key valid.
+	parsed, err := watches.Parse("", []byte("["+text+"]"))
+	if len(parsed) != 1 {
+		return err
+	}
+	from, to := reflect.ValueOf(&parsed[0]).Elem(), reflect.ValueOf(w).Elem()
+	for i := range from.NumField() {
+		if name, _, _ := strings.Cut(from.Type().Field(i).Tag.Get("json"), ","); name == one.key {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return nil
+}
+
+// with returns the entry with a key more, or another value of one.
+func (e entry) with(one field) entry {
+	other := slices.DeleteFunc(slices.Clone(e), func(f field) bool { return f.key == one.key })
+	return append(other, one)
+}
+
+// expect makes sure that a text holds the entries.
+func (f *watchesFile) expect(text []byte, expected []watches.Watch, e entry) error {
+	got, err := watches.Parse(f.name, text)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(withoutLines(got), withoutLines(expected)) {
+		return fmt.Errorf("%s is written in a way that is not understood well enough to change it\n%s", f.name, byHand(0, e))
+	}
+	return nil
+}
+
+// byHand says what a person has to write.
+func byHand(line int, e entry) string {
+	text, err := e.block("", "\n")
+	if err != nil {
+		return err.Error()
+	}
+	if line > 0 {
+		return fmt.Sprintf("change the entry on line %d by hand:\n%s", line, strings.Replace(text, "- ", "  ", 1))
+	}
+	return "add this by hand, and run the command again:\n" + text
+}
+
+func withoutLines(entries []watches.Watch) []watches.Watch {
+	plain := slices.Clone(entries)
+	for i := range plain {
+		plain[i].Line, plain[i].ChartLine, plain[i].StatusLines = 0, 0, nil
+	}
+	return plain
+}

@@ -1,0 +1,56 @@
+package watches_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func TestRBACRules(t *testing.T) {
+	entries, err := watches.Parse("watches.yaml", []byte(`- version: v1
+  kind: A
+  chart: a
+  rbac:
+    - apiGroups: [""]
+      resources: [configmaps]
+      template: templates/extra.yaml
+    - {apiGroups: [apps], resources: [deployments/scale], resourceNames: [web], verbs: [patch]}
+    - {nonResourceURLs: [/metrics], verbs: [get]}
+    - template: templates/none.yaml
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []watches.RBACRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Template: "templates/extra.yaml"},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{"web"}, Verbs: []string{"patch"}},
+		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+		{Template: "templates/none.yaml"},
+	}
+	if diff := cmp.Diff(want, entries[0].RBAC); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for template, settled := range map[string]bool{"templates/extra.yaml": true, "templates/none.yaml": true, "templates/other.yaml": false, "extra.yaml": false} {
+		if entries[0].Settled(template) != settled {
+			t.Errorf("%s is settled: %t", template, !settled)
+		}
+	}
+}
+
+func TestRBACRulesRefused(t *testing.T) {
+	for _, test := range []refusal{
+		{"nothing", []string{"rbac:", "  - {template: a}", "  - {}"}, []string{"watches.yaml:6: rbac[1] says nothing: add apiGroups, resources and verbs"}},
+		{"no resources", []string{`rbac: [{apiGroups: [""], verbs: [get]}]`}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
+		{"no groups", []string{"rbac: [{resources: [pods]}]"}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
+		{"verbs alone", []string{"rbac: [{verbs: [get]}]"}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
+		{"a URL without verbs", []string{"rbac: [{nonResourceURLs: [/metrics]}]"}, []string{"watches.yaml:4: rbac[0] has no verbs: add them"}},
+		{"a URL and resources", []string{`rbac: [{nonResourceURLs: [/metrics], apiGroups: [""], resources: [pods], verbs: [get]}]`}, []string{"watches.yaml:4: rbac[0]: nonResourceURLs stand alone"}},
+		{"an empty verb", []string{`rbac: [{apiGroups: [""], resources: [pods], verbs: [""]}]`}, []string{"watches.yaml:4: rbac[0]: a name is empty"}},
+		{"a kind", []string{`rbac: [{apiGroups: [""], resources: [ConfigMap]}]`}, []string{`watches.yaml:4: rbac[0].resources: "ConfigMap": expected the name that stands in paths`}},
+		{"an unknown key", []string{`rbac: [{apiGroup: [""]}]`}, []string{`watches.yaml:4: rbac: unknown field "apiGroup"`}},
+	} {
+		t.Run(test.name, test.run)
+	}
+}

@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestChartAuthors goes through docs/chart-authors.md as a newcomer would: from
+// an empty folder, with nothing but what the page says, and no Go. Blocks of
+//
+//	sh           are run, and have to succeed
+//	sh refused   are run, and have to fail
+//	sh operator  are run in another terminal, where they end the last such block
+//	text         are what the block before prints, at least; words are apart by
+//	             any space, and * is any word
+//
+// The operator logs in as the account that the project deploys, with the rights
+// that were generated and no others.
+func TestChartAuthors(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	// What helm create makes runs as root.
+	env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
+	author := &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()}
+	author.path = author.programs(t)
+	if said, err := author.run("command -v go"); err == nil {
+		t.Fatalf("there is Go: %s", said)
+	}
+	// While the operator runs, which cleaning up would have ended.
+	defer author.leave()
+	audit := env.Audit(author.account().User())
+
+	data, err := os.ReadFile(harness.Root("docs", "chart-authors.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said string
+	blocks := fenced(string(data))
+	if len(blocks) < 20 {
+		t.Fatalf("only %d blocks are found", len(blocks))
+	}
+	for _, block := range blocks {
+		switch block.kind {
+		case "sh", "sh refused":
+			said, err = author.run(block.text)
+			if (err != nil) != (block.kind == "sh refused") {
+				t.Fatalf("line %d: %v\n%s\n%s", block.line, err, block.text, said)
+			}
+		case "sh operator":
+			author.operate(block.text)
+		case "text":
+			expectSaid(t, block, said)
+		default:
+			t.Errorf("line %d: a block of %q is not tested", block.line, block.kind)
+		}
+	}
+	// It did all this as the account, not as an admin.
+	requests := audit.Requests()
+	if len(requests) == 0 {
+		t.Error("the operator's account has asked for nothing")
+	}
+	for _, request := range requests {
+		if request.ResponseStatus.Code == http.StatusForbidden {
+			t.Errorf("refused: %v: %s", request, request.ResponseStatus.Message)
+		}
+	}
+}
+
+// block is a fenced block of a page.
+type block struct {
+	line       int
+	kind, text string
+}
+
+func fenced(page string) []block {
+	var blocks []block
+	var open *block
+	for i, line := range strings.Split(page, "\n") {
+		kind, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &block{line: i + 1, kind: kind}
+		case fence:
+			blocks, open = append(blocks, *open), nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	return blocks
+}
+
+// expectSaid expects the lines of a block in their order, each somewhere in what
+// was said after the one before.
+func expectSaid(t *testing.T, b block, said string) {
+	t.Helper()
+	rest := strings.Join(strings.Fields(said), " ")
+	for line := range strings.Lines(b.text) {
+		words := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
+		found := regexp.MustCompile(strings.ReplaceAll(words, `\*`, `.+?`)).FindStringIndex(rest)
+		if found == nil {
+			t.Errorf("line %d: it is not said that %q:\n%s", b.line, strings.TrimSpace(line), said)
+			return
+		}
+		rest = rest[found[1]:]
+	}
+}
+
+// author is a person at a terminal.
+type author struct {
+	env *harness.Env
+	// home is where they began; path is $PATH.
+	home, path, kubeconfig string
+	end                    func()
+}
+
+// programs makes a folder with the programs that the page names and those of
+// every system.
+func (a *author) programs(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	all := harness.Programs()
+	for _, name := range strings.Fields("sh make awk cat cp echo find grep ls mkdir mktemp mv pwd rm sed tail") {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skipf("this system has no %s", name)
+		}
+		all[name] = path
+	}
+	for name, path := range all {
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
+	place := filepath.Join(a.home, ".pwd")
+	script := fmt.Sprintf("set -e\n[ ! -e %[1]s ] || cd \"$(cat %[1]s)\"\n%[2]s\npwd >%[1]s\n", place, text)
+	cmd := exec.CommandContext(context.WithoutCancel(a.env.T().Context()), filepath.Join(a.path, "sh"), "-c", script)
+	cmd.Dir = a.home
+	cmd.Env = append([]string{"PATH=" + a.path, "HOME=" + a.home, "KUBECONFIG=" + kubeconfig}, more...)
+	return cmd
+}
+
+// run runs commands in the folder in which the last ones ended.
+func (a *author) run(text string) (string, error) {
+	said, err := a.command(text, a.kubeconfig).CombinedOutput()
+	return string(said), err
+}
+
+func (a *author) account() harness.Account {
+	return harness.ServiceAccount("shop-system", "shop-controller-manager")
+}
+
+// operate runs the operator, in the place of one that runs already, with the
+// rights that the project now has.
+func (a *author) operate(text string) {
+	t := a.env.T()
+	t.Helper()
+	if a.end != nil {
+		a.end()
+	}
+	// All that is deployed but for the Deployment.
+	if said, err := a.run(`kubectl kustomize config/default >.all.yaml
+awk 'BEGIN { RS = "---\n" } !/kind: Deployment/ { printf "---\n%s", $0 }' .all.yaml | kubectl apply --server-side -f -
+rm .all.yaml`); err != nil {
+		t.Fatalf("deploy the account: %v\n%s", err, said)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.CreateTemp(a.home, "operator-*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := a.command(text, a.env.Kubeconfig(a.account()), "RUN_FLAGS=--metrics-bind-address=0 --health-probe-bind-address="+address)
+	cmd.Stdout, cmd.Stderr = log, log
+	a.end = a.env.Background(cmd)
+	t.Cleanup(func() {
+		if t.Failed() {
+			data, err := os.ReadFile(log.Name())
+			t.Logf("the operator says (%v):\n%s", err, data)
+		}
+	})
+}
+
+// leave removes what the page leaves in the cluster: custom resources and kinds
+// while the operator is there to uninstall, then all the rest.
+func (a *author) leave() {
+	t := a.env.T()
+	if said, err := a.run("make uninstall"); err != nil {
+		t.Errorf("make uninstall: %v\n%s", err, said)
+	}
+	if a.end != nil {
+		a.end()
+	}
+	if said, err := a.run("make undeploy"); err != nil {
+		t.Errorf("make undeploy: %v\n%s", err, said)
+	}
+}

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// serveDerived is serve with the definition that chartwright crd makes of the
+// chart, of which refused is a spec that the API server does not take.
+func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR) harness.CR) harness.Kind {
+	t := env.T()
+	t.Helper()
+	kind := env.NewKind(name)
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart(chart)))
+	definition, err := exec.CommandContext(t.Context(), harness.Programs()["chartwright"], "crd", "--watches-file", watches).Output() //nolint:gosec // the program under test
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.InstallCRD(kind)
+	env.KubectlWith(string(definition), "apply", "--server-side", "--force-conflicts", "-f", "-")
+	probe := refused(harness.MakeCR(kind, "probe")).Obj()
+	env.Wait("the derived definition", func(ctx context.Context) error {
+		_, err := env.At(probe).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) {
+			return errors.New("everything is taken")
+		}
+		return nil
+	})
+	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
+	return kind
+}
+
+// Two gates: what a definition can say the API server checks, and all the rest
+// the chart, each with the path of the fault.
+func TestValuesThatOnlyTheChartRefuses(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
+
+	bad := harness.MakeCR(kind, "bad").Set("port", 0).Obj()
+	if _, err := env.At(bad).Create(t.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "spec.port: Invalid value: 0") {
+		t.Errorf("the API server says %v", err)
+	}
+	for _, test := range []struct {
+		name, key string
+		value     any
+		says      string
+	}{
+		{"if-then", "tls", map[string]any{"enabled": true}, "spec.tls: missing property 'secret'"},
+		{"dependent-required", "auth", map[string]any{"user": "a"}, "spec.auth: properties 'password' required, if 'user' exists"},
+		{"property-names", "labels", map[string]any{"B": "x"}, "spec.labels.B: 'B' does not match pattern '^[a-z]+$'"},
+		{"unique-items", "hosts", []any{"a", "b", "a"}, "spec.hosts: items at 0 and 2 are equal"},
+		{"pattern-properties", "ports", map[string]any{"80": int64(80)}, "spec.ports.80: minimum: got 80, want 1,024"},
+		{"pattern-properties-alone", "ports", map[string]any{"http": int64(80)}, "spec.ports: additional properties 'http' not allowed"},
+		{"contains", "servers", []any{map[string]any{}, map[string]any{"roles": []any{"spare"}}}, "spec.servers[1].roles[0]: value must be 'main'"},
+		{"a-subchart", "lid", map[string]any{"size": int64(11)}, "spec.lid.size: maximum: got 11, want 10"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env := env.For(t)
+			cr := harness.MakeCR(kind, test.name).Set(test.key, test.value).Obj()
+			env.Create(cr)
+			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
+			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "the chart's schema refuses the spec: "+test.says) {
+				t.Errorf("condition Ready says %q, want %q", message, test.says)
+			}
+			env.ExpectRevisions(test.name, "")
+		})
+	}
+}
+
+// What Helm knows whatever the chart's schema says gets through a definition
+// that is closed, and so does all that is in an open object.
+func TestKeysThatNobodyDeclaredReachTheChart(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
+	cr := harness.MakeCR(kind, "web").
+		Set("global", map[string]any{"zone": "a", "list": []any{int64(1), nil}}).
+		Set("lid", map[string]any{"size": int64(2), "more": map[string]any{"a": true}}).
+		Set("open", map[string]any{"word": "w", "deep": map[string]any{"er": []any{"x"}}}).
+		Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+	if spec, want := env.Get(cr).Object["spec"], cr.Object["spec"]; !reflect.DeepEqual(spec, want) {
+		t.Errorf("spec is\n%v\nwant\n%v", spec, want)
+	}
+	expectData(t, env, "web", "open", `{"deep":{"er":["x"]},"word":"w"}`)
+	expectData(t, env, "web", "global", `{"list":[1,null],"zone":"a"}`)
+	expectData(t, env, "web-lid", "size", "2")
+	expectData(t, env, "web-lid", "more", `{"a":true}`)
+	expectData(t, env, "web-lid", "global", `{"list":[1,null],"zone":"a"}`)
+
+	// A key that a closed object does not know is told by kubectl, which asks
+	// for strict checks.
+	wrong := harness.MakeCR(kind, "wrong").Set("prot", 81).Obj()
+	_, err := env.At(wrong).Create(t.Context(), wrong, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.prot"`) {
+		t.Errorf("a key that there is not: %v", err)
+	}
+}

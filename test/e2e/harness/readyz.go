@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Readyz returns what the readiness probe answers.
+func (o *Operator) Readyz(ctx context.Context) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.probes+"/readyz", http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(data), err
+}
+
+// WaitReadyz waits until the readiness probe answers with a status and says all
+// of these, and returns what it says.
+func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
+	o.env.t.Helper()
+	o.env.Wait(fmt.Sprintf("/readyz to answer %d and %q", status, says), func(ctx context.Context) error {
+		code, answer, err := o.Readyz(ctx)
+		if err != nil {
+			return err
+		}
+		for _, word := range says {
+			if !strings.Contains(answer, word) {
+				return fmt.Errorf("it lacks %q: %s", word, answer)
+			}
+		}
+		if code != status {
+			return fmt.Errorf("it is %d: %s", code, answer)
+		}
+		text = answer
+		return nil
+	})
+	return text
+}
+
+// Obey gives an operator the rules that a text of its own lists, an item a line
+// or several in a sentence, as an admin does who copies them into a role, and
+// returns how many they are.
+func (e *Env) Obey(o *Operator, text string) int {
+	e.t.Helper()
+	var rules []rbacv1.PolicyRule
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "{apiGroups: ")
+		if !found {
+			break
+		}
+		item, left, found := strings.Cut(after, "}")
+		if !found {
+			e.t.Fatalf("a rule has no end: %s", after)
+		}
+		var rule rbacv1.PolicyRule
+		e.must(yaml.UnmarshalStrict([]byte("{apiGroups: "+item+"}"), &rule))
+		rules, rest = append(rules, rule), left
+	}
+	if len(rules) > 0 {
+		e.give(o.options.Account, rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: o.options.Account.name + "-more-"}, Rules: rules,
+		})
+	}
+	return len(rules)
+}

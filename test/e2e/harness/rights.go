@@ -1,0 +1,102 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/chartwright/chartwright/internal/rbac"
+)
+
+// grant gives an operator's account exactly what "chartwright rbac" says of its
+// watches file, less what the test takes away.
+func (e *Env) grant(options Options) {
+	e.t.Helper()
+	args := []string{"rbac", "--strict"}
+	if options.Watches != "" {
+		args = append(args, "--watches-file", options.Watches)
+	}
+	if options.ChartsDir != "" {
+		args = append(args, "--charts-dir", options.ChartsDir)
+	}
+	if options.Namespaced {
+		args = append(args, "--namespaced")
+	}
+	printed, err := command{path: shared.operator, args: args}.run(e.t.Context())
+	e.must(err)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(printed), 4096)
+	for {
+		var role rbacv1.ClusterRole
+		if err := decoder.Decode(&role); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			e.t.Fatalf("chartwright rbac: %v", err)
+		}
+		role.Rules = without(role.Rules, options.Lacks)
+		// Several operators may share an account.
+		role.ObjectMeta = metav1.ObjectMeta{GenerateName: options.Account.name + "-"}
+		if role.Kind == "Role" {
+			e.giveIn(options.Account, role.Rules)
+		} else {
+			e.give(options.Account, role)
+		}
+		shared.rights.note(options.Account.User(), role.Rules, options.Lacks)
+	}
+}
+
+// noteSystem notes what System may do by config/rbac.
+func (e *Env) noteSystem() {
+	e.t.Helper()
+	role, err := e.Typed.RbacV1().ClusterRoles().Get(e.t.Context(), managerRole, metav1.GetOptions{})
+	e.must(err)
+	shared.rights.note(System.User(), role.Rules, nil)
+}
+
+// without takes rights away from rules.
+func without(rules, lacks []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	left := make([]rbacv1.PolicyRule, 0, len(rules))
+	for _, rule := range rules {
+		left = append(left, rbac.Allowed(lacks, rule)...)
+	}
+	return left
+}
+
+// singles splits a rule by its verbs and resources.
+func singles(rule rbacv1.PolicyRule) []rbacv1.PolicyRule { return rbac.Allowed(nil, rule) }
+
+// give binds a ClusterRole that is the account's own.
+func (e *Env) give(a Account, role rbacv1.ClusterRole) {
+	e.t.Helper()
+	roles, bindings := e.Typed.RbacV1().ClusterRoles(), e.Typed.RbacV1().ClusterRoleBindings()
+	made, err := roles.Create(e.t.Context(), &role, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error { return roles.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
+	_, err = bindings.Create(e.t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: made.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: made.Name},
+		Subjects:   a.subjects(),
+	}, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
+	e.waitAllowed(a, "", role.Rules...)
+}
+
+// giveIn binds a Role in the test's namespace.
+func (e *Env) giveIn(a Account, rules []rbacv1.PolicyRule) {
+	e.t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: a.name + "-"}, Rules: rules}
+	made, err := e.Typed.RbacV1().Roles(e.Namespace).Create(e.t.Context(), role, metav1.CreateOptions{})
+	e.must(err)
+	_, err = e.Typed.RbacV1().RoleBindings(e.Namespace).Create(e.t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: made.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: made.Name},
+		Subjects:   a.subjects(),
+	}, metav1.CreateOptions{})
+	e.must(err)
+	e.waitAllowed(a, e.Namespace, rules...)
+}

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// crdOf returns what names the CRD of a kind, which goes with the test.
+func crdOf(env *harness.Env, kind harness.Kind) *unstructured.Unstructured {
+	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())
+	env.T().Cleanup(func() {
+		err := env.At(crd).Delete(context.Background(), crd.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			env.T().Error(err)
+		}
+	})
+	return crd
+}
+
+// properties returns the fields of the spec that a CRD has.
+func properties(t *testing.T, crd *unstructured.Unstructured) []string {
+	t.Helper()
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	found, ok, err := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	if err != nil || !ok {
+		t.Fatalf("the CRD has no properties: %v", err)
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// schema puts a closed schema of texts into a chart of the folder.
+func (f folder) schema(chart string, fields ...string) {
+	f.t.Helper()
+	var list []string
+	for _, field := range fields {
+		list = append(list, fmt.Sprintf("%q: {\"type\": \"string\"}", field))
+	}
+	f.write(chart+"/values.schema.json", `{"type": "object", "additionalProperties": false, "properties": {`+strings.Join(list, ", ")+`}}`)
+}
+
+func TestInstallCRDs(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, foreign := env.NewKind("Cup"), env.NewKind("Saucer")
+	crd := crdOf(env, kind)
+	env.InstallCRD(foreign)
+	before := env.Get(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", foreign.Resource()))
+
+	charts := newFolder(t)
+	charts.write("cup/Chart.yaml", "apiVersion: v2\nname: cup\nversion: 1.0.0\n")
+	charts.write("cup/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {color: {{ .Values.color }}}\n")
+	charts.schema("cup", "color", "old")
+	charts.bind("cup", kind)
+	charts.chart("saucer", "plain")
+	charts.bind("saucer", foreign)
+	account := env.NewAccount()
+	options := harness.Options{
+		ChartsDir: charts.dir, Account: account, Args: []string{"--watches-file=", "--install-crds"},
+		Env: []string{"POD_NAMESPACE=" + env.Namespace, "POD_NAME=operator-0"},
+		// What no role has that is derived from the charts.
+		Lacks: []rbacv1.PolicyRule{{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}}},
+	}
+	operator := env.NewOperator(options).Start()
+	pod := harness.Object("v1", "Pod", "operator-0")
+	const some = "Add to the rules of the operator's role: "
+	text := operator.WaitReadyz(http.StatusOK,
+		kind.GroupKind().String()+": waiting for its CustomResourceDefinition\n",
+		some+`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["`+kind.Resource()+`"], verbs: ["get", "patch"]}, `+
+			`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}`)
+	if event := env.WaitEvent(pod, "CRDMissing"); event.Type != "Warning" || !strings.Contains(event.Note, some) {
+		t.Errorf("the event is %+v", event)
+	}
+	env.WaitGone(crd)
+	if n := env.Obey(operator, text); n != 4 {
+		t.Fatalf("%d rules are in %s", n, text)
+	}
+	env.Wait("the CRD", func(ctx context.Context) error {
+		_, err := env.At(crd).Get(ctx, crd.GetName(), metav1.GetOptions{})
+		return err
+	})
+	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
+	live := env.Get(crd)
+	if got := live.GetLabels()[api.LabelOperator]; got != env.Namespace {
+		t.Errorf("the CRD is of the operator %q", got)
+	}
+	if entry := live.GetManagedFields()[0]; entry.Manager != "chartwright" || entry.Operation != metav1.ManagedFieldsOperationApply {
+		t.Errorf("the CRD is of %s, by %s", entry.Manager, entry.Operation)
+	}
+	web := harness.MakeCR(kind, "web").Set("color", "red").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	operator.Stop()
+
+	// A chart that knows more, one that knows less, and then neither.
+	version := live.GetResourceVersion()
+	for _, step := range []struct {
+		name   string
+		fields []string
+		has    []string
+		says   string
+	}{
+		{"the same", []string{"color", "old"}, []string{"color", "global", "old"}, ""},
+		{"more", []string{"color", "new", "old"}, []string{"color", "global", "new", "old"}, ""},
+		{"less", []string{"color"}, []string{"color", "global", "new", "old"}, "the CustomResourceDefinition is left as it is, for that of the chart breaks resources: PropertyRemoved spec.new: "},
+	} {
+		charts.schema("cup", step.fields...)
+		operator := env.NewOperator(options).Start()
+		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", step.says)
+		if step.says == "" && strings.Contains(text, "CustomResourceDefinition") {
+			t.Errorf("%s: /readyz says %s", step.name, text)
+		}
+		live := env.Get(crd)
+		if got := properties(t, live); !slices.Equal(got, step.has) {
+			t.Errorf("%s: the CRD has %v, expected %v", step.name, got, step.has)
+		}
+		if step.name == "the same" && live.GetResourceVersion() != version {
+			t.Errorf("%s: the CRD was changed", step.name)
+		}
+		if step.says != "" {
+			if event := env.WaitEvent(pod, "CRDOutdated"); !strings.Contains(event.Note, "spec.old") {
+				t.Errorf("%s: the event is %+v", step.name, event)
+			}
+		}
+		// What is stored is still served.
+		env.WaitStatus(web, "served", func(status api.Status) error {
+			if status.Release == nil || status.Release.Status != "deployed" {
+				return errors.New("it is not")
+			}
+			return nil
+		})
+		operator.Stop()
+	}
+	after := env.Get(before)
+	if after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Errorf("the CRD of somebody else was changed: %v", after.GetManagedFields())
+	}
+}
+
+// TestReplicasInstallCRDsAtOnce: whoever comes second changes nothing.
+func TestReplicasInstallCRDsAtOnce(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	charts := newFolder(t)
+	var kinds []harness.Kind
+	for _, name := range []string{"Cup", "Plate", "Bowl"} {
+		kind := env.NewKind(name)
+		crdOf(env, kind)
+		charts.chart(strings.ToLower(name), "plain")
+		charts.bind(strings.ToLower(name), kind)
+		kinds = append(kinds, kind)
+	}
+	account := env.NewAccount()
+	options := harness.Options{
+		ChartsDir: charts.dir, Account: account,
+		Args: []string{"--watches-file=", "--install-crds", "--leader-elect", "--leader-election-namespace", harness.SystemNamespace},
+	}
+	one, other := env.NewOperator(options), env.NewOperator(options)
+	env.Obey(one, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get", "create", "patch"]}`)
+	one.Launch()
+	other.Launch()
+	for _, operator := range []*harness.Operator{one, other} {
+		text := operator.WaitReadyz(http.StatusOK, kinds[0].GroupKind().String()+": serving", kinds[1].GroupKind().String()+": serving", kinds[2].GroupKind().String()+": serving")
+		if strings.Contains(text, "\n  ") {
+			t.Errorf("/readyz says %s", text)
+		}
+	}
+	for _, kind := range kinds {
+		if generation := env.Get(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())).GetGeneration(); generation != 1 {
+			t.Errorf("the CRD of %s is at generation %d", kind.Kind, generation)
+		}
+		web := harness.MakeCR(kind, strings.ToLower(kind.Kind)).Obj()
+		env.Create(web)
+		env.WaitReady(web)
+	}
+}

@@ -1,0 +1,27 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// Where an API server has no streaming lists, watches begin with a list. That
+// takes a right which is not used otherwise.
+func TestServersWithoutStreamingLists(t *testing.T) {
+	t.Parallel()
+	e := prepareEverything(t)
+	workload, fixed := e.NewKind("Workload"), e.NewKind("Fixed")
+	e.InstallCRD(workload)
+	e.InstallCRD(fixed)
+	e.NewOperator(harness.Options{
+		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed"))),
+		Everywhere: true, Env: []string{"KUBE_FEATURE_WatchListClient=false"},
+	}).Start()
+	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
+	e.Create(web, work, pinned)
+	bind(e.Env, harness.Object("v1", "PersistentVolumeClaim", "pinned"))
+	e.WaitReady(web, work, pinned)
+	e.Delete(web, work, pinned)
+	e.WaitGone(web, work, pinned)
+}

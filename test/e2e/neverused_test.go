@@ -1,0 +1,12 @@
+package e2e
+
+import "github.com/chartwright/chartwright/test/e2e/harness"
+
+// neverUsed are the rights that "chartwright rbac" gives to the operators of
+// these tests and that no request of the whole suite needs. There are to be at
+// most five.
+var neverUsed = []harness.Unused{
+	{Right: "get nodes", For: "a ClusterRole of the chart everything grants it, which only who holds it may"},
+	{Right: "list namespaces", For: "the same"},
+	{Right: "get pods", For: "a Role of the chart everything grants it"},
+}

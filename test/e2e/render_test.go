@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What chartwright render prints for a custom resource, without a cluster, is
+// what the operator installs for it: helm get manifest and helm get hooks say
+// the same.
+func TestRenderTellsWhatIsInstalled(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	kind := env.NewKind("Hooked")
+	env.InstallCRD(kind)
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).
+		Override("replicas", "3").
+		With("valuesFrom", []from{
+			{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
+			{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "message"},
+			{"kind": "Secret", "name": "missing", "optional": true},
+		}))
+	env.NewOperator(harness.Options{Name: env.Namespace + "-hooked", Watches: watches, Account: env.NewAccount()}).Start()
+
+	for _, test := range []struct {
+		kind harness.Kind
+		name string
+		file string
+		args []string
+		// hooks is how many there are.
+		hooks int
+	}{
+		{kind: harness.PodSet, name: "set.one", file: `
+apiVersion: app.example.com/v1alpha1
+kind: PodSet
+metadata: {name: set.one}
+spec:
+  replicas: 2.0
+  version: null
+  podAnnotations: {example.com/number: "1000000"}
+  resources: {limits: {memory: null}, requests: {cpu: 1}}
+`},
+		{kind: harness.OvhNginx, name: "web", file: `
+apiVersion: tutorials.ovhcloud.com/v1
+kind: OvhNginx
+metadata: {name: web}
+spec: {port: 80, replicaCount: 1}
+`},
+		{kind: kind, name: "hooked", hooks: 2, args: []string{"--watches-file", watches}, file: fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: shared}
+stringData: {word: "{a: secret, b}"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: hooked-values}
+data:
+  values.yaml: |
+    hooks: {post-install: {}}
+    replicas: 7
+---
+apiVersion: %s/v1
+kind: Hooked
+metadata: {name: hooked}
+spec:
+  message: from the spec
+  hooks: {pre-install: {}}
+`, kind.Group)},
+	} {
+		t.Run(test.kind.Kind, func(t *testing.T) {
+			env := env.For(t)
+			rendered := env.Render(test.file, test.args...)
+			// Without --server-side kubectl leaves nulls out of what it makes.
+			env.KubectlWith(test.file, "apply", "--server-side", "-f", "-")
+			env.WaitReady(harness.MakeCR(test.kind, test.name).Obj())
+			release := strings.ReplaceAll(test.name, ".", "-")
+			installed := strings.TrimSuffix(env.Helm("get", "manifest", release), "\n")
+			hooks := env.Helm("get", "hooks", release)
+			if got := strings.Count(hooks, "# Source: "); got != test.hooks {
+				t.Errorf("%d hooks, want %d:\n%s", got, test.hooks, hooks)
+			}
+			if diff := cmp.Diff(installed+hooks, rendered); diff != "" {
+				t.Errorf("(-installed +rendered):\n%s", diff)
+			}
+		})
+	}
+}

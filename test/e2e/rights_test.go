@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// every is the right to do everything with a resource.
+func every(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"*"}}
+}
+
+// about returns what /readyz says of a kind, without the others.
+func about(text string, kind harness.Kind) string {
+	var lines []string
+	within := false
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, " ") {
+			within = strings.HasPrefix(line, kind.GroupKind().String()+":")
+		}
+		if within {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// reviews counts how often an operator asked what it may do.
+func reviews(audit *harness.Audit) (count int) {
+	for _, request := range audit.Requests() {
+		if request.ObjectRef.Resource == "selfsubjectrulesreviews" {
+			count++
+		}
+	}
+	return count
+}
+
+func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, beside := env.NewKind("Workload"), env.NewKind("Plain")
+	env.InstallCRD(kind)
+	env.InstallCRD(beside)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("workloads")), harness.MakeEntry(beside, harness.Chart("plain"))),
+		Lacks:   []rbacv1.PolicyRule{every("apps", "deployments"), every("batch", "jobs")},
+	}).Start()
+	const always = `{apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
+	// A Job is rendered with some values alone.
+	const sometimes = `{apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
+	text := operator.WaitReadyz(http.StatusOK, always, sometimes)
+	ours := about(text, kind)
+	first, second, _ := strings.Cut(ours, "rights are missing that only some values need")
+	if !strings.Contains(first, "  - "+always+" # chart workloads: templates/all.yaml") || !strings.Contains(second, "  - "+sometimes+" # ") {
+		t.Errorf("/readyz says of the kind\n%s", ours)
+	}
+	if others := about(text, beside); !strings.HasSuffix(others, ": serving\n") || strings.Count(others, "\n") != 1 {
+		t.Errorf("/readyz says of the other kind\n%s", others)
+	}
+
+	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
+	env.Create(web, plain)
+	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
+	if message := condition(t, status, "RightsMissing").Message; message != "Add to the rules of the operator's role: "+always {
+		t.Errorf("condition RightsMissing says %q", message)
+	}
+	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
+	message := condition(t, status, "Ready").Message
+	if !strings.Contains(message, "is forbidden") || !strings.HasSuffix(message, "Add to the rules of the operator's role: "+always) {
+		t.Errorf("condition Ready says %q", message)
+	}
+	if status := env.WaitReady(plain); harness.Condition(status, "RightsMissing") != nil {
+		t.Errorf("the other kind's resource has %+v", status.Conditions)
+	}
+
+	if n := env.Obey(operator, message); n != 1 {
+		t.Fatalf("%d rules are in %q", n, message)
+	}
+	env.WaitReady(web)
+	env.ExpectRevisions("web", "1 deployed")
+	// Of what is missing the operator asks every few seconds.
+	env.WaitStatus(web, "without RightsMissing", func(status api.Status) error {
+		if harness.Condition(status, "RightsMissing") != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	text = operator.WaitReadyz(http.StatusOK, sometimes)
+	if strings.Contains(text, "deployments") {
+		t.Errorf("/readyz says\n%s", text)
+	}
+
+	// What only some values need is told when they are used.
+	env.SetSpec(harness.MakeCR(kind, "web").Set("job.enabled", true).Obj())
+	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	message = condition(t, status, "Ready").Message
+	if harness.Condition(status, "RightsMissing") != nil || !strings.HasSuffix(message, sometimes) {
+		t.Errorf("condition Ready says %q", message)
+	}
+	env.Obey(operator, message)
+	env.WaitReady(web)
+	if text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"+beside.GroupKind().String()), kind); strings.Count(text, "\n") != 1 {
+		t.Errorf("/readyz says of the kind\n%s", text)
+	}
+
+	// From here on nothing is missing, and nothing is asked for.
+	audit := env.Audit(operator.User())
+	fenceOf(env, beside)
+	if n := reviews(audit); n > 0 {
+		t.Errorf("the operator asked %d times what it may do", n)
+	}
+}
+
+func TestNothingIsAskedWhileNothingIsMissing(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")))})
+	audit := env.Audit(operator.User())
+	operator.Start()
+	fenceOf(env, kind)
+	if n := reviews(audit); n != 1 {
+		t.Errorf("the operator asked %d times what it may do, expected once", n)
+	}
+	if _, text, err := operator.Readyz(t.Context()); err != nil || text != "ready\n"+kind.GroupKind().String()+": serving\n" {
+		t.Errorf("/readyz says %q, %v", text, err)
+	}
+}
+
+func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, beside := env.NewKind("Secretive"), env.NewKind("Plain")
+	env.InstallCRD(kind)
+	env.InstallCRD(beside)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")), harness.MakeEntry(beside, harness.Chart("plain"))),
+		Lacks: []rbacv1.PolicyRule{
+			every(kind.Group, "secretives", "secretives/status"),
+			// Nobody tells of CRDs that come.
+			every("apiextensions.k8s.io", "customresourcedefinitions"),
+		},
+	}).Start()
+	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
+	env.Create(web, plain)
+	env.WaitReady(plain)
+	text := operator.WaitReadyz(http.StatusOK,
+		kind.GroupKind().String()+": may not be watched, for lack of rights\n",
+		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives"], verbs: ["list", "watch", "patch"]}`,
+		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives/status"], verbs: ["patch"]}`,
+		`resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}`,
+	)
+	env.Obey(operator, about(text, kind))
+	env.WaitReady(web)
+	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
+}
+
+func TestWithoutRecordsNothingIsServed(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}},
+	})
+	operator.Launch()
+	env.Obey(operator, operator.WaitReadyz(http.StatusServiceUnavailable,
+		"not ready: release records, which are Secrets, may not be watched", `{apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch"]}`))
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	operator.WaitReadyz(http.StatusOK, "ready\n")
+}
+
+// TestObjectsThatMayNotBeWatchedHoldUpNobody: to wait for each release in turn
+// would take longer than the test does.
+func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("plain")))
+	operator := env.NewOperator(harness.Options{Watches: watches}).Start()
+	var crs []*unstructured.Unstructured
+	for i := range 25 {
+		crs = append(crs, harness.MakeCR(kind, fmt.Sprintf("web-%d", i)).Obj())
+	}
+	env.Create(crs...)
+	env.WaitReady(crs...)
+	operator.Stop()
+
+	operator = env.NewOperator(harness.Options{
+		Watches: watches,
+		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
+	}).Start()
+	status := env.WaitCondition(crs[24], "RightsMissing", metav1.ConditionTrue, "Forbidden")
+	env.Obey(operator, condition(t, status, "RightsMissing").Message)
+	env.WaitStatus(crs[24], "without RightsMissing", func(status api.Status) error {
+		if harness.Condition(status, "RightsMissing") != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	env.Patch(harness.ConfigMap("web-24-0"), `[{"op": "replace", "path": "/data/message", "value": "other"}]`)
+	env.WaitEvent(crs[24], "DriftCorrected")
+}
+
+// TestResourceThatMayNotBeChangedSaysSo, where at least its status may be.
+func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{kind.Group}, Resources: []string{"plains"}, Verbs: []string{"patch"}}},
+	}).Start()
+	operator.WaitReadyz(http.StatusOK, "rights are missing")
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
+	if harness.Condition(status, "Ready").Status == metav1.ConditionTrue {
+		t.Error("it is Ready")
+	}
+	if n := env.Obey(operator, condition(t, status, "RightsMissing").Message); n != 1 {
+		t.Errorf("it names %d rules", n)
+	}
+	env.WaitReady(web)
+}
