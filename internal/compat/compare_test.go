@@ -104,7 +104,7 @@ func TestSchemas(t *testing.T) {
 		"a list like a map":            {"{type: array, items: {type: object}}", "{type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [b, a]}", []string{"SizeNarrowed spec: items have to be different by a, b"}},
 		"an item's type":               {"{type: array, items: {type: string}}", "{type: array, items: {type: integer}}", []string{"TypeChanged spec[*]: type string becomes integer"}},
 		"a property of an item":        {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object}}", []string{"PropertyRemoved spec[*].a: it is removed, and values are dropped"}},
-		"a property of a kept item":    {"{x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: string}}}}", "{x-kubernetes-preserve-unknown-fields: true, items: {type: object}}", []string{"PropertyUndeclared spec[*].a: the schema knows it no more; values are kept and mean nothing"}},
+		"a property of a kept item":    {"{x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: string}}}}", "{x-kubernetes-preserve-unknown-fields: true, items: {type: object}}", []string{"PropertyUndeclared spec[*].a: the schema knows it no more; values are kept and checked by nobody"}},
 		"a fraction for whole numbers": {"{type: integer, minimum: 1}", "{type: integer, minimum: 0.5}", []string{"RangeNarrowed spec: minimum 1 becomes 0.5"}},
 		"a fraction":                   {"{type: number, maximum: 1}", "{type: number, maximum: 1.5}", []string{"+Widened spec: maximum 1 becomes 1.5"}},
 		"an exclusive fraction":        {"{type: number, maximum: 1}", "{type: number, maximum: 1.5, exclusiveMaximum: true}", []string{"RangeNarrowed spec: maximum 1 becomes 1.5 (exclusive)"}},
@@ -113,7 +113,7 @@ func TestSchemas(t *testing.T) {
 
 		"a property":                      {"{type: object}", "{type: object, properties: {a: {type: string}}}", []string{"+PropertyAdded spec.a: it is new"}},
 		"a property less":                 {"{type: object, properties: {a: {type: string}}}", "{type: object}", []string{"PropertyRemoved spec.a: it is removed, and values are dropped"}},
-		"a property less in what is open": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", []string{"PropertyUndeclared spec.a: the schema knows it no more; values are kept and mean nothing"}},
+		"a property less in what is open": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", []string{"PropertyUndeclared spec.a: the schema knows it no more; values are kept and checked by nobody"}},
 		"a property deep down":            {"{type: object, properties: {a: {type: object, properties: {b: {type: string}}}}}", "{type: object, properties: {a: {type: object, properties: {b: {type: boolean}}}}}", []string{"TypeChanged spec.a.b: type string becomes boolean"}},
 		"required":                        {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", []string{"RequiredAdded spec.a: it is required now"}},
 		"required, with a default":        {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string, default: b}}}", []string{`+DefaultChanged spec.a: default none becomes "b"`}},
@@ -184,7 +184,7 @@ func TestDefinitions(t *testing.T) {
 			to.Spec.Versions = append(to.Spec.Versions, version("v2", nil))
 		}, []string{"+StorageVersionChanged objects are stored as v2, not as v1", "+VersionAdded version v2 is new"}},
 		"no schema before":  {func(from, _ crd) { from.Spec.Versions[0].Schema = nil }, []string{"Closed keys that are not declared are dropped", "+PropertyAdded spec: it is new"}},
-		"no schema after":   {func(_, to crd) { to.Spec.Versions[0].Schema = nil }, []string{"PropertyUndeclared spec: the schema knows it no more; values are kept and mean nothing", "+Widened keys that are not declared are kept"}},
+		"no schema after":   {func(_, to crd) { to.Spec.Versions[0].Schema = nil }, []string{"PropertyUndeclared spec: the schema knows it no more; values are kept and checked by nobody", "+Widened keys that are not declared are kept"}},
 		"closed as a whole": {func(from, _ crd) { from.Spec.PreserveUnknownFields = true }, []string{"Closed keys that are not declared are dropped"}},
 		"metadata spelled out": {func(_, to crd) {
 			to.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
@@ -211,15 +211,18 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-func TestBreaksObjects(t *testing.T) {
+func TestBreaks(t *testing.T) {
 	from := definition(t, "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}")
 	to := definition(t, "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: integer}, c: {type: string}}}")
-	got := map[string]bool{}
-	for _, change := range compat.Compare(from, to) {
-		got[change.Path] = change.BreaksObjects()
+	if got, want := compat.Breaks(from, to), "spec.b: "; !strings.HasPrefix(got, want) || strings.Contains(got, "; ") {
+		t.Errorf("got %q, want %s… alone", got, want)
 	}
-	if len(got) != 3 || got["spec.a"] || !got["spec.b"] || got["spec.c"] {
-		t.Errorf("%v", got)
+	if got := compat.Breaks(from, from); got != "" {
+		t.Errorf("no change breaks %q", got)
+	}
+	many := definition(t, "{type: object, properties: {a: {type: integer}, b: {type: integer}, c: {type: integer}, d: {type: integer}, e: {type: integer}, f: {type: integer}, g: {type: integer}}}")
+	if got := compat.Breaks(many, definition(t, "{type: object}")); strings.Count(got, "; ") != 5 || !strings.HasSuffix(got, "; and 2 more") {
+		t.Errorf("of seven changes %q", got)
 	}
 }
 
