@@ -3,11 +3,13 @@ package helm
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -65,12 +67,6 @@ func (k *kubeClient) unclaimed(objects kube.ResourceList) error {
 
 // rehearse applies what changes without changing anything.
 func (k *kubeClient) rehearse(objects kube.ResourceList) error {
-	namespaces := map[string]bool{}
-	for _, info := range objects {
-		if info.Mapping.GroupVersionKind.Kind == "Namespace" {
-			namespaces[info.Name] = true
-		}
-	}
 	var refused []string
 	for _, info := range objects {
 		o, err := k.prepare(object(info))
@@ -90,8 +86,8 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		case err == nil:
 		case k.ctx.Err() != nil:
 			return err
-		case apierrors.IsNotFound(err) && namespaces[info.Namespace]:
-			// Its namespace comes with the same revision.
+		case apierrors.IsNotFound(err) && comes(err, objects):
+			// Its namespace, or the role that it binds, is of the same revision.
 		case refusal(err):
 			refused = append(refused, err.Error())
 		default:
@@ -103,6 +99,21 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
 	}
 	return nil
+}
+
+// comes tells whether what was not found is among the objects.
+func comes(err error, objects kube.ResourceList) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	missing := status.Status().Details
+	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
+		// Some parts of the API server name the kind, others the resource.
+		kind := strings.ToLower(info.Mapping.GroupVersionKind.Kind)
+		return info.Name == missing.Name && info.Mapping.Resource.Group == missing.Group &&
+			(info.Mapping.Resource.Resource == missing.Kind || kind == missing.Kind)
+	})
 }
 
 // refusal tells an object that will never be taken from a server that cannot
