@@ -9,6 +9,8 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -86,7 +88,7 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		case err == nil:
 		case k.ctx.Err() != nil:
 			return err
-		case apierrors.IsNotFound(err) && comes(err, objects):
+		case apierrors.IsNotFound(err) && comes(missing(err, o), objects):
 			// Its namespace, or the role that it binds, is of the same revision.
 		case refusal(err):
 			refused = append(refused, err.Error())
@@ -101,18 +103,25 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 	return nil
 }
 
-// comes tells whether what was not found is among the objects.
-func comes(err error, objects kube.ResourceList) bool {
+// missing returns what the API server did not find, by group, kind or resource,
+// and name. Of a binding whose role is not there it says that the binding is
+// not.
+func missing(err error, applied apply.Object) metav1.StatusDetails {
+	if ref, ok, _ := unstructured.NestedStringMap(applied.Object, "roleRef"); ok {
+		return metav1.StatusDetails{Group: ref["apiGroup"], Kind: ref["kind"], Name: ref["name"]}
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
+		return metav1.StatusDetails{}
 	}
-	missing := status.Status().Details
+	return *status.Status().Details
+}
+
+// comes tells whether something is among the objects.
+func comes(what metav1.StatusDetails, objects kube.ResourceList) bool {
 	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
-		// Some parts of the API server name the kind, others the resource.
-		kind := strings.ToLower(info.Mapping.GroupVersionKind.Kind)
-		return info.Name == missing.Name && info.Mapping.Resource.Group == missing.Group &&
-			(info.Mapping.Resource.Resource == missing.Kind || kind == missing.Kind)
+		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
+			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)
 	})
 }
 

@@ -48,8 +48,9 @@ func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
 	e.remove(web)
 }
 
-// A binding to a role that comes with the same revision is refused by nobody:
-// the API server, which is asked first, does not find the role yet.
+// A binding to a role that comes with the same revision is refused by nobody,
+// though the API server, which is asked first, does not find the role yet. One
+// to a role that does not come is.
 func TestRoleAndItsBindingComeTogether(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -57,6 +58,8 @@ func TestRoleAndItsBindingComeTogether(t *testing.T) {
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
+	env.SetSpec(harness.MakeCR(kind, "web").Set("reader", true).Set("role", "nobodys").Obj())
+	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	env.SetSpec(harness.MakeCR(kind, "web").Set("reader", true).Obj())
 	env.WaitRevision(web, 2)
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
