@@ -13,6 +13,10 @@ const (
 	// ConditionDeployed is True while some revision of the release is
 	// deployed, even if it is not the one that the spec asks for.
 	ConditionDeployed = "Deployed"
+	// ConditionRightsMissing is True while the operator's role lacks rules that
+	// every custom resource of the kind needs; its reason is ReasonForbidden.
+	// Ready tells whether anything has failed for that yet.
+	ConditionRightsMissing = "RightsMissing"
 	// ConditionDrifted is True while an object of the release is not what the
 	// release says.
 	ConditionDrifted = "Drifted"
@@ -126,6 +130,9 @@ const (
 	ReasonRepairFailed = "RepairFailed"
 )
 
+// ReasonForbidden is the reason of RightsMissing.
+const ReasonForbidden = "Forbidden"
+
 // Reasons of Deployed, by the operator-sdk's names.
 const (
 	ReasonInstallSuccessful = "InstallSuccessful"
@@ -169,4 +176,11 @@ const (
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady
+)
+
+// Events on the operator's own Pod.
+const (
+	EventKindBroken    = "KindBroken"
+	EventRightsMissing = ConditionRightsMissing
+	EventCRDOutdated   = "CRDOutdated"
 )

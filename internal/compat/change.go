@@ -2,7 +2,9 @@ package compat
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -86,9 +88,28 @@ func (c Change) String() string {
 	return c.Path + ": " + c.Message
 }
 
-// BreaksObjects tells that an object which is stored may be refused from now
+// breaksObjects tells that an object which is stored may be refused from now
 // on, or lose a field.
-func (c Change) BreaksObjects() bool { return c.Breaking && c.Class != PropertyUndeclared }
+func (c Change) breaksObjects() bool { return c.Breaking && c.Class != PropertyUndeclared }
+
+// maxBreaks bounds how many changes are told in one sentence.
+const maxBreaks = 5
+
+// Breaks tells in one line what of a change from one definition to another
+// breaks objects that are stored, empty if nothing does.
+func Breaks(from, to *apiextensionsv1.CustomResourceDefinition) string {
+	var breaks []string
+	for _, change := range Compare(from, to) {
+		// Versions mostly differ in the same.
+		if text := change.String(); change.breaksObjects() && !slices.Contains(breaks, text) {
+			breaks = append(breaks, text)
+		}
+	}
+	if rest := len(breaks) - maxBreaks; rest > 0 {
+		breaks = append(breaks[:maxBreaks], fmt.Sprintf("and %d more", rest))
+	}
+	return strings.Join(breaks, "; ")
+}
 
 // Compare returns what has changed from one definition to another, breaking
 // changes first.

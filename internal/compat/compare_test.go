@@ -72,44 +72,48 @@ func TestSchemas(t *testing.T) {
 		"an enum of null that narrows": {"{type: string, nullable: true, allOf: [{enum: [a, b]}]}", "{type: string, nullable: true, allOf: [{enum: [a]}]}", []string{`EnumNarrowed spec: "b" is no longer possible`}},
 		"an enum that refuses null":    {"{type: string, nullable: true, allOf: [{enum: [a]}]}", "{type: string, enum: [a]}", []string{`EnumNarrowed spec: nothing but "a" is possible`}},
 
-		"a higher minimum":       {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", []string{"RangeNarrowed spec: minimum 1 becomes 2"}},
-		"a lower minimum":        {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", []string{"+Widened spec: minimum 1 becomes 0"}},
-		"no minimum":             {"{type: integer, minimum: 1}", "{type: integer}", []string{"+Widened spec: minimum 1 becomes none"}},
-		"an exclusive minimum":   {"{type: integer, minimum: 1}", "{type: integer, minimum: 1, exclusiveMinimum: true}", []string{"RangeNarrowed spec: minimum 1 becomes 1 (exclusive)"}},
-		"a maximum":              {"{type: integer}", "{type: integer, maximum: 0}", []string{"RangeNarrowed spec: maximum none becomes 0"}},
-		"a lower maximum":        {"{type: number, maximum: 1.5}", "{type: number, maximum: 1}", []string{"RangeNarrowed spec: maximum 1.5 becomes 1"}},
-		"multiples":              {"{type: integer}", "{type: integer, multipleOf: 2}", []string{"RangeNarrowed spec: it has to be a multiple of 2"}},
-		"fewer multiples":        {"{type: integer, multipleOf: 2}", "{type: integer, multipleOf: 4}", []string{"RangeNarrowed spec: it has to be a multiple of 4"}},
-		"more multiples":         {"{type: integer, multipleOf: 4}", "{type: integer, multipleOf: 2}", nil},
-		"no multiples":           {"{type: integer, multipleOf: 4}", "{type: integer}", []string{"+Widened spec: it need not be a multiple of 4"}},
-		"a minimum of texts":     {"{type: string}", "{x-kubernetes-int-or-string: true, minimum: 1}", []string{"+Widened spec: type string becomes integer or string"}},
-		"a longer text":          {"{type: string}", "{type: string, minLength: 1}", []string{"LengthNarrowed spec: minLength 0 becomes 1"}},
-		"a minLength of 0":       {"{type: string}", "{type: string, minLength: 0}", nil},
-		"a shorter text":         {"{type: string, maxLength: 3}", "{type: string, maxLength: 2}", []string{"LengthNarrowed spec: maxLength 3 becomes 2"}},
-		"a pattern":              {"{type: string}", "{type: string, pattern: a}", []string{"PatternChanged spec: it has to match a"}},
-		"another pattern":        {"{type: string, pattern: a}", "{type: string, pattern: b}", []string{"PatternChanged spec: it has to match b, not a"}},
-		"no pattern":             {"{type: string, pattern: a}", "{type: string}", []string{"+Widened spec: it need not match a"}},
-		"a format":               {"{type: string}", "{type: string, format: ipv4}", []string{"FormatAdded spec: format none becomes ipv4"}},
-		"no format":              {"{type: string, format: ipv4}", "{type: string}", []string{"+Widened spec: format ipv4 becomes none"}},
-		"a wider format":         {"{type: integer, format: int32}", "{type: integer, format: int64}", []string{"+Widened spec: format int32 becomes int64"}},
-		"a default":              {"{type: string}", "{type: string, default: a}", []string{`+DefaultChanged spec: default none becomes "a"`}},
-		"a rule":                 {"{type: object}", "{type: object, x-kubernetes-validations: [{rule: 'has(self.a)'}]}", []string{"ValidationAdded spec: there is a new rule: has(self.a)"}},
-		"another message":        {"{type: object, x-kubernetes-validations: [{rule: a, message: b}]}", "{type: object, x-kubernetes-validations: [{rule: a, message: c}]}", nil},
-		"a rule less":            {"{type: object, x-kubernetes-validations: [{rule: a}]}", "{type: object}", nil},
-		"a whole object":         {"{type: object}", "{type: object, x-kubernetes-embedded-resource: true}", []string{"ValidationAdded spec: it has to be a whole Kubernetes object"}},
-		"more items":             {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, minItems: 1}", []string{"SizeNarrowed spec: minItems 0 becomes 1"}},
-		"fewer items":            {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, maxItems: 1}", []string{"SizeNarrowed spec: maxItems none becomes 1"}},
-		"a set":                  {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", []string{"SizeNarrowed spec: items have to be different altogether"}},
-		"a set no more":          {"{type: array, items: {type: string}, x-kubernetes-list-type: set}", "{type: array, items: {type: string}}", []string{"+Widened spec: items need not be different"}},
-		"a list like a map":      {"{type: array, items: {type: object}}", "{type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [b, a]}", []string{"SizeNarrowed spec: items have to be different by a, b"}},
-		"an item's type":         {"{type: array, items: {type: string}}", "{type: array, items: {type: integer}}", []string{"TypeChanged spec[*]: type string becomes integer"}},
-		"a property of an item":  {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object}}", []string{"PropertyRemoved spec[*].a: it is removed, and values are dropped"}},
-		"items of whatever list": {"{x-kubernetes-preserve-unknown-fields: true}", "{x-kubernetes-preserve-unknown-fields: true, items: {type: string}}", []string{"TypeChanged spec[*]: type any becomes string"}},
-		"items of what is kept":  {"{x-kubernetes-preserve-unknown-fields: true}", "{x-kubernetes-preserve-unknown-fields: true, items: {x-kubernetes-preserve-unknown-fields: true, nullable: true, properties: {a: {type: string}}}}", []string{"+PropertyAdded spec[*].a: it is new"}},
+		"a higher minimum":             {"{type: integer, minimum: 1}", "{type: integer, minimum: 2}", []string{"RangeNarrowed spec: minimum 1 becomes 2"}},
+		"a lower minimum":              {"{type: integer, minimum: 1}", "{type: integer, minimum: 0}", []string{"+Widened spec: minimum 1 becomes 0"}},
+		"no minimum":                   {"{type: integer, minimum: 1}", "{type: integer}", []string{"+Widened spec: minimum 1 becomes none"}},
+		"an exclusive minimum":         {"{type: integer, minimum: 1}", "{type: integer, minimum: 1, exclusiveMinimum: true}", []string{"RangeNarrowed spec: minimum 1 becomes 1 (exclusive)"}},
+		"a maximum":                    {"{type: integer}", "{type: integer, maximum: 0}", []string{"RangeNarrowed spec: maximum none becomes 0"}},
+		"a lower maximum":              {"{type: number, maximum: 1.5}", "{type: number, maximum: 1}", []string{"RangeNarrowed spec: maximum 1.5 becomes 1"}},
+		"multiples":                    {"{type: integer}", "{type: integer, multipleOf: 2}", []string{"RangeNarrowed spec: it has to be a multiple of 2"}},
+		"fewer multiples":              {"{type: integer, multipleOf: 2}", "{type: integer, multipleOf: 4}", []string{"RangeNarrowed spec: it has to be a multiple of 4"}},
+		"more multiples":               {"{type: integer, multipleOf: 4}", "{type: integer, multipleOf: 2}", nil},
+		"no multiples":                 {"{type: integer, multipleOf: 4}", "{type: integer}", []string{"+Widened spec: it need not be a multiple of 4"}},
+		"a minimum of texts":           {"{type: string}", "{x-kubernetes-int-or-string: true, minimum: 1}", []string{"+Widened spec: type string becomes integer or string"}},
+		"a longer text":                {"{type: string}", "{type: string, minLength: 1}", []string{"LengthNarrowed spec: minLength 0 becomes 1"}},
+		"a minLength of 0":             {"{type: string}", "{type: string, minLength: 0}", nil},
+		"a shorter text":               {"{type: string, maxLength: 3}", "{type: string, maxLength: 2}", []string{"LengthNarrowed spec: maxLength 3 becomes 2"}},
+		"a pattern":                    {"{type: string}", "{type: string, pattern: a}", []string{"PatternChanged spec: it has to match a"}},
+		"another pattern":              {"{type: string, pattern: a}", "{type: string, pattern: b}", []string{"PatternChanged spec: it has to match b, not a"}},
+		"no pattern":                   {"{type: string, pattern: a}", "{type: string}", []string{"+Widened spec: it need not match a"}},
+		"a format":                     {"{type: string}", "{type: string, format: ipv4}", []string{"FormatAdded spec: format none becomes ipv4"}},
+		"no format":                    {"{type: string, format: ipv4}", "{type: string}", []string{"+Widened spec: format ipv4 becomes none"}},
+		"a wider format":               {"{type: integer, format: int32}", "{type: integer, format: int64}", []string{"+Widened spec: format int32 becomes int64"}},
+		"a default":                    {"{type: string}", "{type: string, default: a}", []string{`+DefaultChanged spec: default none becomes "a"`}},
+		"a rule":                       {"{type: object}", "{type: object, x-kubernetes-validations: [{rule: 'has(self.a)'}]}", []string{"ValidationAdded spec: there is a new rule: has(self.a)"}},
+		"another message":              {"{type: object, x-kubernetes-validations: [{rule: a, message: b}]}", "{type: object, x-kubernetes-validations: [{rule: a, message: c}]}", nil},
+		"a rule less":                  {"{type: object, x-kubernetes-validations: [{rule: a}]}", "{type: object}", nil},
+		"a whole object":               {"{type: object}", "{type: object, x-kubernetes-embedded-resource: true}", []string{"ValidationAdded spec: it has to be a whole Kubernetes object"}},
+		"more items":                   {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, minItems: 1}", []string{"SizeNarrowed spec: minItems 0 becomes 1"}},
+		"fewer items":                  {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, maxItems: 1}", []string{"SizeNarrowed spec: maxItems none becomes 1"}},
+		"a set":                        {"{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", []string{"SizeNarrowed spec: items have to be different altogether"}},
+		"a set no more":                {"{type: array, items: {type: string}, x-kubernetes-list-type: set}", "{type: array, items: {type: string}}", []string{"+Widened spec: items need not be different"}},
+		"a list like a map":            {"{type: array, items: {type: object}}", "{type: array, items: {type: object}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [b, a]}", []string{"SizeNarrowed spec: items have to be different by a, b"}},
+		"an item's type":               {"{type: array, items: {type: string}}", "{type: array, items: {type: integer}}", []string{"TypeChanged spec[*]: type string becomes integer"}},
+		"a property of an item":        {"{type: array, items: {type: object, properties: {a: {type: string}}}}", "{type: array, items: {type: object}}", []string{"PropertyRemoved spec[*].a: it is removed, and values are dropped"}},
+		"a property of a kept item":    {"{x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: string}}}}", "{x-kubernetes-preserve-unknown-fields: true, items: {type: object}}", []string{"PropertyUndeclared spec[*].a: the schema knows it no more; values are kept and checked by nobody"}},
+		"a fraction for whole numbers": {"{type: integer, minimum: 1}", "{type: integer, minimum: 0.5}", []string{"RangeNarrowed spec: minimum 1 becomes 0.5"}},
+		"a fraction":                   {"{type: number, maximum: 1}", "{type: number, maximum: 1.5}", []string{"+Widened spec: maximum 1 becomes 1.5"}},
+		"an exclusive fraction":        {"{type: number, maximum: 1}", "{type: number, maximum: 1.5, exclusiveMaximum: true}", []string{"RangeNarrowed spec: maximum 1 becomes 1.5 (exclusive)"}},
+		"items of whatever list":       {"{x-kubernetes-preserve-unknown-fields: true}", "{x-kubernetes-preserve-unknown-fields: true, items: {type: string}}", []string{"TypeChanged spec[*]: type any becomes string"}},
+		"items of what is kept":        {"{x-kubernetes-preserve-unknown-fields: true}", "{x-kubernetes-preserve-unknown-fields: true, items: {x-kubernetes-preserve-unknown-fields: true, nullable: true, properties: {a: {type: string}}}}", []string{"+PropertyAdded spec[*].a: it is new"}},
 
 		"a property":                      {"{type: object}", "{type: object, properties: {a: {type: string}}}", []string{"+PropertyAdded spec.a: it is new"}},
 		"a property less":                 {"{type: object, properties: {a: {type: string}}}", "{type: object}", []string{"PropertyRemoved spec.a: it is removed, and values are dropped"}},
-		"a property less in what is open": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", []string{"PropertyUndeclared spec.a: the schema knows it no more; values are kept and mean nothing"}},
+		"a property less in what is open": {"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", []string{"PropertyUndeclared spec.a: the schema knows it no more; values are kept and checked by nobody"}},
 		"a property deep down":            {"{type: object, properties: {a: {type: object, properties: {b: {type: string}}}}}", "{type: object, properties: {a: {type: object, properties: {b: {type: boolean}}}}}", []string{"TypeChanged spec.a.b: type string becomes boolean"}},
 		"required":                        {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", []string{"RequiredAdded spec.a: it is required now"}},
 		"required, with a default":        {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string, default: b}}}", []string{`+DefaultChanged spec.a: default none becomes "b"`}},
@@ -180,7 +184,7 @@ func TestDefinitions(t *testing.T) {
 			to.Spec.Versions = append(to.Spec.Versions, version("v2", nil))
 		}, []string{"+StorageVersionChanged objects are stored as v2, not as v1", "+VersionAdded version v2 is new"}},
 		"no schema before":  {func(from, _ crd) { from.Spec.Versions[0].Schema = nil }, []string{"Closed keys that are not declared are dropped", "+PropertyAdded spec: it is new"}},
-		"no schema after":   {func(_, to crd) { to.Spec.Versions[0].Schema = nil }, []string{"PropertyUndeclared spec: the schema knows it no more; values are kept and mean nothing", "+Widened keys that are not declared are kept"}},
+		"no schema after":   {func(_, to crd) { to.Spec.Versions[0].Schema = nil }, []string{"PropertyUndeclared spec: the schema knows it no more; values are kept and checked by nobody", "+Widened keys that are not declared are kept"}},
 		"closed as a whole": {func(from, _ crd) { from.Spec.PreserveUnknownFields = true }, []string{"Closed keys that are not declared are dropped"}},
 		"metadata spelled out": {func(_, to crd) {
 			to.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
@@ -207,15 +211,18 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-func TestBreaksObjects(t *testing.T) {
+func TestBreaks(t *testing.T) {
 	from := definition(t, "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}")
 	to := definition(t, "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: integer}, c: {type: string}}}")
-	got := map[string]bool{}
-	for _, change := range compat.Compare(from, to) {
-		got[change.Path] = change.BreaksObjects()
+	if got, want := compat.Breaks(from, to), "spec.b: "; !strings.HasPrefix(got, want) || strings.Contains(got, "; ") {
+		t.Errorf("got %q, want %s… alone", got, want)
 	}
-	if len(got) != 3 || got["spec.a"] || !got["spec.b"] || got["spec.c"] {
-		t.Errorf("%v", got)
+	if got := compat.Breaks(from, from); got != "" {
+		t.Errorf("no change breaks %q", got)
+	}
+	many := definition(t, "{type: object, properties: {a: {type: integer}, b: {type: integer}, c: {type: integer}, d: {type: integer}, e: {type: integer}, f: {type: integer}, g: {type: integer}}}")
+	if got := compat.Breaks(many, definition(t, "{type: object}")); strings.Count(got, "; ") != 5 || !strings.HasSuffix(got, "; and 2 more") {
+		t.Errorf("of seven changes %q", got)
 	}
 }
 

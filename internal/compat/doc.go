@@ -9,8 +9,8 @@
 //
 // A change is breaking if a custom resource that was good under the old
 // definition may be refused under the new one, or lose a field, or set a
-// property that the new one knows no more. Of the latter, BreaksObjects says
-// that stored objects are none the worse for it.
+// property that the new one knows no more. The latter does stored objects no
+// harm: Breaks, which is asked before a definition is replaced, leaves it out.
 //
 // # What holds
 //

@@ -57,7 +57,7 @@ func (c *comparer) properties(from, to site, at string) {
 		case had && after != nil:
 			c.schema(from.at(&was), to.at(after), path)
 		case had && to.open():
-			c.breaksf(PropertyUndeclared, path, "the schema knows it no more; values are kept and mean nothing")
+			c.breaksf(PropertyUndeclared, path, "the schema knows it no more; values are kept and checked by nobody")
 		case had:
 			c.breaksf(PropertyRemoved, path, "it is removed, and values are dropped")
 		case before != nil:

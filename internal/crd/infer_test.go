@@ -34,6 +34,7 @@ func outline(s apiextensionsv1.JSONSchemaProps, path string) []string {
 
 const inferred = `spec <object> Values of the chart. What is absent is as the chart has it.
 spec.8080 <string> Default: key.
+spec.after <string> Default: word.
 spec.args <array> Default: ["serve","--fast"].
 spec.auth <object> Who may
 spec.auth.apiKey <string>
@@ -42,6 +43,8 @@ spec.base <object>
 spec.base.color <string> The color. Default: red.
 spec.big <either> Integer or string. Default: 12345678901.
 spec.debug <boolean> Default: false.
+spec.deep <object>
+spec.deep.er <either> Integer or string. Default: 1.
 spec.derived <object>
 spec.derived.color <string> The color. Default: red.
 spec.derived.shape <string> Default: round.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -124,24 +123,11 @@ func compatible(live, wanted *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	var breaks []string
-	for _, change := range compat.Compare(from, to) {
-		// Versions mostly differ in the same.
-		if text := change.String(); change.BreaksObjects() && !slices.Contains(breaks, text) {
-			breaks = append(breaks, text)
-		}
+	if breaks := compat.Breaks(from, to); breaks != "" {
+		return fmt.Errorf("%w: %s", ErrBreakingCRD, breaks)
 	}
-	switch rest := len(breaks) - maxBreaks; {
-	case len(breaks) == 0:
-		return nil
-	case rest > 0:
-		breaks = append(breaks[:maxBreaks], fmt.Sprintf("and %d more", rest))
-	}
-	return fmt.Errorf("%w: %s", ErrBreakingCRD, strings.Join(breaks, "; "))
+	return nil
 }
-
-// maxBreaks is how many faults of a CRD are told.
-const maxBreaks = 5
 
 func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}

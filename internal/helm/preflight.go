@@ -3,11 +3,15 @@ package helm
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -65,12 +69,6 @@ func (k *kubeClient) unclaimed(objects kube.ResourceList) error {
 
 // rehearse applies what changes without changing anything.
 func (k *kubeClient) rehearse(objects kube.ResourceList) error {
-	namespaces := map[string]bool{}
-	for _, info := range objects {
-		if info.Mapping.GroupVersionKind.Kind == "Namespace" {
-			namespaces[info.Name] = true
-		}
-	}
 	var refused []string
 	for _, info := range objects {
 		o, err := k.prepare(object(info))
@@ -90,8 +88,8 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		case err == nil:
 		case k.ctx.Err() != nil:
 			return err
-		case apierrors.IsNotFound(err) && namespaces[info.Namespace]:
-			// Its namespace comes with the same revision.
+		case apierrors.IsNotFound(err) && comes(missing(err, o), objects):
+			// Its namespace, or the role that it binds, is of the same revision.
 		case refusal(err):
 			refused = append(refused, err.Error())
 		default:
@@ -103,6 +101,28 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
 	}
 	return nil
+}
+
+// missing returns what the API server did not find, by group, kind or resource,
+// and name. Of a binding whose role is not there it says that the binding is
+// not.
+func missing(err error, applied apply.Object) metav1.StatusDetails {
+	if ref, ok, _ := unstructured.NestedStringMap(applied.Object, "roleRef"); ok {
+		return metav1.StatusDetails{Group: ref["apiGroup"], Kind: ref["kind"], Name: ref["name"]}
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return metav1.StatusDetails{}
+	}
+	return *status.Status().Details
+}
+
+// comes tells whether something is among the objects.
+func comes(what metav1.StatusDetails, objects kube.ResourceList) bool {
+	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
+		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
+			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)
+	})
 }
 
 // refusal tells an object that will never be taken from a server that cannot

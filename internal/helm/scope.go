@@ -24,8 +24,13 @@ func (c *Chart) ClusterScoped() (func(schema.GroupKind) bool, error) {
 		own[schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}] = text("scope") == "Cluster"
 	}
 	return func(kind schema.GroupKind) bool {
-		return own[kind] || slices.Contains(clusterScoped[kind.Group], kind.Kind)
+		return own[kind] || ClusterScoped(kind)
 	}, nil
+}
+
+// ClusterScoped tells the kinds of Kubernetes whose objects have no namespace.
+func ClusterScoped(kind schema.GroupKind) bool {
+	return slices.Contains(clusterScoped[kind.Group], kind.Kind)
 }
 
 // clusterScoped are the kinds of Kubernetes whose objects have no namespace.

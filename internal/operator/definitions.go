@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -123,14 +122,8 @@ func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operato
 		if !live.DeletionTimestamp.IsZero() {
 			return "", fmt.Errorf("the CustomResourceDefinition %s is being deleted", wanted.Name)
 		}
-		var breaks []string
-		for _, change := range compat.Compare(live, wanted) {
-			if change.Breaking {
-				breaks = append(breaks, fmt.Sprintf("%s %s", change.Class, change))
-			}
-		}
-		if len(breaks) > 0 {
-			return "", fmt.Errorf("%w, for that of the chart breaks resources: %s", errLeft, strings.Join(breaks, "; "))
+		if breaks := compat.Breaks(live, wanted); breaks != "" {
+			return "", fmt.Errorf("%w, for that of the chart breaks resources: %s", errLeft, breaks)
 		}
 		done = "CustomResourceDefinition up to date"
 	}

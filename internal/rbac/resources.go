@@ -12,6 +12,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -68,7 +69,7 @@ func (r resources) of(kind schema.GroupKind) resource {
 	}
 	guess := resource{
 		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
-		cluster:       slices.Contains(clusterScoped[kind.Group], kind.Kind),
+		cluster:       helm.ClusterScoped(kind),
 	}
 	guess.guessed = !builtin(kind)
 	return guess
@@ -97,11 +98,10 @@ func builtin(kind schema.GroupKind) bool {
 // groupsOf returns the groups of Kubernetes that have a kind of the name. Of
 // extensions, which is gone, nothing is told.
 func groupsOf(kind string) []string {
-	if slices.Contains(clusterScoped[groupAPIExtensions], kind) {
-		return []string{groupAPIExtensions}
-	}
-	if slices.Contains(clusterScoped[groupAPIRegistration], kind) {
-		return []string{groupAPIRegistration}
+	for _, gk := range unlisted {
+		if gk.Kind == kind {
+			return []string{gk.Group}
+		}
 	}
 	var groups []string
 	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
@@ -113,26 +113,10 @@ func groupsOf(kind string) []string {
 	return groups
 }
 
-// Groups that are no part of client-go's scheme.
-const (
-	groupAPIExtensions   = "apiextensions.k8s.io"
-	groupAPIRegistration = "apiregistration.k8s.io"
-)
-
-// clusterScoped are the kinds of Kubernetes whose objects have no namespace.
-var clusterScoped = map[string][]string{
-	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
-	groupAPIExtensions:             {"CustomResourceDefinition"},
-	groupAPIRegistration:           {"APIService"},
-	"certificates.k8s.io":          {"CertificateSigningRequest", "ClusterTrustBundle"},
-	"flowcontrol.apiserver.k8s.io": {"FlowSchema", "PriorityLevelConfiguration"},
-	"internal.apiserver.k8s.io":    {"StorageVersion"},
-	"networking.k8s.io":            {"IngressClass", "IPAddress", "ServiceCIDR"},
-	"node.k8s.io":                  {"RuntimeClass"},
-	"rbac.authorization.k8s.io":    {"ClusterRole", "ClusterRoleBinding"},
-	"resource.k8s.io":              {"DeviceClass", "ResourceSlice", "DeviceTaintRule"},
-	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"},
-	"storagemigration.k8s.io":      {"StorageVersionMigration"},
+// unlisted are kinds of groups that are no part of client-go's scheme.
+var unlisted = []schema.GroupKind{
+	{Group: groupAPIExtensions, Kind: "CustomResourceDefinition"},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"},
 }
+
+const groupAPIExtensions = "apiextensions.k8s.io"

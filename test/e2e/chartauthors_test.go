@@ -129,7 +129,7 @@ func (a *author) programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	all := harness.Programs()
-	for _, name := range strings.Fields("sh make awk cat cp echo find grep ls mkdir mktemp mv pwd rm sed tail") {
+	for name := range strings.FieldsSeq("sh make awk cat cp echo find grep ls mkdir mktemp mv pwd rm sed tail") {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("this system has no %s", name)

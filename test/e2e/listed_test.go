@@ -14,9 +14,12 @@ func TestServersWithoutStreamingLists(t *testing.T) {
 	workload, fixed := e.NewKind("Workload"), e.NewKind("Fixed")
 	e.InstallCRD(workload)
 	e.InstallCRD(fixed)
+	env := []string{"KUBE_FEATURE_WatchListClient=false"}
+	// The kinds of the repository, too.
+	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: env}).Start()
 	e.NewOperator(harness.Options{
 		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed"))),
-		Everywhere: true, Env: []string{"KUBE_FEATURE_WatchListClient=false"},
+		Everywhere: true, Env: env,
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
 	e.Create(web, work, pinned)

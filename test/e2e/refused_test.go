@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
 // The chart's new manifest has many changes, and one that no API server takes.
@@ -44,4 +46,21 @@ func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
 	}
 	e.ExpectRevisions("web", "1 superseded, 2 deployed")
 	e.remove(web)
+}
+
+// A binding to a role that comes with the same revision is refused by nobody,
+// though the API server, which is asked first, does not find the role yet. One
+// to a role that does not come is.
+func TestRoleAndItsBindingComeTogether(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Granting", "granting")
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.SetSpec(harness.MakeCR(kind, "web").Set("reader", true).Set("role", "nobodys").Obj())
+	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("reader", true).Obj())
+	env.WaitRevision(web, 2)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 }
