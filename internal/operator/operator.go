@@ -88,6 +88,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Observed:        kinds.observing.store,
 		Recorder:        recorder,
 		Why:             why,
+		Namespaces:      options.Namespaces,
 		Now:             time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {

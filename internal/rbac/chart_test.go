@@ -56,7 +56,7 @@ func needs(t tester, o rbac.Options, kind catalog.Kind) []string {
 	t.Helper()
 	bare := kind
 	bare.Watch = watches.Watch{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
-	bare.Sources = nil
+	bare.Sources, bare.CreateNamespace = nil, nil
 	bare.Chart = kindOf(t, nil).Chart
 	var have []string
 	for _, rule := range derive(t, o, bare).Rules {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,6 +97,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		Applied:   r.memory.appliedAt(cr.GetUID(), r.Now()),
 	}
 	v.observation.Conflict = !r.findRelease(v)
+	if !r.watches(v.release.Namespace) && v.observation.Invalid == "" {
+		v.observation.Invalid = fmt.Sprintf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.release.Namespace)
+	}
 	v.observation.Running = r.Pool.Running(v.release, cr.GetUID())
 	if len(v.history) > 0 {
 		v.observation.Newest = r.revision(v)
@@ -181,16 +185,17 @@ func (r *Reconciler) findRelease(v *view) bool {
 	if owned := r.Index.OwnedBy(v.cr.GetUID()); len(owned) > 0 {
 		v.release = types.NamespacedName{Namespace: owned[0].Namespace, Name: owned[0].Release}
 		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+		// Where the watches entry alone says another, the old ones stay.
+		if namespace, err := r.releaseNamespace(v); err == nil && namespace != v.release.Namespace && strings.Contains(r.Kind.ReleaseNamespace, "{{") {
+			v.observation.Invalid = fmt.Sprintf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.release.Namespace)
+		}
 		return true
 	}
-	namespace := v.cr.GetNamespace()
-	if r.Kind.Namespace != nil {
-		var err error
-		if namespace, err = r.Kind.Namespace.Of(v.cr.Object); err != nil {
-			v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
-			v.observation.Invalid = err.Error()
-			return true
-		}
+	namespace, err := r.releaseNamespace(v)
+	if err != nil {
+		v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
+		v.observation.Invalid = err.Error()
+		return true
 	}
 	for _, name := range catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind) {
 		v.release = types.NamespacedName{Namespace: namespace, Name: name}
@@ -214,6 +219,14 @@ func (r *Reconciler) findRelease(v *view) bool {
 		}
 	}
 	return false
+}
+
+// releaseNamespace is where the custom resource asks for its release to be.
+func (r *Reconciler) releaseNamespace(v *view) (string, error) {
+	if r.Kind.Namespace == nil {
+		return v.cr.GetNamespace(), nil
+	}
+	return r.Kind.Namespace.Of(v.cr.Object)
 }
 
 func (r *Reconciler) revision(v *view) *decide.Revision {

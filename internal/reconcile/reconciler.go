@@ -43,6 +43,8 @@ type Shared struct {
 	// Why finds out, from the API server, why an object is not ready: in a
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
+	// Namespaces are those that the operator watches; none means all.
+	Namespaces []string
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -83,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if v == nil {
+		if v == nil || r.othersBusiness(v) {
 			return ctrl.Result{}, nil
 		}
 		decision := decide.Next(v.observation)
@@ -98,6 +100,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.finish(ctx, v, decision)
 	}
 	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one pass", maxSteps)
+}
+
+// othersBusiness tells a cluster-scoped custom resource whose release goes where
+// this operator does not look: each operator of some namespaces sees them all.
+func (r *Reconciler) othersBusiness(v *view) bool {
+	return v.cr.GetNamespace() == "" && !r.watches(v.release.Namespace)
+}
+
+// watches tells whether the operator looks into a namespace. Where none is known
+// there is something to tell.
+func (r *Reconciler) watches(namespace string) bool {
+	return len(r.Namespaces) == 0 || namespace == "" || slices.Contains(r.Namespaces, namespace)
 }
 
 // finish reports, unless an action has just begun, and says when to look again

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,12 +13,6 @@ import (
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
-
-// configRules are the rights to what the charts of Config and Addon render.
-var configRules = []rbacv1.PolicyRule{
-	uses("apps", "deployments"), uses("", "services", "serviceaccounts", "pods"),
-	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"create", "get", "delete"}},
-}
 
 // serveConfig serves Config and Addon in all namespaces, in a group of the
 // test's own: a Config has no namespace, and every other test's operator would
@@ -34,7 +27,7 @@ func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string))
 	}
 	env.Define(env.Watches(entries...), kind, env.NewKind("Addon"))
 	env.T().Cleanup(func() { removeConfigs(env, kind) })
-	account := env.NewAccount(configRules...)
+	account := env.NewAccount()
 	start := func() *harness.Operator {
 		return env.NewOperator(harness.Options{Watches: env.Watches(entries...), Account: account, Everywhere: true}).Start()
 	}

@@ -11,21 +11,12 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
-
-// databaseRules are the rights to what the chart renders and its status speaks
-// of.
-var databaseRules = []rbacv1.PolicyRule{
-	uses("apps", "statefulsets"), uses("", "services", "pods", "secrets", "configmaps", "persistentvolumeclaims"),
-	uses("batch", "jobs", "cronjobs"), uses("policy", "poddisruptionbudgets"),
-	uses("autoscaling", "horizontalpodautoscalers"), uses("networking.k8s.io", "networkpolicies"),
-}
 
 // myFirstDatabase is the custom resource of the tutorial on Databases as it
 // stands there, but for its namespace.
@@ -39,7 +30,7 @@ spec: {name: name-of-database, port: 5432, storage-size: 50G, image: super-great
 func TestDatabaseTutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	operator := shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	operator := shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	const name = "my-first-crd-database"
 	before := waitNamespace(env)
 	jobs := watchJobs(env)
@@ -185,7 +176,7 @@ func TestDatabaseTutorial(t *testing.T) {
 func TestDatabaseUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	account := shippedAccount(env, harness.Database, databaseRules...)
+	account := shippedAccount(env, harness.Database)
 	before := waitNamespace(env)
 	operator := shipped(env, harness.Database, "", account)
 	web := harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj()
@@ -238,7 +229,7 @@ func TestDatabaseUpgradeAndRollback(t *testing.T) {
 func TestDatabaseKeepsRunningWhatCannotBeUpgraded(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	spec := harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:17")
 	web := spec.Obj()
 	env.Create(web)
@@ -266,7 +257,7 @@ func TestDatabaseKeepsRunningWhatCannotBeUpgraded(t *testing.T) {
 func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	before := waitNamespace(env)
 	web := harness.MakeCR(harness.Database, "web").Set("replicas", 1).Obj()
 	withoutHooks(env, web, harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("jobAnnotations", failingPods).Obj())
@@ -288,7 +279,7 @@ func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
 func TestDatabaseWithoutASnapshot(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	before := waitNamespace(env)
 	web := harness.MakeCR(harness.Database, "web").Set("snapshotOnDelete", false).Obj()
 	env.Create(web)
@@ -306,7 +297,7 @@ func TestDatabaseWithoutASnapshot(t *testing.T) {
 func TestDatabaseGrows(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	web := harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("storage-size", "50G").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -363,7 +354,7 @@ func TestDatabaseGrows(t *testing.T) {
 func TestDatabaseInsights(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	account := shippedAccount(env, harness.Database, append(slices.Clone(databaseRules), uses("monitoring.coreos.com", "servicemonitors", "prometheusrules"))...)
+	account := shippedAccount(env, harness.Database)
 	shipped(env, harness.Database, "", account)
 	spec := func(port int) *unstructured.Unstructured {
 		return harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("port", port).Set("metrics.enabled", true).
@@ -426,7 +417,7 @@ spec:
 // that a cluster knows is an input of every Database.
 func TestDatabaseAlerts(t *testing.T) {
 	env := harness.New(t)
-	account := shippedAccount(env, harness.Database, append(slices.Clone(databaseRules), uses("monitoring.coreos.com", "servicemonitors", "prometheusrules"))...)
+	account := shippedAccount(env, harness.Database)
 	shipped(env, harness.Database, "", account)
 	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
 	env.Create(web)
@@ -454,7 +445,7 @@ func TestDatabaseAlerts(t *testing.T) {
 func TestDatabaseIsTested(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database, databaseRules...))
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
 	web := harness.MakeCR(harness.Database, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

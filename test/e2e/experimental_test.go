@@ -9,26 +9,18 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// experimentalRules are the rights to what the chart renders and its status
-// speaks of.
-var experimentalRules = []rbacv1.PolicyRule{
-	uses("apps", "statefulsets"), uses("", "services", "pods"),
-	{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list", "watch"}},
-}
-
 // The custom resources of the tutorial on Experimentals as they stand there: of
 // its Ansible variant the first and the second form, and that of its Go variant.
 func TestExperimentalTutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
 	before := inNamespace(env)
 
 	env.KubectlWith(`
@@ -132,7 +124,7 @@ spec: {isPublic: True, numberOfReplicas: 3}
 func TestExperimentalReconcilePeriod(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -185,14 +177,14 @@ func fencedOff(env *harness.Env, name string) {
 func TestExperimentalUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	lifeOfChart(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
-		harness.Object("apps/v1", "StatefulSet", "web"), experimentalRules...)
+		harness.Object("apps/v1", "StatefulSet", "web"))
 }
 
 // What the API server would refuse to change changes nothing.
 func TestExperimentalVolumesCannotBeResized(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -210,7 +202,7 @@ func TestExperimentalVolumesCannotBeResized(t *testing.T) {
 func TestExperimentalIsTested(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental, experimentalRules...))
+	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

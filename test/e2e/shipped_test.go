@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -28,18 +27,10 @@ func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.
 
 // shippedAccount installs a kind of the repository and returns whom its
 // operator logs in as.
-func shippedAccount(env *harness.Env, kind harness.Kind, rules ...rbacv1.PolicyRule) harness.Account {
+func shippedAccount(env *harness.Env, kind harness.Kind) harness.Account {
 	env.T().Helper()
 	env.Define(env.Watches(env.Shipped(kind)), kind)
-	return env.NewAccount(rules...)
-}
-
-// uses are the rights to what a chart renders.
-func uses(group string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{
-		APIGroups: []string{group}, Resources: resources,
-		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
-	}
+	return env.NewAccount()
 }
 
 // changedChart writes a copy of a chart of the repository as a later version,
@@ -96,10 +87,10 @@ func waitNothingLeft(env *harness.Env, before []string) {
 // lifeOfChart has a custom resource served by a chart, by a later version of
 // it, rolled back and deleted. An object of its release tells which chart it is
 // of.
-func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured, rules ...rbacv1.PolicyRule) {
+func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured) {
 	t.Helper()
 	env := harness.New(t)
-	account := shippedAccount(env, kind, rules...)
+	account := shippedAccount(env, kind)
 	chart, ok := env.Shipped(kind)["chart"].(string)
 	if !ok {
 		t.Fatal("there is no chart")

@@ -130,3 +130,14 @@ func waitAddress(env *harness.Env, service string, port int32) {
 		return nil
 	})
 }
+
+// A later chart, a rollback and a deletion that leaves nothing.
+func TestPodSetUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	lifeOfChart(t, harness.PodSet, map[string]any{"replicas": int64(2)}, harness.Deployment("web"))
+}
+
+func TestOvhNginxUpgradeAndRollback(t *testing.T) {
+	t.Parallel()
+	lifeOfChart(t, harness.OvhNginx, map[string]any{"port": int64(80), "replicaCount": int64(1)}, harness.Service("web"))
+}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,16 +16,12 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// vmGroupRules are the rights to what the chart renders and its status speaks
-// of, beside those that every kind of a test has.
-var vmGroupRules = []rbacv1.PolicyRule{uses("", "pods")}
-
 // The custom resource of the tutorial on VmGroups as it stands there. No image
 // runs here: what the Jobs do in vSphere is tested in test/charts/vmgroup.
 func TestVmGroupTutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	before := inNamespace(env)
 	env.Kubectl("create", "secret", "generic", "vc-credentials",
 		"--from-literal=VC_USER=administrator@vsphere.local", "--from-literal=VC_PASS=Admin!23", "--from-literal=VC_HOST=10.78.126.237")
@@ -78,7 +73,7 @@ vmgroup-sample   RUNNING   2         2         2     4        vm-operator-templa
 func TestVmGroupTellsOfFailures(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	group := vmGroup("web").Set("jobs.retries", 0)
 	env.Create(group.Obj())
 	env.WaitRevision(group.Obj(), 1)
@@ -116,7 +111,7 @@ func TestVmGroupTellsOfFailures(t *testing.T) {
 func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	before := inNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Obj()
@@ -143,7 +138,7 @@ func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
 func TestVmGroupCleanupIsSkipped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	group := vmGroup("web").Obj()
 	withoutHooks(env, group, vmGroup("web").Set("jobs.retries", 0).Set("podAnnotations", failingPods).Obj())
 	env.Delete(group)
@@ -157,7 +152,7 @@ func TestVmGroupCleanupIsSkipped(t *testing.T) {
 func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	before := inNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Set("jobs.deadlineSeconds", 5).Set("nodeSelector", map[string]any{node: ""}).Obj()
@@ -183,14 +178,14 @@ func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
 func TestVmGroupUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	lifeOfChart(t, harness.VMGroup, map[string]any{"cpu": int64(2), "memory": int64(4), "template": "vm-operator-template", "replicas": int64(2)},
-		harness.ConfigMap("web"), vmGroupRules...)
+		harness.ConfigMap("web"))
 }
 
 // The machines are those of the revision that runs, also after a rollback.
 func TestVmGroupIsRolledBack(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup, vmGroupRules...))
+	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
 	group := vmGroup("web").Obj()
 	env.Create(group)
 	env.WaitRevision(group, 1)

@@ -284,9 +284,6 @@ func TestProfilesOfConfig(t *testing.T) {
 			t.Errorf("profile %v: the settings are %s: %v", profile, text, err)
 		}
 	}
-	if _, err := tryRender(t, "config", "web", map[string]any{"targetNamespace": "other"}); err == nil || !strings.Contains(err.Error(), "it cannot be moved") {
-		t.Errorf("another namespace: %v", err)
-	}
 }
 
 func TestParametersOfAddon(t *testing.T) {
