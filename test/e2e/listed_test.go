@@ -11,20 +11,22 @@ import (
 func TestServersWithoutStreamingLists(t *testing.T) {
 	t.Parallel()
 	e := prepareEverything(t)
-	workload, fixed := e.NewKind("Workload"), e.NewKind("Fixed")
+	workload, fixed, granting := e.NewKind("Workload"), e.NewKind("Fixed"), e.NewKind("Granting")
 	e.InstallCRD(workload)
 	e.InstallCRD(fixed)
+	e.InstallCRD(granting)
 	env := []string{"KUBE_FEATURE_WatchListClient=false"}
 	// The kinds of the repository, too.
 	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: env}).Start()
 	e.NewOperator(harness.Options{
-		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed"))),
+		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
 		Everywhere: true, Env: env,
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
-	e.Create(web, work, pinned)
+	grants := harness.MakeCR(granting, "grants").Set("reader", true).Obj()
+	e.Create(web, work, pinned, grants)
 	bind(e.Env, harness.Object("v1", "PersistentVolumeClaim", "pinned"))
-	e.WaitReady(web, work, pinned)
-	e.Delete(web, work, pinned)
-	e.WaitGone(web, work, pinned)
+	e.WaitReady(web, work, pinned, grants)
+	e.Delete(web, work, pinned, grants)
+	e.WaitGone(web, work, pinned, grants)
 }

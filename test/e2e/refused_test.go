@@ -63,4 +63,6 @@ func TestRoleAndItsBindingComeTogether(t *testing.T) {
 	env.SetSpec(harness.MakeCR(kind, "web").Set("reader", true).Obj())
 	env.WaitRevision(web, 2)
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	env.Delete(web)
+	env.WaitGone(web, harness.Object("rbac.authorization.k8s.io/v1", "RoleBinding", "web"))
 }

@@ -127,5 +127,12 @@ func (c *cluster) apply(ctx context.Context, list *unstructured.UnstructuredList
 	if err := kubectl("apply", "--server-side", "-f", "-"); err != nil {
 		return err
 	}
-	return kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+	// Of these alone: the definitions of tests that run beside come and go.
+	established := []string{"wait", "--for=condition=Established", "--timeout=30s"}
+	for i := range list.Items {
+		if list.Items[i].GetKind() == "CustomResourceDefinition" {
+			established = append(established, "crd/"+list.Items[i].GetName())
+		}
+	}
+	return kubectl(established...)
 }
