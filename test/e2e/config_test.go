@@ -273,3 +273,26 @@ func waitNamespaceGone(env *harness.Env, name string) {
 		return fmt.Errorf("it is there: %+v", namespace.Status)
 	})
 }
+
+// An operator of some namespaces leaves a Config alone that goes elsewhere: it is
+// another's.
+func TestConfigIsServedByWhoWatchesItsTarget(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Config")
+	entry := env.Shipped(harness.Config).With("group", kind.Group)
+	env.Define(env.Watches(entry), kind)
+	env.T().Cleanup(func() { removeConfigs(env, kind) })
+	elsewhere := env.NewNamespace("elsewhere")
+	env.KubectlWith(config(kind, "theirs", "{targetNamespace: "+elsewhere+"}")+"---\n"+
+		config(kind, "ours", "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
+	env.NewOperator(harness.Options{Watches: env.Watches(entry)}).Start()
+	env.Kubectl("wait", kind.Resource()+"/ours", "--for=condition=Ready", "--timeout=60s")
+	if touched := env.Kubectl("get", kind.Resource()+"/theirs", "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
+		t.Errorf("the other's has %s", touched)
+	}
+	if deployments := namesIn(env, elsewhere, "deployments"); deployments != "" {
+		t.Errorf("elsewhere there are the deployments %s", deployments)
+	}
+	env.Kubectl("delete", kind.Resource()+"/ours", "--timeout=60s")
+}

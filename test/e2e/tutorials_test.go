@@ -70,6 +70,11 @@ spec: {port: 80, replicaCount: 1}
 	env.WaitReady(nginx)
 	waitRunning(env, "ovhnginx-sample", 1)
 	waitAddress(env, "ovhnginx-sample", 80)
+	live, err := env.Typed.CoreV1().Services(env.Namespace).Get(t.Context(), "ovhnginx-sample", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Kubectl("wait", "ovhnginx/ovhnginx-sample", "--for=jsonpath={.status.address}="+live.Status.LoadBalancer.Ingress[0].IP, "--timeout=30s")
 
 	env.Kubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":8080,"replicaCount":2}}`)
 	env.WaitRevision(nginx, 2)
