@@ -34,7 +34,7 @@ func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
 	crd := strings.ReplaceAll(definition, "GROUP", kind.Group)
 	env.KubectlWith(crd, "apply", "-f", "-")
 	defer env.KubectlWith(crd, "delete", "--wait=false", "-f", "-")
-	env.Kubectl("wait", "--for=condition=Established", "crd/shareds."+kind.Group, "--timeout=30s")
+	env.WaitServed(kind)
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).
 			With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,8 +55,11 @@ func (r *rig) applyConfig(ctx context.Context) (note string, err error) {
 	if _, err := r.shell.pipe(ctx, manifest.Bytes(), "kubectl apply --server-side --force-conflicts -f -"); err != nil {
 		return "", err
 	}
-	_, err = r.shell.run(ctx, "kubectl wait --for=condition=Established --timeout=30s crd "+strings.Join(definitions, " "))
-	return "", err
+	// kubectl gives up on a definition that has no conditions yet.
+	return "", await(ctx, 30*time.Second, func(ctx context.Context) error {
+		_, err := r.shell.run(ctx, "kubectl wait --for=condition=Established --timeout=30s crd "+strings.Join(definitions, " "))
+		return err
+	})
 }
 
 // checkNotDeployed refuses a cluster in which the operator runs already.

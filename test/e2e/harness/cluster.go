@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -134,5 +135,11 @@ func (c *cluster) apply(ctx context.Context, list *unstructured.UnstructuredList
 			established = append(established, "crd/"+list.Items[i].GetName())
 		}
 	}
-	return kubectl(established...)
+	var last error
+	// kubectl gives up on a definition that has no conditions yet.
+	err = wait.PollUntilContextTimeout(ctx, interval, deadline, true, func(context.Context) (bool, error) {
+		last = kubectl(established...)
+		return last == nil, nil
+	})
+	return errors.Join(err, last)
 }

@@ -88,8 +88,14 @@ func (e *Env) InstallCRD(kind Kind) {
 		err := e.Dynamic.Resource(crds).Delete(ctx, kind.Resource(), metav1.DeleteOptions{})
 		return client.IgnoreNotFound(err)
 	})
+	e.WaitServed(kind)
+}
+
+// WaitServed waits until the API server serves a kind.
+func (e *Env) WaitServed(kind Kind) {
+	e.t.Helper()
 	e.Wait("kind "+kind.Kind+" to be served", func(ctx context.Context) error {
-		_, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})
+		_, err := e.Dynamic.Resource(resource(kind.GroupVersionKind)).List(ctx, metav1.ListOptions{Limit: 1})
 		return err
 	})
 }
