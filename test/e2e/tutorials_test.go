@@ -86,16 +86,22 @@ spec: {port: 80, replicaCount: 1}
 	waitRunning(env, "ovhnginx-sample", 0)
 }
 
-// The samples that the repository offers, in a namespace of their own.
+// The samples that the repository offers, in a namespace of their own. That of
+// Config has none, and goes where this operator does not look.
 func TestSamplesBecomeReady(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
 	env.Kubectl("apply", "-k", harness.Root("config", "samples"))
-	env.Kubectl("wait", "--for=condition=Ready", "--timeout=60s", "podset/podset-sample", "ovhnginx/ovhnginx-sample")
-	if list := env.Helm("list"); strings.Count(list, "deployed") != 2 {
+	samples := []string{
+		"podset/podset-sample", "ovhnginx/ovhnginx-sample", "experimental/experimental-sample",
+		"vmgroup/vmgroup-sample", "database/database-sample", "addon/addon-sample",
+	}
+	env.Kubectl(append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, samples...)...)
+	if list := env.Helm("list"); strings.Count(list, "deployed") != len(samples) {
 		t.Errorf("helm list shows\n%s", list)
 	}
+	env.Kubectl("delete", "-k", harness.Root("config", "samples"), "--timeout=60s")
 }
 
 // waitRunning waits until exactly so many pods of an app are there, and run.

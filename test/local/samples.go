@@ -26,7 +26,11 @@ func (r *rig) samples(ctx context.Context) ([]*unstructured.Unstructured, error)
 		return nil, err
 	}
 	for _, object := range objects {
-		if object.GetNamespace() == "" {
+		namespaced, err := r.client.IsObjectNamespaced(object)
+		if err != nil {
+			return nil, err
+		}
+		if namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(r.namespace)
 		}
 	}

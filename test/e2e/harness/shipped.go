@@ -47,7 +47,7 @@ func (e *Env) Define(watches string, kinds ...Kind) {
 	e.must(err)
 	e.KubectlWith(definitions, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	for _, kind := range kinds {
-		e.Kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/"+kind.Resource())
+		e.WaitServed(kind)
 		e.kinds = append(e.kinds, kind)
 	}
 }
