@@ -39,14 +39,14 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 
 func TestKindsBesideTheWatchesFile(t *testing.T) {
 	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
-	embedded := []string{"OvhNginx", "PodSet"}
+	embedded := []string{"Addon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
 	for _, test := range []struct {
 		name   string
 		args   []string
 		kinds  []string
 		broken int
 	}{
-		{"the folder beside the embedded ones", []string{"--charts-dir", charts(t, nil, "Cup")}, append([]string{"Cup"}, embedded...), 0},
+		{"the folder beside the embedded ones", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), 0},
 		{"the folder alone", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
 		{"beside a file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
 		{"one that is broken", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},

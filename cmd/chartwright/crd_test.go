@@ -25,13 +25,13 @@ func TestCRDPrints(t *testing.T) {
 	if err != nil || stderr != "" {
 		t.Fatalf("%v, stderr %q", err, stderr)
 	}
-	for _, name := range []string{"podsets.app.example.com", "ovhnginxes.tutorials.ovhcloud.com"} {
+	for _, name := range []string{"podsets.app.example.com", "ovhnginxes.tutorials.ovhcloud.com", "databases.stable.imaginedata.com"} {
 		if !strings.Contains(stdout, "name: "+name) {
 			t.Errorf("%s is not printed", name)
 		}
 	}
-	if got := strings.Count(stdout, "\n---\n"); got != 2 {
-		t.Errorf("%d documents, want 2", got)
+	if got := strings.Count(stdout, "\n---\n"); got != 7 {
+		t.Errorf("%d documents, want 7", got)
 	}
 }
 

@@ -43,15 +43,15 @@ with the line that generated files have is somebody's own, and stays.`,
 			} else {
 				err = carryOut(cmd, plan)
 			}
-			if err == nil && strict && len(plan.Notes) > 0 {
-				err = errors.New("--strict: there are notes, see above")
+			if err == nil && strict && plan.Unsettled {
+				err = errors.New("--strict: a note is of what has to be seen to, see above")
 			}
 			return err
 		},
 	}
 	projectFlags(cmd, &project)
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; fail if a file is missing, not up to date, or of a kind that is gone")
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there is anything to note, such as rights that could not be derived")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if a note is of what has to be seen to, such as rights that could not be derived; what Helm checks in the place of the API server is none")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ func TestWatchesOfTheWorkingFolder(t *testing.T) {
 		source     string
 		err        string
 	}{
-		{name: "none", kinds: "PodSet OvhNginx", source: "embedded"},
+		{name: "none", kinds: "PodSet OvhNginx Experimental VmGroup Config Addon Database", source: "embedded"},
 		{name: "its own", files: map[string]string{
 			"watches.yaml":   "- {group: example.com, version: v1, kind: Box, chart: box}",
 			"box/Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0",

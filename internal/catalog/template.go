@@ -45,9 +45,9 @@ func parse(key, text string, problems func(string) []string) (*Name, error) {
 // over the custom resource.
 type Switch struct{ text *Name }
 
-// parseSwitch reads a switch. It returns nil for an empty text.
-func parseSwitch(key, text string) (*Switch, error) {
-	parsed, err := parse(key, text, func(text string) []string {
+// parseSwitch reads createNamespace. It returns nil for an empty text.
+func parseSwitch(text string) (*Switch, error) {
+	parsed, err := parse("createNamespace", text, func(text string) []string {
 		if _, err := strconv.ParseBool(text); err != nil {
 			return []string{"expected true or false"}
 		}

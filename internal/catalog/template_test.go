@@ -90,7 +90,7 @@ func TestSwitch(t *testing.T) {
 		{"{{ .spec.create }}", true, false}, {`{{ dig "other" false .spec }}`, false, false}, {`{{ eq .spec.name "web" }}`, true, false},
 		{"{{ .spec.none }}", false, true}, {"{{ .spec.name }}", false, true},
 	} {
-		s, err := parseSwitch("createNamespace", test.text)
+		s, err := parseSwitch(test.text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +99,11 @@ func TestSwitch(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"perhaps", "{{ if }}"} {
-		if _, err := parseSwitch("createNamespace", text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
+		if _, err := parseSwitch(text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if s, err := parseSwitch("createNamespace", ""); s != nil || err != nil {
+	if s, err := parseSwitch(""); s != nil || err != nil {
 		t.Errorf("nothing: %v, %v", s, err)
 	}
 }

@@ -70,7 +70,11 @@ func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
 		}
 		first[definition.Name] = one.Kind
 		for _, warning := range warnings {
-			p.notef("%s: %s", one.Kind, warning)
+			if warning.Checked {
+				p.remarkf("%s: %s", one.Kind, warning)
+			} else {
+				p.notef("%s: %s", one.Kind, warning)
+			}
 		}
 		lower := strings.ToLower(one.Kind)
 		label, _, _ := strings.Cut(one.Group, ".")

@@ -36,6 +36,8 @@ type Plan struct {
 	// Notes are for a person to read: what could not be derived, what was left
 	// as it is.
 	Notes []string
+	// Unsettled: some note is of what a person has to see to.
+	Unsettled bool
 
 	files map[string]planned
 }
@@ -46,6 +48,12 @@ type planned struct{ before, after []byte }
 func newPlan() *Plan { return &Plan{files: map[string]planned{}} }
 
 func (p *Plan) notef(format string, args ...any) {
+	p.remarkf(format, args...)
+	p.Unsettled = true
+}
+
+// remarkf notes what is as it should be.
+func (p *Plan) remarkf(format string, args ...any) {
 	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
 }
 

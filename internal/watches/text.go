@@ -3,6 +3,7 @@ package watches
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Text is a text that may be written as a bool, too, for which people take
@@ -20,7 +21,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	case string:
 		*t = Text(value)
 	case bool:
-		*t = Text(fmt.Sprint(value))
+		*t = Text(strconv.FormatBool(value))
 	default:
 		return fmt.Errorf("expected true, false or a template, found %s", data)
 	}
