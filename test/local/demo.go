@@ -106,8 +106,8 @@ func (d *show) absent(ctx context.Context) (note string, err error) {
 	return "", nil
 }
 
-// installed checks that both samples are Ready, at revision 1, and that their
-// pods run.
+// installed checks that the PodSet and the OvhNginx are Ready, at revision 1, and
+// that their pods run.
 func (d *show) installed(ctx context.Context) error {
 	return errors.Join(d.deployedAt(ctx, "PodSet", 1), d.deployedAt(ctx, "OvhNginx", 1),
 		d.podsRun(ctx, 3), d.nginxRuns(ctx, 1))
