@@ -95,7 +95,7 @@ func TestSamplesBecomeReady(t *testing.T) {
 	env.Kubectl("apply", "-k", harness.Root("config", "samples"))
 	samples := []string{
 		"podset/podset-sample", "ovhnginx/ovhnginx-sample", "experimental/experimental-sample",
-		"vmgroup/vmgroup-sample", "database/database-sample", "addon/addon-sample",
+		"vmgroup/vmgroup-sample", "database/database-sample", "addons.operator.example.com/addon-sample",
 	}
 	env.Kubectl(append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, samples...)...)
 	if list := env.Helm("list"); strings.Count(list, "deployed") != len(samples) {

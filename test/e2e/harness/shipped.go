@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,11 @@ func (e *Env) Define(watches string, kinds ...Kind) {
 	e.must(err)
 	e.KubectlWith(definitions, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	for _, kind := range kinds {
-		e.WaitServed(kind)
+		// Whatever version the watches file has.
+		e.Wait("kind "+kind.Kind+" to be served", func(context.Context) error {
+			_, err := e.TryKubectl("get", kind.Resource())
+			return err
+		})
 		e.kinds = append(e.kinds, kind)
 	}
 }
