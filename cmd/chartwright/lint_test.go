@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,24 +9,8 @@ import (
 	"github.com/chartwright/chartwright/internal/lint"
 )
 
-// writeFiles puts files under a folder of the test's own, and returns it.
-func writeFiles(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, data := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func TestLint(t *testing.T) {
-	dir := writeFiles(t, map[string]string{
+	dir := writeProject(t, map[string]string{
 		"clean/Chart.yaml":            "apiVersion: v2\nname: clean\nversion: 1.0.0",
 		"clean/values.schema.json":    `{"type": "object"}`,
 		"clean/templates/a.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n",
@@ -83,7 +66,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestLintForMachines(t *testing.T) {
-	dir := writeFiles(t, map[string]string{
+	dir := writeProject(t, map[string]string{
 		"bad/Chart.yaml":         "apiVersion: v2\nname: bad\nversion: 1.0.0",
 		"bad/templates/a.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",
 		"bad/values.schema.json": "{}",

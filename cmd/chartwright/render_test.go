@@ -13,7 +13,7 @@ import (
 // elsewhere.
 func renderProject(t *testing.T) string {
 	t.Helper()
-	return writeFiles(t, map[string]string{
+	return writeProject(t, map[string]string{
 		"watches.yaml":            "- {group: example.com, version: v1, kind: Box, chart: box, valuesFrom: [{kind: Secret, name: shared, key: word, targetPath: word, optional: true}]}",
 		"box/Chart.yaml":          "apiVersion: v2\nname: box\nversion: 1.0.0",
 		"box/values.yaml":         "word: hello\n",

@@ -86,6 +86,13 @@ func looking(t *testing.T, a *account, namespaces ...string) (r *rights, told *[
 	return r, told
 }
 
+// pass lets time pass in a bubble, where it is no time at all, until everything
+// that it calls for is done.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 var all = rule("*", "*", "*")
 
 // but is what allows everything but a resource's verbs.
@@ -108,8 +115,7 @@ func TestRightsAreAskedForWhileSomeAreMissing(t *testing.T) {
 		if n := a.asked(); n != 1 || len(*told) > 0 {
 			t.Errorf("asked %d times at start, and told %v", n, *told)
 		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		if n := a.asked(); n > 0 {
 			t.Errorf("asked %d times though nothing is missing", n)
 		}
@@ -119,8 +125,7 @@ func TestRightsAreAskedForWhileSomeAreMissing(t *testing.T) {
 
 		a.set(nil, everywhere, but(r, rule("apps", "deployments", "create", "delete"))...)
 		r.ask()
-		time.Sleep(time.Minute - time.Second)
-		synctest.Wait()
+		pass(time.Minute - time.Second)
 		// At once, and every ten seconds.
 		if n := a.asked(); n != 6 {
 			t.Errorf("asked %d times in a minute", n)
@@ -130,8 +135,7 @@ func TestRightsAreAskedForWhileSomeAreMissing(t *testing.T) {
 			t.Errorf("missing are %q", rules)
 		}
 		a.set(nil, everywhere, all)
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		pass(time.Hour)
 		if n := a.asked(); n != 1 {
 			t.Errorf("asked %d times until nothing is missing", n)
 		}
@@ -151,7 +155,7 @@ func TestRightsThatManyAskFor(t *testing.T) {
 		a.asked()
 		for range 595 {
 			r.ask()
-			time.Sleep(100 * time.Millisecond)
+			pass(100 * time.Millisecond)
 		}
 		if n := a.asked(); n != 5 {
 			t.Errorf("asked %d times in just under a minute", n)
@@ -167,8 +171,7 @@ func TestRightsThatOnlySomeValuesNeed(t *testing.T) {
 		r, told := looking(t, a)
 		a.set(nil, everywhere, but(r, rule("", "events", "list"))...)
 		r.ask()
-		time.Sleep(lookPause)
-		synctest.Wait()
+		pass(lookPause)
 		if rules, known := r.kinds[0].Missing("shop"); rules != "" || !known {
 			t.Errorf("missing are %q", rules)
 		}
@@ -212,8 +215,7 @@ func TestRightsThatCannotBeListed(t *testing.T) {
 				a := &account{}
 				a.set(test.err, everywhere, all)
 				r, told := looking(t, a)
-				time.Sleep(time.Minute - time.Second)
-				synctest.Wait()
+				pass(time.Minute - time.Second)
 				if n := a.asked(); n != test.reviews {
 					t.Errorf("asked %d times in a minute, want %d", n, test.reviews)
 				}
@@ -258,7 +260,7 @@ func TestAdvice(t *testing.T) {
 				a := &account{}
 				a.set(nil, everywhere, all)
 				r, _ := looking(t, a)
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				a.asked()
 				// What was read last lacks two verbs; and now nothing any more.
 				have := but(r, rule("apps", "deployments", "create", "delete"))
@@ -272,8 +274,7 @@ func TestAdvice(t *testing.T) {
 				if got := r.kinds[0].Refused(fmt.Errorf("install: %w", forbidden(test.text)), deployer); got != test.want {
 					t.Errorf("the advice is\n%s\nwant\n%s", got, test.want)
 				}
-				time.Sleep(time.Minute - time.Second)
-				synctest.Wait()
+				pass(time.Minute - time.Second)
 				if n := a.asked(); n != test.looks {
 					t.Errorf("asked %d times afterwards, want %d", n, test.looks)
 				}

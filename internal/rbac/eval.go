@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"text/template/parse"
-
-	"sigs.k8s.io/yaml"
 )
 
 // value is what an expression gives.
@@ -187,18 +185,4 @@ func subchart(file string) []string {
 		names = append(names, parts[i+1])
 	}
 	return names
-}
-
-// ofEnums notes the texts that a schema lists for its properties.
-func (l *leaves) ofEnums(data []byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-	var schema map[string]any
-	if err := yaml.Unmarshal(data, &schema); err != nil {
-		return fmt.Errorf("values.schema.json: %w", err)
-	}
-	reader := schemaReader{root: schema, leaves: l, enums: true}
-	reader.read(nil, schema, 0)
-	return nil
 }

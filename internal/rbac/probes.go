@@ -30,7 +30,7 @@ func probes(chart *helm.Chart) ([]map[string]any, error) {
 	}
 	var leaves leaves
 	leaves.ofValues(nil, defaults)
-	if err := leaves.ofSchema(chart.Schema()); err != nil {
+	if err := leaves.ofSchema(chart.Schema(), false); err != nil {
 		return nil, err
 	}
 	bases := []map[string]any{{}}
@@ -111,8 +111,9 @@ func nest(path []string, value any) map[string]any {
 	return map[string]any{path[0]: value}
 }
 
-// ofSchema notes what a schema lets its properties be.
-func (l *leaves) ofSchema(data []byte) error {
+// ofSchema notes what a schema lets its properties be, or of that only the texts
+// that it lists.
+func (l *leaves) ofSchema(data []byte, enums bool) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -120,7 +121,7 @@ func (l *leaves) ofSchema(data []byte) error {
 	if err := yaml.Unmarshal(data, &schema); err != nil {
 		return fmt.Errorf("values.schema.json: %w", err)
 	}
-	reader := schemaReader{root: schema, leaves: l}
+	reader := schemaReader{root: schema, leaves: l, enums: enums}
 	reader.read(nil, schema, 0)
 	return nil
 }

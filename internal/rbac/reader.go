@@ -39,7 +39,7 @@ func newReader(chart *helm.Chart) (*reader, error) {
 	if r.values, err = chart.Values(); err != nil {
 		return nil, err
 	}
-	if err := r.enums.ofEnums(chart.Schema()); err != nil {
+	if err := r.enums.ofSchema(chart.Schema(), true); err != nil {
 		return nil, err
 	}
 	for _, file := range chart.Templates() {
