@@ -51,6 +51,8 @@ type kubeClient struct {
 	inventory Inventory
 	// readings is what templates have looked up.
 	readings *readings
+	// regained are the objects whose replicas are an autoscaler's no more.
+	regained map[apply.Key]bool
 	// applied holds the objects that the action has brought, or found as they
 	// should be, and kinds what kinds they are of.
 	applied []apply.State
@@ -111,6 +113,7 @@ func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result 
 	if err := k.watched(target); err != nil {
 		return result, err
 	}
+	k.regained = regained(original, target)
 	for _, info := range target {
 		if err := k.bring(info); err != nil {
 			return result, err

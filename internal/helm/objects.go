@@ -80,20 +80,21 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 	key := apply.KeyOf(o)
 	state, known := k.inventory.Get(key)
-	return state, known && !k.verify &&
+	return state, known && !k.verify && !(state.Scaled && k.regained[key]) &&
 		state.Applied == o.GetAnnotations()[api.AnnotationApplied] &&
 		k.inventory.Intact(k.owner.UID, key)
 }
 
 // apply sends a prepared object and remembers what came of it.
 func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
-	live, _ := k.inventory.Get(apply.KeyOf(o))
+	key := apply.KeyOf(o)
+	live, _ := k.inventory.Get(key)
 	o, err := k.leaveToOthers(o)
 	if err != nil {
 		return nil, err
 	}
 	options := apply.Options{
-		LeaveReplicas: live.Scaled,
+		LeaveReplicas: live.Scaled && !k.regained[key],
 		Warn:          func(what string) { k.warn(api.EventObjectMended, what) },
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
@@ -111,7 +112,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 
 // expected is what an applied object is to be like from now on.
 func expected(o apply.Object, state apply.State) apply.State {
-	if _, set, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas"); set {
+	if setsReplicas(o) {
 		return state.Unscaled()
 	}
 	return state

@@ -26,7 +26,7 @@ func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string))
 		env.Shipped(harness.Addon).With("group", kind.Group),
 	}
 	env.Define(env.Watches(entries...), kind, env.NewKind("Addon"))
-	env.T().Cleanup(func() { removeConfigs(env, kind) })
+	env.T().Cleanup(func() { removeKind(env, kind) })
 	account := env.NewAccount()
 	start := func() *harness.Operator {
 		return env.NewOperator(harness.Options{Watches: env.Watches(entries...), Account: account, Everywhere: true}).Start()
@@ -39,22 +39,11 @@ func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string))
 	}
 }
 
-// removeConfigs removes what a test that failed has left of a kind, and the kind.
-// The test's own context has ended by then.
-func removeConfigs(env *harness.Env, kind harness.Kind) {
+// removeKind removes what a test that failed has left of a kind, and the kinds of
+// the test. The test's own context has ended by then.
+func removeKind(env *harness.Env, kind harness.Kind) {
 	ctx := context.Background()
-	configs := env.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: harness.Config.Version, Resource: "configs"})
-	left, err := configs.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		env.T().Error(err)
-		return
-	}
-	for i := range left.Items {
-		_, err := configs.Patch(ctx, left.Items[i].GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			env.T().Error(err)
-		}
-	}
+	removeConfig(env, kind, "config")
 	if err := env.Typed.CoreV1().Namespaces().Delete(ctx, madeFor(env), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		env.T().Error(err)
 	}
@@ -62,6 +51,18 @@ func removeConfigs(env *harness.Env, kind harness.Kind) {
 		if err := env.Dynamic.Resource(definitionsOf).Delete(ctx, definition+kind.Group, metav1.DeleteOptions{}); err != nil {
 			env.T().Error(err)
 		}
+	}
+}
+
+// removeConfig removes a resource that no operator looks after, if it is there.
+func removeConfig(env *harness.Env, kind harness.Kind, name string) {
+	configs := env.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: harness.Config.Version, Resource: "configs"})
+	_, err := configs.Patch(context.Background(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if err == nil {
+		err = configs.Delete(context.Background(), name, metav1.DeleteOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		env.T().Error(err)
 	}
 }
 
@@ -275,24 +276,26 @@ func waitNamespaceGone(env *harness.Env, name string) {
 }
 
 // An operator of some namespaces leaves a Config alone that goes elsewhere: it is
-// another's.
+// another's. These are of the kind that all tests share.
 func TestConfigIsServedByWhoWatchesItsTarget(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Config")
-	entry := env.Shipped(harness.Config).With("group", kind.Group)
-	env.Define(env.Watches(entry), kind)
-	env.T().Cleanup(func() { removeConfigs(env, kind) })
 	elsewhere := env.NewNamespace("elsewhere")
-	env.KubectlWith(config(kind, "theirs", "{targetNamespace: "+elsewhere+"}")+"---\n"+
-		config(kind, "ours", "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
-	env.NewOperator(harness.Options{Watches: env.Watches(entry)}).Start()
-	env.Kubectl("wait", kind.Resource()+"/ours", "--for=condition=Ready", "--timeout=60s")
-	if touched := env.Kubectl("get", kind.Resource()+"/theirs", "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
+	ours, theirs := env.Namespace+"-ours", env.Namespace+"-theirs"
+	t.Cleanup(func() {
+		removeConfig(env, harness.Config, ours)
+		removeConfig(env, harness.Config, theirs)
+	})
+	env.KubectlWith(config(harness.Config, theirs, "{targetNamespace: "+elsewhere+"}")+"---\n"+
+		config(harness.Config, ours, "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
+	env.NewOperator(harness.Options{}).Start()
+	resource := harness.Config.Resource() + "/"
+	env.Kubectl("wait", resource+ours, "--for=condition=Ready", "--timeout=60s")
+	if touched := env.Kubectl("get", resource+theirs, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
 		t.Errorf("the other's has %s", touched)
 	}
 	if deployments := namesIn(env, elsewhere, "deployments"); deployments != "" {
 		t.Errorf("elsewhere there are the deployments %s", deployments)
 	}
-	env.Kubectl("delete", kind.Resource()+"/ours", "--timeout=60s")
+	env.Kubectl("delete", resource+ours, "--timeout=60s")
 }

@@ -390,6 +390,16 @@ func TestDatabaseInsights(t *testing.T) {
 	waitRunning(env, "web", 4)
 	waitField(env, web, "readyReplicas", "4")
 	waitField(env, web, "phase", "Running")
+
+	// What is no longer asked for goes.
+	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj())
+	env.WaitRevision(web, 3)
+	env.WaitGone(harness.Object("autoscaling/v2", "HorizontalPodAutoscaler", "web"), harness.Object("networking.k8s.io/v1", "NetworkPolicy", "web"))
+	for _, pod := range waitRunning(env, "web", 2) {
+		if len(pod.Spec.Containers) != 1 {
+			t.Errorf("pod %s has its exporter still", pod.Name)
+		}
+	}
 }
 
 // monitoringKinds are those of the Prometheus Operator, as far as it matters here.
@@ -413,12 +423,15 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// Alerts come when the Prometheus Operator does. Not in parallel: what it is
-// that a cluster knows is an input of every Database.
+// Alerts come when the Prometheus Operator does, also where the API server has no
+// streaming lists. Not in parallel: what it is that a cluster knows is an input
+// of every Database.
 func TestDatabaseAlerts(t *testing.T) {
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Database)
-	shipped(env, harness.Database, "", account)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(env.Shipped(harness.Database)), Account: account, Env: []string{"KUBE_FEATURE_WatchListClient=false"},
+	}).Start()
 	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)

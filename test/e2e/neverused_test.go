@@ -8,5 +8,4 @@ import "github.com/chartwright/chartwright/test/e2e/harness"
 var neverUsed = []harness.Unused{
 	{Right: "get nodes", For: "a ClusterRole of the chart everything grants it, which only who holds it may"},
 	{Right: "list namespaces", For: "the same"},
-	{Right: "get pods", For: "a Role of the chart everything grants it"},
 }

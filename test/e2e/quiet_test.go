@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +19,9 @@ const idle = 10 * time.Second
 func TestIdleOperatorAsksForNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	operator := env.NewOperator(harness.Options{Account: env.NewAccount()}).Start()
+	account := env.NewAccount()
+	audit := env.Audit(account.User())
+	env.NewOperator(harness.Options{Account: account}).Start()
 	var crs []*unstructured.Unstructured
 	for i := range 5 {
 		crs = append(crs, harness.MakePodSet(fmt.Sprintf("set-%d", i)).Obj(), harness.MakeOvhNginx(fmt.Sprintf("nginx-%d", i)).Obj())
@@ -31,7 +35,14 @@ func TestIdleOperatorAsksForNothing(t *testing.T) {
 		waitPods(env, fmt.Sprintf("set-%d", i), 1)
 		waitPods(env, fmt.Sprintf("nginx-%d", i), 1)
 	}
-	audit := env.Audit(operator.User())
+	// It looks at its rights once, at its leisure.
+	env.Wait("the operator to look at its rights", func(context.Context) error {
+		if !slices.ContainsFunc(audit.Requests(), func(r harness.Request) bool { return r.ObjectRef.Resource == "selfsubjectrulesreviews" }) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	audit = env.Audit(account.User())
 	env.Consistently("idle", idle, func(context.Context) error {
 		if requests := audit.Requests(); len(requests) > 0 {
 			return fmt.Errorf("the operator asked for %v", requests)
