@@ -80,7 +80,7 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 	key := apply.KeyOf(o)
 	state, known := k.inventory.Get(key)
-	return state, known && !k.verify && !(state.Scaled && k.regained[key]) &&
+	return state, known && !k.verify && (!state.Scaled || !k.regained[key]) &&
 		state.Applied == o.GetAnnotations()[api.AnnotationApplied] &&
 		k.inventory.Intact(k.owner.UID, key)
 }

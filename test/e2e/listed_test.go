@@ -6,6 +6,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
+// noStreamingLists is the environment of an operator that is to do without them.
+var noStreamingLists = []string{"KUBE_FEATURE_WatchListClient=false"}
+
 // Where an API server has no streaming lists, watches begin with a list. That
 // takes a right which is not used otherwise.
 func TestServersWithoutStreamingLists(t *testing.T) {
@@ -15,12 +18,11 @@ func TestServersWithoutStreamingLists(t *testing.T) {
 	e.InstallCRD(workload)
 	e.InstallCRD(fixed)
 	e.InstallCRD(granting)
-	env := []string{"KUBE_FEATURE_WatchListClient=false"}
 	// The kinds of the repository, too.
-	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: env}).Start()
+	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: noStreamingLists}).Start()
 	e.NewOperator(harness.Options{
 		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
-		Everywhere: true, Env: env,
+		Everywhere: true, Env: noStreamingLists,
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
 	grants := harness.MakeCR(granting, "grants").Set("reader", true).Obj()

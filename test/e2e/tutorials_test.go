@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -33,6 +35,13 @@ spec: {replicas: 3}
 			t.Errorf("pod %s has labels %v, expected version v0.1", pods[i].Name, pods[i].Labels)
 		}
 	}
+	waitPodNames(env, set, pods)
+	if shown := env.Kubectl("get", "podset", "example-podset"); !strings.Contains(shown, "Deployed") {
+		t.Errorf("kubectl get shows\n%s", shown)
+	}
+	if described := env.Kubectl("describe", "podset", "example-podset"); !strings.Contains(described, pods[0].Name) {
+		t.Errorf("kubectl describe does not tell of pod %s:\n%s", pods[0].Name, described)
+	}
 
 	env.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
 	env.Wait("another pod in its place", func(context.Context) error {
@@ -43,16 +52,30 @@ spec: {replicas: 3}
 		}
 		return nil
 	})
+	waitPodNames(env, set, waitRunning(env, "example-podset", 3))
 
-	for _, replicas := range []int{5, 1, 0, 2} {
+	for _, replicas := range []int{5, 1, 0} {
 		env.Kubectl("patch", "podset", "example-podset", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 		env.WaitReady(set)
-		waitRunning(env, "example-podset", replicas)
+		waitPodNames(env, set, waitRunning(env, "example-podset", replicas))
 	}
+	env.Kubectl("scale", "podset", "example-podset", "--replicas=2")
+	waitPodNames(env, set, waitRunning(env, "example-podset", 2))
 
 	env.Kubectl("delete", "podset", "example-podset", "--timeout=60s")
 	waitRunning(env, "example-podset", 0)
 	env.WaitGone(harness.Deployment("example-podset"))
+}
+
+// waitPodNames waits until the status names the pods.
+func waitPodNames(env *harness.Env, set *unstructured.Unstructured, pods []corev1.Pod) {
+	env.T().Helper()
+	names := []string{}
+	for i := range pods {
+		names = append(names, pods[i].Name)
+	}
+	slices.Sort(names)
+	waitField(env, set, "podNames", fmt.Sprint(names))
 }
 
 // The same for OvhNginxes.
@@ -74,8 +97,27 @@ spec: {port: 80, replicaCount: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.Kubectl("wait", "ovhnginx/ovhnginx-sample", "--for=jsonpath={.status.address}="+live.Status.LoadBalancer.Ingress[0].IP, "--timeout=30s")
+	address := live.Status.LoadBalancer.Ingress[0].IP
+	waitField(env, nginx, "address", address)
+	if shown := env.Kubectl("get", "ovhnginx", "ovhnginx-sample"); !strings.Contains(shown, "Deployed") {
+		t.Errorf("kubectl get shows\n%s", shown)
+	}
+	if described := env.Kubectl("describe", "ovhnginx", "ovhnginx-sample"); !strings.Contains(described, address) {
+		t.Errorf("kubectl describe does not tell of address %s:\n%s", address, described)
+	}
 
+	// Made again if absent, and the pod, too.
+	env.Kubectl("delete", "deployment,service", "ovhnginx-sample")
+	waitAddress(env, "ovhnginx-sample", 80)
+	for _, pod := range waitRunning(env, "ovhnginx-sample", 1) {
+		env.Kubectl("delete", "pod", pod.Name)
+	}
+	waitRunning(env, "ovhnginx-sample", 1)
+
+	// Required are both.
+	if output, err := env.TryKubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":null}}`); err == nil {
+		t.Errorf("an OvhNginx without a port is taken: %s", output)
+	}
 	env.Kubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":8080,"replicaCount":2}}`)
 	env.WaitRevision(nginx, 2)
 	waitRunning(env, "ovhnginx-sample", 2)

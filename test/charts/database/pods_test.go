@@ -1,0 +1,254 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pod is a pod of the StatefulSet: the primary is at 127.0.0.1, others next to
+// it, on the same port.
+type pod struct {
+	*postgres
+	name, address string
+	env           []string
+	// server is the process that runs, if one is to.
+	server   atomic.Pointer[exec.Cmd]
+	stopping chan struct{}
+	stopped  chan struct{}
+}
+
+func (p *postgres) pod(ordinal int, env ...string) *pod {
+	p.t.Helper()
+	name := fmt.Sprintf("db-%d", ordinal)
+	for _, folder := range []string{"", "/home", "/run", "/config"} {
+		p.folder(name + folder)
+	}
+	q := &pod{postgres: p, name: name, address: fmt.Sprintf("127.0.0.%d", ordinal+1), env: env}
+	files := config(p.t)
+	conf := strings.ReplaceAll(files["postgresql.conf"], "listen_addresses = '*'", "listen_addresses = '"+q.address+"'")
+	conf = strings.ReplaceAll(conf, "port = 5432", "port = "+p.port)
+	p.write(name+"/config/postgresql.conf", conf)
+	p.write(name+"/config/pg_hba.conf", files["pg_hba.conf"])
+	return q
+}
+
+// command runs a script in the pod. The environment is the pod's, and no other.
+func (q *pod) command(script string, args ...string) *exec.Cmd {
+	// Not bound to the test's context, after which the server is to be stopped.
+	cmd := exec.CommandContext(context.WithoutCancel(q.t.Context()), "sh", append([]string{q.at("scripts/" + script)}, args...)...)
+	cmd.Dir = q.dir
+	cmd.Env = append([]string{
+		"PATH=" + q.path, "PAUSE=0.2", "TRIES=3",
+		"POD_NAME=" + q.name, "PRIMARY_HOST=127.0.0.1", "PGPORT=" + q.port,
+		"DATABASE_HOME=" + q.at(q.name+"/home"), "RUN=" + q.at(q.name+"/run"), "CONFIG=" + q.at(q.name+"/config"),
+		"SECRETS=" + q.at("secrets"),
+	}, q.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: q.account}
+	return cmd
+}
+
+// finish runs a command to its end and checks that it tells no password.
+func (p *postgres) finish(cmd *exec.Cmd) (string, error) {
+	p.t.Helper()
+	out, err := cmd.CombinedOutput()
+	p.quiet(string(out))
+	return string(out), err
+}
+
+func (p *postgres) quiet(out string) {
+	p.t.Helper()
+	for _, password := range []string{superuserPassword, replicationPassword, ownerPassword, "SCRAM-SHA-256$"} {
+		if strings.Contains(out, password) {
+			p.t.Errorf("a password is in what was printed:\n%s", out)
+		}
+	}
+}
+
+func (q *pod) prepare() string {
+	q.t.Helper()
+	out, err := q.finish(q.command("prepare.sh"))
+	if err != nil {
+		q.t.Fatalf("prepare %s: %v\n%s", q.name, err, out)
+	}
+	return out
+}
+
+// start prepares the pod, starts its server and waits until it is ready.
+func (q *pod) start() string {
+	q.t.Helper()
+	out := q.prepare()
+	q.launch()
+	q.waitReady()
+	return out
+}
+
+func (q *pod) launch() {
+	q.t.Helper()
+	log, err := os.OpenFile(q.at(q.name+"/log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	q.must(err)
+	run := func() (*exec.Cmd, error) {
+		cmd := q.command("start.sh")
+		cmd.Stdout, cmd.Stderr = log, log
+		err := cmd.Start()
+		if err == nil {
+			q.server.Store(cmd)
+		}
+		return cmd, err
+	}
+	// As the kubelet does, which starts a container that ends again.
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	q.stopping, q.stopped = stopping, stopped
+	cmd, err := run()
+	q.must(err)
+	go func() {
+		defer close(stopped)
+		for err == nil {
+			_ = cmd.Wait()
+			select {
+			case <-stopping:
+				return
+			case <-time.After(500 * time.Millisecond):
+			}
+			select {
+			case <-stopping:
+				return
+			default:
+				cmd, err = run()
+			}
+		}
+	}()
+	q.t.Cleanup(func() {
+		q.stop(syscall.SIGINT)
+		_ = log.Close()
+		text, err := os.ReadFile(q.at(q.name + "/log"))
+		q.must(err)
+		q.quiet(string(text))
+		if q.t.Failed() {
+			q.t.Logf("log of %s:\n%s", q.name, text)
+		}
+	})
+}
+
+func (q *pod) stop(signal os.Signal) {
+	if q.stopping == nil {
+		return
+	}
+	close(q.stopping)
+	for q.stopping != nil {
+		_ = q.server.Load().Process.Signal(signal)
+		select {
+		case <-q.stopped:
+			q.stopping = nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (p *postgres) wait(what string, look func() error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := look()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			p.t.Fatalf("waited for %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (q *pod) waitReady() {
+	q.t.Helper()
+	q.wait(q.name+" to be ready", func() error { return q.command("ready.sh").Run() })
+	if out, err := q.finish(q.command("alive.sh")); err != nil {
+		q.t.Fatalf("%s is ready and not alive: %v\n%s", q.name, err, out)
+	}
+}
+
+// job runs a script as a Job does.
+func (p *postgres) job(script string, args []string, env ...string) (string, error) {
+	p.t.Helper()
+	q := &pod{postgres: p, name: "job", env: append([]string{
+		"PGHOST=127.0.0.1", "PGUSER=postgres", "PGPASSWORD=" + superuserPassword, "PGCONNECT_TIMEOUT=5",
+		"BACKUPS=" + p.at("backups"), "DATABASE=name-of-database", "OWNER=name-of-owner", "REPLICAS=2",
+		"MAJOR_UPGRADE=DumpAndRestore", "WAIT=20",
+	}, env...)}
+	return p.finish(q.command(script, args...))
+}
+
+func (p *postgres) mustJob(script string, args []string, env ...string) string {
+	p.t.Helper()
+	out, err := p.job(script, args, env...)
+	if err != nil {
+		p.t.Fatalf("%s %v: %v\n%s", script, args, err, out)
+	}
+	return out
+}
+
+// ask asks a server something, as the owner.
+func (q *pod) ask(sql string) (string, error) {
+	q.t.Helper()
+	return q.askAs("name-of-owner", ownerPassword, sql)
+}
+
+func (q *pod) askAs(role, password, sql string) (string, error) {
+	q.t.Helper()
+	cmd := exec.CommandContext(q.t.Context(), "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-c", sql)
+	cmd.Env = []string{
+		"PATH=" + q.path, "PGHOST=" + q.address, "PGPORT=" + q.port, "PGUSER=" + role,
+		"PGDATABASE=name-of-database", "PGPASSWORD=" + password,
+	}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+func (q *pod) expect(sql, want string) {
+	q.t.Helper()
+	if got, err := q.ask(sql); err != nil || got != want {
+		q.t.Fatalf("%s answers %q: %v; expected %q", sql, got, err, want)
+	}
+}
+
+func (q *pod) waitFor(sql, want string) {
+	q.t.Helper()
+	q.wait(sql+" of "+q.name+" to be "+want, func() error {
+		if got, err := q.ask(sql); err != nil || got != want {
+			return fmt.Errorf("it is %q: %w", got, err)
+		}
+		return nil
+	})
+}
+
+func (p *postgres) backups(set string) (names []string) {
+	p.t.Helper()
+	found, err := os.ReadDir(p.at("backups/" + set))
+	if !os.IsNotExist(err) {
+		p.must(err)
+	}
+	for _, entry := range found {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+func contains(t *testing.T, out string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("expected %q in:\n%s", w, out)
+		}
+	}
+}

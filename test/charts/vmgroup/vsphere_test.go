@@ -1,0 +1,179 @@
+package vmgroup
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	script   = "../../../charts/vmgroup/files/vms.sh"
+	password = `pa ss'w"o$rd`
+)
+
+// vsphere is a stub of vSphere with a template, and what a group is to be.
+type vsphere struct {
+	t   *testing.T
+	dir string
+	env map[string]string
+}
+
+func newVSphere(t *testing.T) *vsphere {
+	t.Helper()
+	v := &vsphere{t: t, dir: t.TempDir(), env: map[string]string{
+		"GOVC_URL": "vcenter.example.com", "GOVC_USERNAME": "operator", "GOVC_PASSWORD": password, "STUB_PASSWORD": password,
+		"VM_PARENT": "vm", "VM_FOLDER": "apps.web", "VM_NAME": "web", "VM_TEMPLATE": "debian",
+		"VM_CPU": "2", "VM_MEMORY": "4096", "VM_REPLICAS": "2",
+	}}
+	for _, dir := range []string{"bin", "vm"} {
+		if err := os.Mkdir(filepath.Join(v.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.put("bin/govc", govcStub)
+	if err := os.Chmod(filepath.Join(v.dir, "bin", "govc"), 0o700); err != nil { // #nosec G302 -- it is run
+		t.Fatal(err)
+	}
+	v.put("vm/debian", "1 1024 poweredOff\n")
+	return v
+}
+
+func (v *vsphere) put(name, text string) {
+	v.t.Helper()
+	if err := os.WriteFile(filepath.Join(v.dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+func (v *vsphere) remove(names ...string) {
+	v.t.Helper()
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(v.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			v.t.Fatal(err)
+		}
+	}
+}
+
+// with sets variables and returns the same group.
+func (v *vsphere) with(pairs ...string) *vsphere {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.env[pairs[i]] = pairs[i+1]
+	}
+	return v
+}
+
+// outcome is how a run of the script ended.
+type outcome struct {
+	code  int
+	text  string
+	calls []string
+}
+
+// changes are the calls that change something.
+func (o outcome) changes() []string {
+	return slices.DeleteFunc(slices.Clone(o.calls), func(call string) bool {
+		word, _, _ := strings.Cut(call, " ")
+		return slices.Contains([]string{"about", "session.logout", "ls", "folder.info", "object.collect"}, word)
+	})
+}
+
+// run runs the script in a shell, and sees that the password is told nowhere.
+func (v *vsphere) run(shell string, words ...string) outcome {
+	v.t.Helper()
+	v.remove("calls")
+	v.put("calls", "")
+	cmd := exec.CommandContext(v.t.Context(), shell, append([]string{script}, words...)...)
+	cmd.Env = []string{"STUB=" + v.dir, "PATH=" + filepath.Join(v.dir, "bin") + ":" + os.Getenv("PATH")}
+	for name, value := range v.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		v.t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(v.dir, "calls"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	o := outcome{code: cmd.ProcessState.ExitCode(), text: text.String(), calls: strings.Split(strings.TrimSpace(string(data)), "\n")}
+	if data == nil || strings.TrimSpace(string(data)) == "" {
+		o.calls = nil
+	}
+	if strings.Contains(o.text, password) || strings.Contains(string(data), password) {
+		v.t.Errorf("the password is told:\n%s\n%s", o.text, data)
+	}
+	return o
+}
+
+// machines are those of the group's folder, and nothing where there is none.
+func (v *vsphere) machines() string {
+	v.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(v.dir, "vm", "apps.web"))
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	found := []string{"folder"}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(v.dir, "vm", "apps.web", entry.Name()))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		found = append(found, entry.Name()+": "+strings.TrimSpace(string(data)))
+	}
+	return strings.Join(found, ", ")
+}
+
+// expect runs the script and compares its code, what there is afterwards and
+// what it says, each line of which is one of the output.
+func (v *vsphere) expect(shell, word string, code int, machines string, says ...string) outcome {
+	v.t.Helper()
+	o := v.run(shell, word)
+	if o.code != code {
+		v.t.Errorf("%s ended with %d:\n%s", word, o.code, o.text)
+	}
+	if got := v.machines(); got != machines {
+		v.t.Errorf("after %s there is %q, want %q", word, got, machines)
+	}
+	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, says) {
+		v.t.Errorf("%s says %q, want %q", word, got, says)
+	}
+	return o
+}
+
+func expectCalls(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("the calls are\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+// inShells runs a test in each shell that is installed.
+func inShells(t *testing.T, test func(t *testing.T, shell string)) {
+	t.Helper()
+	var tested []string
+	for _, shell := range []string{"sh", "dash", "bash"} {
+		program, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		// One is often another.
+		if program, err = filepath.EvalSymlinks(program); err != nil || slices.Contains(tested, program) {
+			continue
+		}
+		tested = append(tested, program)
+		t.Run(shell, func(t *testing.T) { test(t, shell) })
+	}
+	if len(tested) == 0 {
+		t.Fatal("there is no shell")
+	}
+}

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// listing serves Databases without streaming lists. So all rights to what a
+// Database has only where it is asked for are used by the tests.
+func listing(env *harness.Env, account harness.Account) {
+	env.T().Helper()
+	env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Database)), Account: account, Env: noStreamingLists}).Start()
+}
+
+// Metrics and an autoscaler, where they are asked for.
+func TestDatabaseInsights(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	listing(env, shippedAccount(env, harness.Database))
+	spec := func(port int) *unstructured.Unstructured {
+		return harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("port", port).Set("metrics.enabled", true).
+			Set("autoscaling.enabled", true).Set("autoscaling.maxReplicas", 5).Set("networkPolicy.enabled", true).Obj()
+	}
+	web := spec(5432)
+	env.Create(web)
+	env.WaitReady(web)
+	for _, pod := range waitRunning(env, "web", 2) {
+		if len(pod.Spec.Containers) != 2 || pod.Spec.Containers[1].Name != "exporter" || pod.Spec.Containers[1].Ports[0].ContainerPort != 9187 {
+			t.Errorf("pod %s has no exporter: %+v", pod.Name, pod.Spec.Containers)
+		}
+	}
+	for _, object := range []*unstructured.Unstructured{
+		harness.Object("policy/v1", "PodDisruptionBudget", "web"), harness.Object("autoscaling/v2", "HorizontalPodAutoscaler", "web"),
+	} {
+		env.Get(object)
+	}
+	env.Kubectl("get", "networkpolicy", "web")
+
+	// The autoscaler has its way, also over an upgrade.
+	sets := env.Typed.AppsV1().StatefulSets(env.Namespace)
+	_, err := sets.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: env.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4},
+	}, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitRunning(env, "web", 4)
+	waitField(env, web, "replicas", "4")
+	env.SetSpec(spec(6543))
+	env.WaitRevision(web, 2)
+	waitRunning(env, "web", 4)
+	waitField(env, web, "readyReplicas", "4")
+	waitField(env, web, "phase", "Running")
+
+	// What is no longer asked for goes.
+	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj())
+	env.WaitRevision(web, 3)
+	env.WaitGone(harness.Object("autoscaling/v2", "HorizontalPodAutoscaler", "web"), harness.Object("networking.k8s.io/v1", "NetworkPolicy", "web"))
+	for _, pod := range waitRunning(env, "web", 2) {
+		if len(pod.Spec.Containers) != 1 {
+			t.Errorf("pod %s has its exporter still", pod.Name)
+		}
+	}
+}
+
+// monitoringKinds are those of the Prometheus Operator, as far as it matters here.
+const monitoringKinds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: ServiceMonitor, plural: servicemonitors}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {kind: PrometheusRule, plural: prometheusrules}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// Alerts come when the Prometheus Operator does, also where the API server has no
+// streaming lists. Not in parallel: what it is that a cluster knows is an input
+// of every Database.
+func TestDatabaseAlerts(t *testing.T) {
+	env := harness.New(t)
+	account := shippedAccount(env, harness.Database)
+	listing(env, account)
+	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	defer func() {
+		env.Delete(web)
+		env.WaitGone(web)
+		env.Kubectl("delete", "crd", "--ignore-not-found", "servicemonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com")
+	}()
+	env.KubectlWith(monitoringKinds, "apply", "-f", "-")
+	env.Wait("the alerts to be there", func(ctx context.Context) error {
+		_, err := env.At(harness.Object("monitoring.coreos.com/v1", "PrometheusRule", "web")).Get(ctx, "web", metav1.GetOptions{})
+		return err
+	})
+	env.WaitReady(web)
+	env.Get(harness.Object("monitoring.coreos.com/v1", "ServiceMonitor", "web"))
+	rules := env.Kubectl("get", "prometheusrules", "web", "-o", "jsonpath={.spec.groups[*].rules[*].alert}")
+	want := "DatabaseDown DatabaseStandbyDown DatabaseStandbyLags DatabaseConnectionsNearlyUsedUp DatabaseVolumeNearlyFull DatabaseBackupTooOld"
+	if rules != want {
+		t.Errorf("the alerts are %s, expected %s", rules, want)
+	}
+}
+
+// The chart's test runs on request.
+func TestDatabaseIsTested(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
+	web := harness.MakeCR(harness.Database, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Ask(web, "test", "now")
+	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
+	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
+}
