@@ -2,13 +2,22 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func main() {
+	// The same program is kubectl's plugin, under the name that kubectl looks for.
+	if plugin.Named(os.Args[0]) {
+		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+		os.Exit(plugin.Run(context.Background(), os.Args, streams))
+	}
 	if err := newRoot().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)

@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Names of the program: kubectl calls the one for a command, and the other for
+// what may follow on a command line.
+const (
+	program   = "kubectl-chartwright"
+	completer = "kubectl_complete-chartwright"
+	// shown is how people call it.
+	shown = "kubectl chartwright"
+)
+
+// Named tells whether a program of that path is the plugin.
+func Named(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, program) || strings.HasPrefix(name, completer)
+}
+
+// Run runs a whole command line, the program's name first, and returns the
+// exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(streams)
+	words := args[1:]
+	if strings.HasPrefix(filepath.Base(args[0]), completer) {
+		words = append([]string{cobra.ShellCompRequestCmd}, words...)
+	}
+	root.SetArgs(words)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		_, _ = fmt.Fprintln(streams.ErrOut, "Error:", err)
+	}
+	return exitCode(err)
+}
+
+// Exit codes.
+const (
+	exitDone = iota
+	// exitFailed: the command could not be carried out, or what was asked for
+	// was refused or has failed.
+	exitFailed
+	// exitTimeout: what was asked for is still under way.
+	exitTimeout
+)
+
+// timeoutError says that the time of --wait was up before there was a verdict.
+type timeoutError struct{ message string }
+
+func (e *timeoutError) Error() string { return e.message }
+
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if _, late := errors.AsType[*timeoutError](err); late {
+		return exitTimeout
+	}
+	return exitFailed
+}
+
+// session is what all verbs share: the streams, the flags, and the connection
+// that the flags lead to.
+type session struct {
+	genericiooptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	output format
+	color  colorMode
+}
+
+func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+	s := &session{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), output: formatTable, color: colorAuto}
+	root := &cobra.Command{
+		Use:   program,
+		Short: "Look at the releases of Chartwright, and steer them",
+		Long: `Look at the custom resources of Chartwright and the Helm releases behind them,
+and steer them: with your own rights, by annotations of the custom resource.
+
+KIND/NAME is as kubectl takes it: podset/web, podsets.app.example.com web, and
+short names. Flags of kubectl that say which cluster and who you are, such as
+--user, --as and --server, work here, too.
+
+Exit codes: 0 what was asked for is done; 1 it was refused, has failed or could
+not be asked for; 2 it is not known yet, for the time of --wait was up.`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: shown},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	s.addFlags(root)
+	root.AddCommand(s.verbs()...)
+	return root
+}
+
+// verbs returns all of them, in the order of the help.
+func (s *session) verbs() []*cobra.Command {
+	return []*cobra.Command{}
+}
+
+// addFlags adds those that every verb has. Of kubectl's, help shows the few
+// that are used by the day.
+func (s *session) addFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	s.flags.AddFlags(flags)
+	for _, name := range []string{
+		"as", "as-group", "as-uid", "as-user-extra", "cache-dir", "certificate-authority", "client-certificate", "client-key", "cluster",
+		"disable-compression", "insecure-skip-tls-verify", "request-timeout", "server", "tls-server-name", "token", "user",
+	} {
+		if flag := flags.Lookup(name); flag != nil {
+			flag.Hidden = true
+		}
+	}
+	flags.VarP(&s.output, "output", "o", "how to print: table, json or yaml")
+	flags.Var(&s.color, "color", "colors: auto, for a terminal and without NO_COLOR; always; never")
+	must(root.RegisterFlagCompletionFunc("output", fixed(formats)))
+	must(root.RegisterFlagCompletionFunc("color", fixed(colorModes)))
+	must(root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces))
+}
+
+// must is for what can only fail where a flag's name is misspelled here.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// connect returns the configuration of the connection that the flags lead to.
+func (s *session) connect() (*rest.Config, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	// As kubectl has it: one person's requests need no slowing down.
+	config.QPS, config.Burst = 50, 300
+	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// dynamic returns a client for objects of any kind.
+func (s *session) dynamic() (dynamic.Interface, error) {
+	config, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+// namespace returns that of -n or of the context, and whether -n was given.
+func (s *session) namespace() (name string, given bool, err error) {
+	name, given, err = s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", false, fmt.Errorf("find the namespace: %w", err)
+	}
+	return name, given, nil
+}

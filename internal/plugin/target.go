@@ -1,0 +1,153 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// target is the custom resource that a command line names.
+type target struct {
+	mapping *meta.RESTMapping
+	// namespace is empty where the kind has none.
+	namespace, name string
+	client          dynamic.ResourceInterface
+}
+
+// target finds what the first words of a command line name, KIND/NAME or
+// KIND NAME, and returns the words after it, of which there may be some more.
+// It makes no request for the custom resource.
+func (s *session) target(args []string, more int) (t target, rest []string, err error) {
+	words, rest, err := split(args, more)
+	if err != nil {
+		return target{}, nil, err
+	}
+	namespace, _, err := s.namespace()
+	if err != nil {
+		return target{}, nil, err
+	}
+	found, err := resource.NewBuilder(s.flags).Unstructured().RequireObject(false).
+		NamespaceParam(namespace).DefaultNamespace().
+		ResourceTypeOrNameArgs(false, words...).
+		Do().Infos()
+	if err != nil {
+		return target{}, nil, err
+	}
+	if len(found) != 1 {
+		return target{}, nil, errors.New("expected one custom resource, by KIND/NAME")
+	}
+	client, err := s.dynamic()
+	if err != nil {
+		return target{}, nil, err
+	}
+	t = target{mapping: found[0].Mapping, namespace: found[0].Namespace, name: found[0].Name}
+	t.client = client.Resource(t.mapping.Resource)
+	if t.namespace != "" {
+		t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
+	}
+	return t, rest, nil
+}
+
+// split parts the words that name a custom resource from those after it.
+func split(args []string, more int) (words, rest []string, err error) {
+	n := 2
+	if len(args) > 0 && strings.Contains(args[0], "/") {
+		n = 1
+	}
+	switch {
+	case len(args) < n:
+		return nil, nil, errors.New("expected a custom resource, by KIND/NAME")
+	case len(args) > n+more:
+		return nil, nil, fmt.Errorf("%q is one word too many", args[n+more])
+	}
+	return args[:n], args[n:], nil
+}
+
+// kind finds a kind by any of its names.
+func (s *session) kind(word string) (*meta.RESTMapping, error) {
+	return resource.NewBuilder(s.flags).Unstructured().ResourceTypes(word).SelectAllParam(true).Do().ResourceMapping()
+}
+
+// scoped returns the namespace where a kind has one, and none where it has not.
+func scoped(mapping *meta.RESTMapping, namespace string) string {
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return ""
+	}
+	return namespace
+}
+
+// String names the target as kubectl does: podset.app.example.com/web.
+func (t target) String() string {
+	return strings.ToLower(t.mapping.GroupVersionKind.Kind) + "." + t.mapping.GroupVersionKind.Group + "/" + t.name
+}
+
+// resource is the kind as rules of a Role name it.
+func (t target) resource() schema.GroupResource { return t.mapping.Resource.GroupResource() }
+
+// need is a right on the custom resource.
+func (t target) need(verb, purpose string) right {
+	return right{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
+}
+
+// get reads the custom resource. It fails where no operator of ours looks
+// after it.
+func (t target) get(ctx context.Context) (*unstructured.Unstructured, error) {
+	cr, err := t.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !managed(cr) {
+		return nil, fmt.Errorf("no operator of Chartwright looks after %s: it has neither the finalizer %s nor the status of one. "+
+			"Is the kind one of the operator's, and does the operator run?", t, api.Finalizer)
+	}
+	return cr, nil
+}
+
+// read is get for whatever the custom resource is.
+func (t target) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	cr, err := t.client.Get(ctx, t.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && t.namespace != "":
+		return nil, fmt.Errorf("there is no %s in namespace %s", t, t.namespace)
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no %s", t)
+	case err != nil:
+		return nil, t.need("get", "to read it").explain(err)
+	}
+	return cr, nil
+}
+
+// managed tells whether an operator of ours has taken a custom resource up. One
+// whose first spec was refused has no finalizer yet, but a status.
+func managed(cr *unstructured.Unstructured) bool {
+	if slices.Contains(cr.GetFinalizers(), api.Finalizer) {
+		return true
+	}
+	status := statusOf(cr)
+	return status.State != "" && meta.FindStatusCondition(status.Conditions, api.ConditionReady) != nil &&
+		meta.FindStatusCondition(status.Conditions, api.ConditionDeployed) != nil
+}
+
+// statusOf reads what the operator reports. What somebody else wrote into it
+// and cannot be understood counts as absent.
+func statusOf(cr *unstructured.Unstructured) api.Status {
+	var status api.Status
+	content, ok := cr.Object["status"].(map[string]any)
+	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status) != nil {
+		return api.Status{}
+	}
+	return status
+}
