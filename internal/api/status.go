@@ -22,6 +22,8 @@ type Status struct {
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
 	// Rollback tells of the revision that is held.
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
+	// Answered holds what people asked for and was answered.
+	Answered *AnsweredStatus `json:"answered,omitempty"`
 	// Resources tells how the release's objects are.
 	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.

@@ -34,6 +34,12 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"from":  integer("The revision that it took the place of."),
 			"since": date("When the rollback was done."),
 		}),
+		"answered": object("The annotations that ask for something once, as soon as it was done, refused or tried in vain. The conditions tell which.", props{
+			"rollbackTo":           text("Value of chartwright.dev/rollback-to."),
+			"reconcileRequestedAt": text("Value of chartwright.dev/reconcile-requested-at."),
+			"force":                text("Value of chartwright.dev/force."),
+			"test":                 text("Value of chartwright.dev/test."),
+		}),
 		"resources": object("How the release's objects are.", props{
 			"total": integer("How many there are."),
 			"ready": integer("How many of them are ready."),

@@ -42,6 +42,7 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	drift, damage, is := drifted(v)
 	setWhile(is, api.ConditionDrifted, drift, damage)
 	s.Rollback = rollback(v)
+	s.Answered = answered(v, d)
 	s.Resources = resources(v)
 	reason, hold := holds(v)
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
