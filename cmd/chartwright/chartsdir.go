@@ -16,7 +16,7 @@ import (
 // With --watches-file= there are none but those of the folder.
 func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []catalog.Kind, broken []catalog.Broken, err error) {
 	if !onlyFolder(cmd, watchesFile, chartsDir) {
-		if kinds, err = loadKinds(watchesFile); err != nil {
+		if kinds, err = catalog.Find(watchesFile); err != nil {
 			return nil, nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
 		}
 	}

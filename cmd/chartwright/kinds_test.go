@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // TestWatchesOfTheWorkingFolder: in a project's folder its own kinds are
@@ -33,7 +35,7 @@ func TestWatchesOfTheWorkingFolder(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(writeProject(t, test.files))
-			kinds, err := loadKinds(test.flag)
+			kinds, err := catalog.Find(test.flag)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("error %v, want %q", err, test.err)

@@ -75,7 +75,7 @@ func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 		targets = append(targets, lint.Alone(path, chart))
 	}
 	if len(charts) == 0 {
-		kinds, err := loadKinds(watchesFile)
+		kinds, err := catalog.Find(watchesFile)
 		if err != nil {
 			return nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
 		}

@@ -66,7 +66,7 @@ func TestProject(t *testing.T) {
 	if said := run("generate", "--check"); said != "" {
 		t.Errorf("--check says %q", said)
 	}
-	kinds, err := loadKinds("")
+	kinds, err := catalog.Find("")
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "Web" {
 		t.Errorf("the project serves %v, %v", kinds, err)
 	}

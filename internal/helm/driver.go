@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -288,7 +287,7 @@ func (d *recordDriver) failed(key string) bool {
 
 // keyOf is the name under which Helm's storage keeps a revision.
 func (d *recordDriver) keyOf(rls *release.Release) string {
-	return fmt.Sprintf("%s.%s.v%d", storage.HelmStorageType, rls.Name, rls.Version)
+	return RecordName(rls.Name, rls.Version)
 }
 
 func (d *recordDriver) saw(secret *corev1.Secret) {

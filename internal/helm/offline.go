@@ -103,7 +103,7 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	return c.read(rls)
+	return read(rls)
 }
 
 // librariesVersion is the version of Kubernetes whose client this binary has.
@@ -130,22 +130,26 @@ func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
 }
 
 // read takes the objects out of a release.
-func (c *Chart) read(rls *release.Release) (*Rendered, error) {
+func read(rls *release.Release) (*Rendered, error) {
 	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, release: rls}
+	chart := ""
+	if rls.Chart != nil {
+		chart = rls.Chart.Name()
+	}
 	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
 	for i, at := range parts {
 		end := len(rls.Manifest)
 		if i+1 < len(parts) {
 			end = parts[i+1][0]
 		}
-		objects, err := c.objects(rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
+		objects, err := objectsOf(chart, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
 		if err != nil {
 			return nil, err
 		}
 		rendered.Objects = append(rendered.Objects, objects...)
 	}
 	for _, hook := range rls.Hooks {
-		objects, err := c.objects(hook.Path, hook.Manifest)
+		objects, err := objectsOf(chart, hook.Path, hook.Manifest)
 		if err != nil {
 			return nil, err
 		}
@@ -160,10 +164,10 @@ func (c *Chart) read(rls *release.Release) (*Rendered, error) {
 // sourceLine is what Helm writes before each object.
 var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
 
-// objects decodes what one template has rendered for one object, which may be
-// a list of several.
-func (c *Chart) objects(source, text string) ([]RenderedObject, error) {
-	source = strings.TrimPrefix(source, c.Name()+"/")
+// objectsOf decodes what one template of a chart has rendered for one object,
+// which may be a list of several.
+func objectsOf(chart, source, text string) ([]RenderedObject, error) {
+	source = strings.TrimPrefix(source, chart+"/")
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)

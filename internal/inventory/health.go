@@ -51,6 +51,15 @@ var mute = map[string][]string{
 // tells says whether objects of a kind have a health of their own.
 func tells(gk schema.GroupKind) bool { return !slices.Contains(mute[gk.Group], gk.Kind) }
 
+// HealthOf computes the health of an object that was read whole. One of a kind
+// that has no health of its own is ready.
+func HealthOf(o *unstructured.Unstructured) Health {
+	if !tells(o.GroupVersionKind().GroupKind()) {
+		return Health{Ready: true}
+	}
+	return healthOf(o)
+}
+
 // healthOf computes the health of an object by kstatus: from the status of the
 // kinds that it knows, and from the conditions Ready, Reconciling and Stalled
 // of others. What has no status convention is ready.

@@ -58,6 +58,10 @@ func forms(text string) []string {
 	return all
 }
 
+// SecretsIn returns what is secret about values that nobody knows the origin of:
+// each of them.
+func SecretsIn(values map[string]any) Secrets { return secretsOf("", values) }
+
 // secretsOf returns what is secret about a text: the whole, each line of it,
 // for errors may quote one, and each value that it holds as YAML.
 func secretsOf(text string, decoded map[string]any) Secrets {
