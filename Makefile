@@ -70,7 +70,7 @@ demo: build $(BIN)/local $(CLUSTER_PROGRAMS) ## The same with an end: install, e
 	@$(BIN)/local demo --cluster $(DEMO_CLUSTER)
 
 .PHONY: build
-build: $(BIN)/chartwright ## Build the operator, one static binary.
+build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator, one static binary, and its plugin for kubectl.
 
 ##@ Quality
 
@@ -251,6 +251,12 @@ $(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watche
 	@echo "building chartwright (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/version.Version=$(VERSION)' -o $@ ./cmd/chartwright
+
+# The plugin is the same program by the name that kubectl looks for, and by the
+# one that it asks for completions.
+$(BIN)/kubectl-chartwright: | $(BIN)/chartwright ## Link the plugin of kubectl, with its completion.
+	@ln -sfn chartwright $@
+	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
 $(BIN)/local: go.mod go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program behind run and demo.
 	@echo "building the program behind make run ..."

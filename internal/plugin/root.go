@@ -107,7 +107,7 @@ not be asked for; 2 it is not known yet, for the time of --wait was up.`,
 
 // verbs returns all of them, in the order of the help.
 func (s *session) verbs() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{newRollback(s), newResume(s), newPause(s), newUnpause(s), newReconcile(s), newRollout(s)}
 }
 
 // addFlags adds those that every verb has. Of kubectl's, help shows the few
@@ -117,7 +117,7 @@ func (s *session) addFlags(root *cobra.Command) {
 	s.flags.AddFlags(flags)
 	for _, name := range []string{
 		"as", "as-group", "as-uid", "as-user-extra", "cache-dir", "certificate-authority", "client-certificate", "client-key", "cluster",
-		"disable-compression", "insecure-skip-tls-verify", "request-timeout", "server", "tls-server-name", "token", "user",
+		"disable-compression", "insecure-skip-tls-verify", "proxy-url", "request-timeout", "server", "tls-server-name", "token", "user",
 	} {
 		if flag := flags.Lookup(name); flag != nil {
 			flag.Hidden = true

@@ -1,0 +1,145 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// ask is what a verb asks of the operator, by one annotation of a custom
+// resource.
+type ask struct {
+	// verb is the word of the command line.
+	verb string
+	// annotation is set to value, or taken away where that is empty.
+	annotation, value string
+	// purpose completes "you need it …" where the right is missing.
+	purpose string
+	// asked is what to say where nobody waits for the outcome.
+	asked string
+	judge judge
+}
+
+// outcome is what a verb that asks for something prints with -o json and yaml.
+type outcome struct {
+	// Verb is the command: rollback, resume, pause, unpause, reconcile.
+	Verb      string `json:"verb"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Annotation and Value are what was written; no value where it was taken
+	// away.
+	Annotation string `json:"annotation"`
+	Value      string `json:"value,omitempty"`
+	// Outcome is Asked where nobody waited, else Done, Failed or Unknown.
+	Outcome string `json:"outcome"`
+	Message string `json:"message"`
+	// State and Revision are those of the release at the end.
+	State    string `json:"state,omitempty"`
+	Revision int64  `json:"revision,omitempty"`
+}
+
+// waiting holds the flags of verbs that can wait.
+type waiting struct {
+	wait    bool
+	timeout time.Duration
+}
+
+func (w *waiting) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "follow what happens, and end with the outcome as exit code")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
+}
+
+// token tells a request from others. People read it, too: it is when they asked.
+func token() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// annotate writes one annotation in the name of the person who calls.
+func (t target) annotate(ctx context.Context, a ask) error {
+	var value any
+	if a.value != "" {
+		value = a.value
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{a.annotation: value}}})
+	if err != nil {
+		return fmt.Errorf("encode the annotation: %w", err)
+	}
+	_, err = t.client.Patch(ctx, t.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManagerCLI})
+	return t.need("patch", a.purpose).explain(err)
+}
+
+// carry asks, waits for the outcome if that is wanted, and prints it.
+func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
+	cr, err := t.get(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.annotate(ctx, a); err != nil {
+		return err
+	}
+	if pause := annotations.Parse(cr.GetAnnotations()).Pause; pause != annotations.PauseNot && a.annotation != api.AnnotationPause {
+		s.note("%s is paused: what you ask for is done when the pause ends.", t)
+	}
+	said := outcome{
+		Verb: a.verb, Kind: t.resource().String(), Namespace: t.namespace, Name: t.name,
+		Annotation: a.annotation, Value: a.value, Outcome: "Asked", Message: a.asked,
+	}
+	var failure error
+	status := statusOf(cr)
+	if w.wait {
+		var v verdict
+		if v, status, err = s.follow(ctx, t, a.judge, w.timeout); err != nil {
+			return err
+		}
+		said.Outcome, said.Message = string(v.state), v.message
+		failure = v.err(t.String())
+	}
+	said.State = status.State
+	if status.Release != nil {
+		said.Revision = status.Release.Revision
+	}
+	// What has failed is told once, as the error.
+	if failure != nil && s.output == formatTable {
+		return failure
+	}
+	if err := s.print(said, func(out io.Writer) error {
+		_, err := fmt.Fprintf(out, "%s: %s\n", t, said.Message)
+		return err
+	}); err != nil {
+		return err
+	}
+	return failure
+}
+
+// asking makes the command of a verb that asks for something. form says what,
+// from the words after the target, of which there may be some more.
+func (s *session) asking(cmd *cobra.Command, more int, form func(rest []string) (ask, error)) *cobra.Command {
+	var w waiting
+	cmd.ValidArgsFunction = s.completeTarget
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, rest, err := s.target(args, more)
+		if err != nil {
+			return err
+		}
+		a, err := form(rest)
+		if err != nil {
+			return err
+		}
+		a.verb = cmd.Name()
+		return s.carry(cmd.Context(), t, a, w)
+	}
+	w.addFlags(cmd)
+	return cmd
+}
+
+// example indents the lines of an example as cobra shows them.
+func example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }

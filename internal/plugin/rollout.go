@@ -1,0 +1,179 @@
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// definitions are CustomResourceDefinitions, one of which says whether the
+// rollout of its kind is paused.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+func newRollout(s *session) *cobra.Command {
+	var w waiting
+	cmd := &cobra.Command{
+		Use:   "rollout KIND",
+		Short: "Show how far a new chart has come, over all custom resources of a kind",
+		Long: `Show how far a new chart of a kind has come: how many custom resources run which
+version, and how they are; and which have failed, and why. It is those of all
+namespaces unless -n names one.
+
+--wait follows the rollout and ends with 0 when nothing waits or is under way,
+and with 1 when something has failed or the rollout is paused.
+
+It takes the right to list the custom resources, and with --wait to watch them.`,
+		Example:           example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --timeout 1h"),
+		Args:              oneKind,
+		ValidArgsFunction: s.completeKind,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.showRollout(cmd.Context(), args[0], w, rolledOut)
+		},
+	}
+	w.addFlags(cmd)
+	cmd.AddCommand(
+		newRolloutPause(s, "pause", "Keep custom resources that wait for a new chart where they are", `Keep custom resources that wait for a new chart where they are. Those that are
+being upgraded go on to their end, for which --wait waits. Edits of a spec are
+followed all the same.`, "true", "to pause the rollout", quietened),
+		newRolloutPause(s, "resume", "Let custom resources that wait for a new chart have it", `End the pause: custom resources that wait for a new chart have it in their turn.
+--wait follows the rollout to its end.`, "", "to resume the rollout", resumed),
+	)
+	return cmd
+}
+
+// newRolloutPause makes one of the two verbs that set or remove the annotation
+// on the kind's definition, which is where a pause lives that is not in the
+// watches file.
+func newRolloutPause(s *session, verb, short, long, value, purpose string, judge rolloutJudge) *cobra.Command {
+	var w waiting
+	cmd := &cobra.Command{
+		Use:   verb + " KIND",
+		Short: short,
+		Long: long + `
+
+It takes the right to patch the kind's CustomResourceDefinition, on which the
+annotation ` + api.AnnotationRolloutPaused + ` stands, and with --wait to list and
+watch the custom resources.`,
+		Example:           example("kubectl chartwright rollout " + verb + " podset"),
+		Args:              oneKind,
+		ValidArgsFunction: s.completeKind,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, err := s.annotateKind(cmd.Context(), args[0], value, purpose)
+			switch {
+			case err != nil:
+				return err
+			case w.wait:
+				return s.showRollout(cmd.Context(), args[0], w, judge)
+			}
+			return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func(out io.Writer) error {
+				_, err := fmt.Fprintf(out, "the rollout of %s is %sd\n", kind, verb)
+				return err
+			})
+		},
+	}
+	w.addFlags(cmd)
+	return cmd
+}
+
+// rolloutAsked is what the two print with -o json and yaml, without --wait.
+type rolloutAsked struct {
+	Kind   string `json:"kind"`
+	Paused bool   `json:"paused"`
+}
+
+func oneKind(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf(`expected a kind, such as "%s podset"`, cmd.CommandPath())
+	}
+	return nil
+}
+
+// annotateKind sets or removes the pause on a kind's definition. A kind that has
+// none is no custom resource.
+func (s *session) annotateKind(ctx context.Context, word, value, purpose string) (kind string, err error) {
+	mapping, err := s.kind(word)
+	if err != nil {
+		return "", err
+	}
+	kind = mapping.Resource.GroupResource().String()
+	var set any
+	if value != "" {
+		set = value
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.AnnotationRolloutPaused: set}}})
+	if err != nil {
+		return "", fmt.Errorf("encode the annotation: %w", err)
+	}
+	client, err := s.dynamic()
+	if err != nil {
+		return "", err
+	}
+	_, err = client.Resource(definitions).Patch(ctx, kind, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManagerCLI})
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("%s is no kind of custom resources", kind)
+	}
+	return kind, right{verb: "patch", resource: definitions.GroupResource(), purpose: purpose}.explain(err)
+}
+
+// pausedKind tells whether the rollout of a kind is paused on its definition.
+// Few people may read definitions; nil is for them.
+func (s *session) pausedKind(ctx context.Context, mapping *meta.RESTMapping) *bool {
+	client, err := s.dynamic()
+	if err != nil {
+		return nil
+	}
+	definition, err := client.Resource(definitions).Get(ctx, mapping.Resource.GroupResource().String(), metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return new(definition.GetAnnotations()[api.AnnotationRolloutPaused] == "true")
+}
+
+// printRollout prints a rollout for people: the versions, then what failed.
+func (s *session) printRollout(w io.Writer, r rollout) error {
+	p := s.painter(w)
+	if _, err := fmt.Fprintln(w, p.paint(r.headline(), bold)); err != nil {
+		return err
+	}
+	if r.Total == 0 {
+		return nil
+	}
+	lines := [][]string{{"VERSION", "TOTAL", "READY", "PROGRESSING", "FAILED", "WAITING", "HELD", "PAUSED"}}
+	for _, v := range r.Versions {
+		lines = append(lines, []string{
+			cmp.Or(v.Version, "none"), strconv.Itoa(v.Total), strconv.Itoa(v.Ready), strconv.Itoa(v.Progressing),
+			strconv.Itoa(v.Failed), strconv.Itoa(v.Waiting), strconv.Itoa(v.Held), strconv.Itoa(v.Paused),
+		})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	if err := rows(w, lines...); err != nil {
+		return err
+	}
+	failed := slices.DeleteFunc(slices.Clone(r.Resources), func(m rolloutMember) bool { return m.Phase != phaseFailed })
+	for i, m := range failed {
+		if i == 0 {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s %s: %s\n", p.paint("failed", red), m.name(), m.Message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
