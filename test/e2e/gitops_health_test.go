@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+	"github.com/chartwright/chartwright/test/gitops"
+)
+
+// TestGitToolsTellHealth: what docs/gitops gives them says of custom resources,
+// as an operator writes them, what a person would.
+func TestGitToolsTellHealth(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
+		Account: env.NewAccount(),
+	})
+	fresh := harness.MakeCR(kind, "fresh").Set("message", "one").Obj()
+	env.Create(fresh)
+	expectHealth(env, fresh, gitops.Progressing, status.UnknownStatus)
+	operator.Start()
+	env.WaitRevision(fresh, 1)
+	expectHealth(env, fresh, gitops.Healthy, status.CurrentStatus)
+	for _, test := range []struct {
+		name string
+		do   func(release)
+		argo string
+		flux status.Status
+	}{
+		{"an edit that nobody has seen", func(web release) {
+			if err := operator.Frozen(func() {
+				web.edit("two", nil)
+				expectHealth(web.env, web.cr, gitops.Progressing, status.InProgressStatus)
+			}); err != nil {
+				web.t.Error(err)
+			}
+			web.follows(2, "two")
+		}, gitops.Healthy, status.CurrentStatus},
+		{"an upgrade that runs", func(web release) {
+			web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "nowhere"}})
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
+		}, gitops.Progressing, status.InProgressStatus},
+		{"an upgrade that fails", func(web release) {
+			web.edit("two", failing())
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+		}, gitops.Degraded, status.FailedStatus},
+		{"values that cannot be rendered", func(web release) {
+			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
+		}, gitops.Degraded, status.FailedStatus},
+		{"held", func(web release) {
+			web.edit("two", nil)
+			web.follows(2, "two")
+			web.ask("rollback-to", "1")
+			web.held(3, 1, "one")
+		}, gitops.Suspended, status.CurrentStatus},
+		{"paused", func(web release) {
+			web.ask("pause", "true")
+			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
+		}, gitops.Suspended, status.CurrentStatus},
+		{"paused with an edit", func(web release) {
+			web.ask("pause", "true")
+			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
+			web.edit("two", nil)
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
+		}, gitops.Suspended, status.InProgressStatus},
+	} {
+		// One at a time, for one of them stops the operator.
+		t.Run(test.name, func(t *testing.T) {
+			web := oneRevision(env.For(t), kind, test.name)
+			test.do(web)
+			expectHealth(web.env, web.cr, test.argo, test.flux)
+		})
+	}
+}
+
+// TestGitToolsTellOfAFailureThatWasRolledBack: what runs is well, and is not
+// what Git asks for.
+func TestGitToolsTellOfAFailureThatWasRolledBack(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 1)),
+		Account: env.NewAccount(),
+	}).Start()
+	web := oneRevision(env, kind, "web")
+	web.edit("two", failing())
+	waitHeld(env, web.cr, 3, 1)
+	expectHealth(env, web.cr, gitops.Degraded, status.FailedStatus)
+}
+
+func expectHealth(env *harness.Env, cr *unstructured.Unstructured, argo string, flux status.Status) {
+	t := env.T()
+	t.Helper()
+	script, err := gitops.Read(harness.Root(), gitops.HealthScript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks, err := gitops.HealthChecks(harness.Root())
+	if err != nil || len(checks) != 1 {
+		t.Fatalf("the expressions are %v, %v", checks, err)
+	}
+	live := env.Get(cr)
+	if health, message, err := gitops.Health(t.Context(), script, live); err != nil || health != argo || message == "" {
+		t.Errorf("Argo CD says %s, %q, %v of %v; expected %s", health, message, err, live.Object["status"], argo)
+	}
+	if said, err := checks[0].Evaluate(t.Context(), live); said != flux || (err != nil) != (flux == status.UnknownStatus) {
+		t.Errorf("Flux says %s, %v of %v; expected %s", said, err, live.Object["status"], flux)
+	}
+}

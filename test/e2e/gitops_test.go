@@ -1,0 +1,259 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fluxcd/pkg/ssa"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// cliManager is the field manager by which kubectl chartwright writes.
+const cliManager = "chartwright-cli"
+
+// gitTool applies what stands in Git.
+type gitTool struct {
+	name  string
+	apply func(*harness.Env, *unstructured.Unstructured)
+}
+
+var gitTools = []gitTool{
+	{"kubectl", func(env *harness.Env, cr *unstructured.Unstructured) {
+		env.KubectlWith(asJSON(env, cr), "apply", "-f", "-")
+	}},
+	{"kubectl server-side", func(env *harness.Env, cr *unstructured.Unstructured) {
+		env.KubectlWith(asJSON(env, cr), "apply", "--server-side", "-f", "-")
+	}},
+	// As with its option ServerSideApply=true.
+	{"Argo CD", func(env *harness.Env, cr *unstructured.Unstructured) {
+		env.KubectlWith(asJSON(env, cr), "apply", "--server-side", "--force-conflicts", "--field-manager=argocd-controller", "-f", "-")
+	}},
+	{"Flux", applyByFlux},
+}
+
+// applyByFlux applies by Flux's own code, with the options of its
+// kustomize-controller.
+func applyByFlux(env *harness.Env, cr *unstructured.Unstructured) {
+	env.T().Helper()
+	must := func(err error) {
+		env.T().Helper()
+		if err != nil {
+			env.T().Fatal(err)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", env.AdminKubeconfig())
+	must(err)
+	cluster, err := client.New(config, client.Options{})
+	must(err)
+	options := ssa.DefaultApplyOptions()
+	options.Cleanup = ssa.ApplyCleanupOptions{
+		Annotations: []string{corev1.LastAppliedConfigAnnotation},
+		FieldManagers: []ssa.FieldManager{
+			{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationApply},
+			{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationUpdate},
+			{Name: "before-first-apply", OperationType: metav1.ManagedFieldsOperationUpdate},
+			{Name: "kustomize-controller", OperationType: metav1.ManagedFieldsOperationUpdate},
+		},
+		Exclusions: map[string]string{"kustomize.toolkit.fluxcd.io/ssa": "Merge"},
+	}
+	wanted := cr.DeepCopy()
+	wanted.SetNamespace(env.Namespace)
+	flux := ssa.NewResourceManager(cluster, nil, ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"})
+	_, err = flux.Apply(env.T().Context(), wanted, options)
+	must(err)
+}
+
+func asJSON(env *harness.Env, object *unstructured.Unstructured) string {
+	env.T().Helper()
+	data, err := json.Marshal(object)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	return string(data)
+}
+
+// askByCLI sets an annotation as kubectl chartwright does.
+func askByCLI(env *harness.Env, cr *unstructured.Unstructured, annotation, value string) {
+	env.T().Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
+	_, err := env.At(cr).Patch(env.T().Context(), cr.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: cliManager})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+}
+
+// TestGitToolsKeepWhatTheCLIWrites: what Git does not have, they leave alone:
+// the CLI's annotation, the finalizer and the status.
+func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	for _, tool := range gitTools {
+		t.Run(tool.name, func(t *testing.T) {
+			t.Parallel()
+			env := env.For(t)
+			name := nameFor(strings.ToLower(tool.name))
+			inGit := func(message string) *unstructured.Unstructured {
+				return harness.MakeCR(kind, name).Set("message", message).Obj()
+			}
+			web := inGit("one")
+			tool.apply(env, web)
+			env.WaitRevision(web, 1)
+
+			askByCLI(env, web, api.AnnotationReconcile, "token")
+			askByCLI(env, web, api.AnnotationPause, "true")
+			env.WaitCondition(web, "Paused", metav1.ConditionTrue, "Paused")
+			before := env.Get(web).Object["status"]
+			tool.apply(env, inGit("one"))
+			if live := env.Get(web); fmt.Sprint(live.Object["status"]) != fmt.Sprint(before) {
+				t.Errorf("the status was %v and is %v", before, live.Object["status"])
+			}
+			tool.apply(env, inGit("two"))
+			live := env.Get(web)
+			if message, _, _ := unstructured.NestedString(live.Object, "spec", "message"); message != "two" {
+				t.Errorf("it was not applied: the message is %q", message)
+			}
+			if a := live.GetAnnotations(); a[api.AnnotationPause] != "true" || a[api.AnnotationReconcile] != "token" {
+				t.Errorf("annotations are %v", a)
+			}
+			if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
+				t.Errorf("finalizers are %v", live.GetFinalizers())
+			}
+			env.WaitCondition(web, "Ready", metav1.ConditionFalse, "Paused")
+			env.Unask(web, "pause")
+			env.WaitRevision(web, 2)
+		})
+	}
+}
+
+// TestFluxUndoesWhatKubectlWrites, unless it has another field manager or Git
+// says Merge.
+func TestFluxUndoesWhatKubectlWrites(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	for _, test := range []struct {
+		name  string
+		merge bool
+		flags []string
+		kept  bool
+	}{
+		{name: "by-default"},
+		{name: "as-the-cli", flags: []string{"--field-manager=" + cliManager}, kept: true},
+		{name: "as-flux-says", flags: []string{"--field-manager=flux-client-side-apply"}, kept: true},
+		{name: "with-merge", merge: true, kept: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			env := env.For(t)
+			web := harness.MakeCR(kind, test.name).Set("message", "one")
+			if test.merge {
+				web.Ask("kustomize.toolkit.fluxcd.io/ssa", "Merge")
+			}
+			applyByFlux(env, web.Obj())
+			env.WaitRevision(web.Obj(), 1)
+			env.Kubectl(append([]string{"annotate", kind.Resource(), test.name, "chartwright.dev/pause=true"}, test.flags...)...)
+			env.WaitCondition(web.Obj(), "Paused", metav1.ConditionTrue, "Paused")
+			applyByFlux(env, web.Obj())
+			live := env.Get(web.Obj())
+			if _, kept := live.GetAnnotations()[api.AnnotationPause]; kept != test.kept {
+				t.Errorf("annotations are %v, expected the pause: %v", live.GetAnnotations(), test.kept)
+			}
+			if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
+				t.Errorf("finalizers are %v", live.GetFinalizers())
+			}
+		})
+	}
+}
+
+// TestReplacingLosesAnnotations: what Argo CD does with Replace=true. The
+// operator puts its finalizer back.
+func TestReplacingLosesAnnotations(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+	askByCLI(env, web, api.AnnotationPause, "true")
+	env.WaitCondition(web, "Paused", metav1.ConditionTrue, "Paused")
+	env.KubectlWith(asJSON(env, harness.MakeCR(kind, "web").Set("message", "two").Obj()), "replace", "-f", "-")
+	env.WaitRevision(web, 2)
+	live := env.Get(web)
+	if _, there := live.GetAnnotations()[api.AnnotationPause]; there {
+		t.Error("the pause is there: docs/gitops.md says otherwise")
+	}
+	if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
+		t.Errorf("finalizers are %v", live.GetFinalizers())
+	}
+}
+
+// TestFinalizersInGit: by client-side apply they take the place of all that are
+// there; the operator puts its own back. By server-side apply they are added.
+func TestFinalizersInGit(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	for _, tool := range gitTools {
+		t.Run(tool.name, func(t *testing.T) {
+			env := env.For(t)
+			web := harness.MakeCR(kind, nameFor(strings.ToLower(tool.name))).Set("message", "one").Obj()
+			tool.apply(env, web)
+			env.WaitReady(web)
+			inGit := harness.MakeCR(kind, web.GetName()).Set("message", "two").Obj()
+			inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
+			if err := operator.Frozen(func() {
+				tool.apply(env, inGit)
+				taken := !slices.Contains(env.Get(web).GetFinalizers(), api.Finalizer)
+				if wanted := tool.name == "kubectl"; taken != wanted {
+					t.Errorf("finalizers are %v", env.Get(web).GetFinalizers())
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			env.Wait("both finalizers", func(context.Context) error {
+				if finalizers := env.Get(web).GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, api.Finalizer) {
+					return fmt.Errorf("they are %v", finalizers)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestForegroundDeletion is how Argo CD deletes unless it is told otherwise:
+// everything goes, the custom resource last.
+func TestForegroundDeletion(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Plain", "plain")
+	web := harness.MakeCR(kind, "web").Set("count", 3).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	owners := env.Get(harness.ConfigMap("web-0")).GetOwnerReferences()
+	if len(owners) != 1 || owners[0].Kind != kind.Kind {
+		t.Fatalf("owners of the object are %v", owners)
+	}
+	env.Kubectl("delete", kind.Resource(), "web", "--cascade=foreground", "--wait=false")
+	env.WaitGone(web)
+	env.WaitEvent(web, "Uninstalled")
+	env.ExpectRevisions("web", "")
+	for _, name := range []string{"web-0", "web-1", "web-2"} {
+		if _, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(t.Context(), name, metav1.GetOptions{}); client.IgnoreNotFound(err) != nil || err == nil {
+			t.Error(errors.Join(fmt.Errorf("%s is left", name), err))
+		}
+	}
+}
