@@ -77,7 +77,8 @@ var may = map[string][]string{
 	"internal/records":      {"internal/api"},
 	"internal/decide":       {"internal/api"},
 	"internal/apply":        {"internal/api"},
-	"internal/metrics":      {"internal/version"},
+	"internal/rollout":      {},
+	"internal/metrics":      {"internal/rollout", "internal/version"},
 	"internal/inventory":    {"internal/api", "internal/apply"},
 	"internal/kindstatus":   {},
 	"internal/usage":        {},
@@ -93,8 +94,8 @@ var may = map[string][]string{
 	"internal/lint":         {"internal/api", "internal/apply", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/templates", "internal/values", "internal/watches"},
 	"internal/preview":      {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/sources", "internal/values", "internal/watches"},
 	"internal/scaffold":     {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/values", "internal/watches"},
-	"internal/plugin":       {"internal/annotations", "internal/api", "internal/apply", "internal/helm", "internal/records", "internal/values"},
-	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/sources", "internal/values", "internal/watches"},
+	"internal/plugin":       {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/records", "internal/sources", "internal/values"},
+	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/rollout", "internal/sources", "internal/values", "internal/watches"},
 	"internal/operator":     {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
 }
 

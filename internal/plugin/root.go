@@ -107,7 +107,10 @@ not be asked for; 2 it is not known yet, for the time of --wait was up.`,
 
 // verbs returns all of them, in the order of the help.
 func (s *session) verbs() []*cobra.Command {
-	return []*cobra.Command{newRollback(s), newResume(s), newPause(s), newUnpause(s), newReconcile(s), newRollout(s)}
+	return []*cobra.Command{
+		newStatus(s), newHistory(s), newDiff(s),
+		newRollback(s), newResume(s), newPause(s), newUnpause(s), newReconcile(s), newRollout(s),
+	}
 }
 
 // addFlags adds those that every verb has. Of kubectl's, help shows the few

@@ -1,0 +1,182 @@
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// objectDiff is what two manifests differ in at one object.
+type objectDiff struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Hook tells that the object is a Helm hook, which runs with an action.
+	Hook   bool   `json:"hook,omitempty"`
+	Change change `json:"change"`
+	// Diff is a unified one, with the values of Secrets masked.
+	Diff string `json:"diff"`
+}
+
+// change is what becomes of an object.
+type change string
+
+const (
+	added   change = "Added"
+	changed change = "Changed"
+	removed change = "Removed"
+)
+
+// manifest is one side of a comparison.
+type manifest struct {
+	// title says for people what it is: "revision 2".
+	title string
+	// namespace is where objects are that name none.
+	namespace      string
+	objects, hooks []helm.RenderedObject
+}
+
+// place tells one object of a manifest from the others.
+type place struct {
+	kind, namespace, name, group string
+	hook                         bool
+	// nth tells apart those that stand there more than once.
+	nth int
+}
+
+// compare returns what differs, in an order that depends on the objects alone.
+func compare(before, after manifest) ([]objectDiff, error) {
+	was, is := before.index(), after.index()
+	places := maps.Clone(was)
+	maps.Copy(places, is)
+	diffs := []objectDiff{}
+	for _, at := range slices.SortedFunc(maps.Keys(places), place.order) {
+		one, other := mask(was[at], is[at])
+		text, err := unified(one, other, at.String(), before.title, after.title)
+		if err != nil {
+			return nil, err
+		}
+		if text == "" {
+			continue
+		}
+		diff := objectDiff{Group: at.group, Kind: at.kind, Namespace: at.namespace, Name: at.name, Hook: at.hook, Change: changed, Diff: text}
+		switch {
+		case one == nil:
+			diff.Change = added
+		case other == nil:
+			diff.Change = removed
+		}
+		diffs = append(diffs, diff)
+	}
+	return diffs, nil
+}
+
+func (m manifest) index() map[place]*unstructured.Unstructured {
+	found := map[place]*unstructured.Unstructured{}
+	add := func(objects []helm.RenderedObject, hook bool) {
+		for _, o := range objects {
+			gvk := o.GroupVersionKind()
+			at := place{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
+			if at.namespace == m.namespace {
+				// A chart may name the release's namespace or leave it out.
+				at.namespace = ""
+			}
+			for ; found[at] != nil; at.nth++ {
+			}
+			found[at] = o.Unstructured
+		}
+	}
+	add(m.objects, false)
+	add(m.hooks, true)
+	return found
+}
+
+func (p place) order(other place) int {
+	return cmp.Or(
+		cmp.Compare(p.kind, other.kind), cmp.Compare(p.namespace, other.namespace), cmp.Compare(p.name, other.name),
+		cmp.Compare(p.group, other.group), cmp.Compare(fmt.Sprint(p.hook), fmt.Sprint(other.hook)), cmp.Compare(p.nth, other.nth),
+	)
+}
+
+// String names the object: "Deployment.apps web", "ConfigMap other/web".
+func (p place) String() string {
+	text := p.kind
+	if p.group != "" {
+		text += "." + p.group
+	}
+	text += " "
+	if p.namespace != "" {
+		text += p.namespace + "/"
+	}
+	text += p.name
+	if p.hook {
+		text += " (hook)"
+	}
+	return text
+}
+
+// unified returns what differs between two objects, empty for nothing. Keys are
+// sorted, so that the order in which a template writes them is no difference.
+func unified(before, after *unstructured.Unstructured, name, titleBefore, titleAfter string) (string, error) {
+	was, err := linesOf(before)
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", titleBefore, name, err)
+	}
+	is, err := linesOf(after)
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", titleAfter, name, err)
+	}
+	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: was, FromFile: side(before, name, titleBefore),
+		B: is, ToFile: side(after, name, titleAfter),
+		Context: 3,
+	})
+}
+
+func side(o *unstructured.Unstructured, name, title string) string {
+	if o == nil {
+		return "/dev/null"
+	}
+	return name + ", " + title
+}
+
+func linesOf(o *unstructured.Unstructured) ([]string, error) {
+	if o == nil {
+		return nil, nil
+	}
+	data, err := yaml.Marshal(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(strings.Lines(string(data))), nil
+}
+
+// paintDiff colors a unified diff, line by line.
+func (p painter) paintDiff(text string) string {
+	var painted strings.Builder
+	for line := range strings.Lines(text) {
+		line, end := strings.TrimSuffix(line, "\n"), "\n"
+		with := plain
+		switch {
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+			with = bold
+		case strings.HasPrefix(line, "@@ "):
+			with = cyan
+		case strings.HasPrefix(line, "-"):
+			with = red
+		case strings.HasPrefix(line, "+"):
+			with = green
+		}
+		painted.WriteString(p.paint(line, with) + end)
+	}
+	return painted.String()
+}

@@ -1,0 +1,196 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// historyOutput is the stored revisions of a release.
+type historyOutput struct {
+	Release   string `json:"release"`
+	Namespace string `json:"namespace"`
+	// Revisions are newest first.
+	Revisions []revisionOutput `json:"revisions"`
+	// Missing says what is not told for want of a right.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// revisionOutput is one stored revision.
+type revisionOutput struct {
+	Revision     int64        `json:"revision"`
+	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
+	// Status is Helm's word.
+	Status string `json:"status"`
+	// Chart is "<name>-<version>", without a name where that is not known.
+	Chart       string `json:"chart,omitempty"`
+	AppVersion  string `json:"appVersion,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Held tells that it runs again, and stays whatever the spec says.
+	Held bool `json:"held,omitempty"`
+	// NeverReady tells that its objects were not ready when another revision
+	// took its place.
+	NeverReady bool `json:"neverReady,omitempty"`
+	// By tells who made it, where that was not the operator: "helm".
+	By string `json:"by,omitempty"`
+	// RollbackTo tells that a rollback can bring it back, and Previous that it is
+	// what a rollback to no revision in particular brings back.
+	RollbackTo bool `json:"rollbackTo"`
+	Previous   bool `json:"previous,omitempty"`
+}
+
+func newHistory(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "history KIND/NAME",
+		Short: "Show the revisions of a release, and which a rollback can bring back",
+		Long: `Show the stored revisions of the release, newest first: what led to each, which
+one is held, and which a rollback can bring back. "previous" is the one that
+rollback brings back where it is given none: the newest before the one that runs,
+or before the held one, that was deployed and became ready.
+
+With the right to list Secrets in the release's namespace the records themselves
+are asked, which tell what became ready. Without it, the status of the custom
+resource is shown, which has the newest ten revisions.`,
+		Example:           `  kubectl chartwright history podset/web`,
+		ValidArgsFunction: s.completeTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, _, err := s.target(args, 0)
+			if err != nil {
+				return err
+			}
+			cr, err := t.get(cmd.Context())
+			if err != nil {
+				return err
+			}
+			status := statusOf(cr)
+			if status.Release == nil {
+				return fmt.Errorf("%s has no release yet", t)
+			}
+			out, err := s.revisions(cmd.Context(), status)
+			if err != nil {
+				return err
+			}
+			for _, missing := range out.Missing {
+				s.note("Note: %s", missing)
+			}
+			return s.print(out, func(w io.Writer) error { return printHistory(w, out, time.Now()) })
+		},
+	}
+}
+
+// revisions tells of the revisions what may be known.
+func (s *session) revisions(ctx context.Context, status api.Status) (historyOutput, error) {
+	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
+	history, err := s.history(ctx, status.Release)
+	switch {
+	case lacking(err):
+		out.Missing = []string{err.Error() + ". It is not known which revisions became ready"}
+		out.Revisions = fromStatus(status)
+	case err != nil:
+		return out, err
+	default:
+		out.Revisions = fromRecords(history)
+	}
+	return out, nil
+}
+
+// fromRecords tells of revisions by the metadata of their records, newest first.
+func fromRecords(history []records.Record) []revisionOutput {
+	revisions := make([]revisionOutput, len(history))
+	held := records.MarksOf(history).Held
+	before := 0
+	if len(history) > 0 {
+		before = history[0].Revision
+	}
+	if held != nil {
+		before = held.Revision
+	}
+	previous := false
+	for i := range history {
+		r := &history[i]
+		at := r.Deployed
+		if at.IsZero() {
+			at = metav1.NewTime(r.Changed)
+		}
+		revisions[i] = revisionOutput{
+			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
+			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady,
+			// Where it runs already there is nothing to bring back.
+			RollbackTo: r.WasDeployed() && r.Status != api.StatusDeployed,
+		}
+		if r.Chart != "" {
+			revisions[i].Chart = r.Chart + "-" + r.ChartVersion
+		}
+		if !r.Written() {
+			revisions[i].By = records.OwnerHelm
+		}
+		if !previous && r.Revision < before && r.WasGood() {
+			previous, revisions[i].Previous = true, true
+		}
+	}
+	return revisions
+}
+
+// fromStatus tells of revisions what the status of the custom resource does.
+func fromStatus(status api.Status) []revisionOutput {
+	revisions := make([]revisionOutput, len(status.History))
+	for i, entry := range status.History {
+		revisions[i] = revisionOutput{
+			Revision: entry.Revision, LastDeployed: entry.LastDeployed, Status: entry.Status,
+			Chart: entry.ChartVersion, AppVersion: entry.AppVersion, Description: entry.Description,
+			Held:       status.Rollback != nil && status.Rollback.To == entry.Revision,
+			RollbackTo: wasDeployed(entry.Status) && entry.Status != api.StatusDeployed,
+		}
+	}
+	return revisions
+}
+
+func printHistory(w io.Writer, out historyOutput, now time.Time) error {
+	lines := [][]string{{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"}}
+	for _, r := range out.Revisions {
+		age := ""
+		if r.LastDeployed != nil {
+			age = duration.HumanDuration(now.Sub(r.LastDeployed.Time))
+		}
+		lines = append(lines, []string{
+			strconv.FormatInt(r.Revision, 10), age, r.Status, r.Chart, r.AppVersion, r.rollback(), r.story(),
+		})
+	}
+	return rows(w, lines...)
+}
+
+// rollback says in a word whether it can be brought back.
+func (r revisionOutput) rollback() string {
+	switch {
+	case r.Previous:
+		return "previous"
+	case r.RollbackTo:
+		return "yes"
+	default:
+		return "-"
+	}
+}
+
+// story says what led to a revision, and what became of it.
+func (r revisionOutput) story() string {
+	text := oneLine(r.Description)
+	if r.Held {
+		text = joined("; ", text, "held: it runs again")
+	}
+	if r.NeverReady {
+		text = joined("; ", text, "never became ready")
+	}
+	if r.By != "" {
+		text = joined("; ", text, "made by "+r.By+", not by the operator")
+	}
+	return text
+}

@@ -1,0 +1,170 @@
+package plugin
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/diagnose"
+)
+
+// statusOutput is how a custom resource, its release and its objects are.
+type statusOutput struct {
+	Group     string `json:"group"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Ready is the status of the condition Ready, State the word in the column
+	// STATUS, and Message the condition's.
+	Ready   metav1.ConditionStatus `json:"ready"`
+	State   string                 `json:"state"`
+	Message string                 `json:"message,omitempty"`
+	// Warning is the last warning about the custom resource, where it is not
+	// ready.
+	Warning string `json:"warning,omitempty"`
+	// Conditions are those beside Ready that a person should know of.
+	Conditions []metav1.Condition  `json:"conditions,omitempty"`
+	Release    *api.ReleaseStatus  `json:"release,omitempty"`
+	Rollback   *api.RollbackStatus `json:"rollback,omitempty"`
+	Update     *api.UpdateStatus   `json:"update,omitempty"`
+	// Objects are those of the release, as far as they could be found.
+	Objects []objectOutput `json:"objects"`
+	// Missing says what is not told for want of a right, a sentence each.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// objectOutput is how an object of a release is.
+type objectOutput struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Ready is True, False or, where nobody says so, Unknown.
+	Ready   metav1.ConditionStatus `json:"ready"`
+	Reason  string                 `json:"reason,omitempty"`
+	Message string                 `json:"message,omitempty"`
+	// Cause is why it is not ready, where that could be found out.
+	Cause *causeOutput `json:"cause,omitempty"`
+}
+
+// causeOutput is why an object is not ready, and at which object that shows: the
+// one itself, or one that it made.
+type causeOutput struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
+	// Warning is the last one about the object, if it adds something.
+	Warning string `json:"warning,omitempty"`
+}
+
+// worthKnowing are the conditions that status shows while they are True.
+var worthKnowing = []string{
+	api.ConditionHeld, api.ConditionPaused, api.ConditionDrifted, api.ConditionUpdateAvailable, api.ConditionRollbackRefused,
+	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionRightsMissing,
+}
+
+func newStatus(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status KIND/NAME",
+		Short: "Show a custom resource, its release and its objects as a tree",
+		Long: `Show a custom resource, its release and the objects of the release as a tree:
+what is ready, and of what is not, why: the pod that fails and the last warning
+about it.
+
+The objects are those in the record of the release, which takes the right to get
+Secrets in its namespace. Without it they are found by their labels, as far as
+you may list their kinds. What you may not read is shown as the operator reports
+it, and the right that is missing is named.`,
+		Example: `  kubectl chartwright status podset/web
+  kubectl chartwright status podset web -o json`,
+		ValidArgsFunction: s.completeTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, _, err := s.target(args, 0)
+			if err != nil {
+				return err
+			}
+			cr, err := t.get(cmd.Context())
+			if err != nil {
+				return err
+			}
+			out, err := s.status(cmd.Context(), cr)
+			if err != nil {
+				return err
+			}
+			for _, missing := range out.Missing {
+				s.note("Note: %s", missing)
+			}
+			return s.print(out, func(w io.Writer) error { return s.painter(w).printStatus(w, out) })
+		},
+	}
+}
+
+// status finds out how a custom resource and everything below it is.
+func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (statusOutput, error) {
+	status, gk := statusOf(cr), cr.GroupVersionKind().GroupKind()
+	out := statusOutput{
+		Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName(),
+		Ready: metav1.ConditionUnknown, State: status.State, Conditions: conditionsOf(status),
+		Release: status.Release, Rollback: status.Rollback, Update: status.Update, Objects: []objectOutput{},
+	}
+	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
+		out.Ready, out.Message = ready.Status, oneLine(ready.Message)
+	}
+	config, err := s.connect()
+	if err != nil {
+		return out, err
+	}
+	search, err := newObjectSearch(s, config, cr, status)
+	if err != nil {
+		return out, err
+	}
+	if status.Release != nil {
+		if out.Objects, err = search.objects(ctx); err != nil {
+			return out, err
+		}
+	}
+	if out.Ready != metav1.ConditionTrue {
+		key := apply.Key{Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName()}
+		cause, err := diagnose.Why(ctx, search.typed, key, cr.GetUID())
+		if err != nil {
+			return out, err
+		}
+		out.Warning = strings.TrimSpace(oneLine(cause.Event + " " + cause.Message))
+	}
+	out.Missing = search.missing
+	return out, nil
+}
+
+// conditionsOf returns the conditions that a person should know of, in our order.
+func conditionsOf(status api.Status) []metav1.Condition {
+	var found []metav1.Condition
+	for _, kind := range worthKnowing {
+		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+			found = append(found, *c)
+		}
+	}
+	if c := meta.FindStatusCondition(status.Conditions, api.ConditionTested); c != nil && c.Status == metav1.ConditionFalse {
+		found = append(found, *c)
+	}
+	return found
+}
+
+// sortObjects orders them by what they are, whoever found them.
+func sortObjects(objects []objectOutput) {
+	slices.SortFunc(objects, func(a, b objectOutput) int {
+		return slices.Compare([]string{a.Kind, a.Namespace, a.Name, a.Group}, []string{b.Kind, b.Namespace, b.Name, b.Group})
+	})
+}
+
+// oneLine makes a line of a text, for a column of a table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

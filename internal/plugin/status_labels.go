@@ -1,0 +1,140 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// labeled returns the objects of the release that may be listed, by the label
+// that the operator puts on them. Which kinds to ask for is what a rules review
+// says, so that nothing is asked for in vain.
+func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
+	kinds, err := x.listable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []found
+	seen := map[types.UID]bool{}
+	for _, kind := range kinds {
+		list, err := x.list(ctx, kind)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			o := &list[i]
+			state := apply.StateOf(o.GroupVersionKind().GroupKind(), o)
+			// Other controllers copy labels; and some kinds are in two groups.
+			if !state.Ours || seen[o.GetUID()] {
+				continue
+			}
+			seen[o.GetUID()] = true
+			f := found{objectOutput: objectOutput{Group: state.Group, Kind: state.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
+			f.judge(o)
+			all = append(all, f)
+		}
+	}
+	return x.reported(all), nil
+}
+
+// listable returns the resources that may be listed, as far as the API server
+// can tell.
+func (x *objectSearch) listable(ctx context.Context) ([]listed, error) {
+	review, err := x.typed.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: x.status.Release.Namespace},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("find out what you may list: %w", err)
+	}
+	client, err := x.session.flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
+	}
+	// A group that does not answer leaves the others.
+	groups, err := client.ServerPreferredResources()
+	if len(groups) == 0 && err != nil {
+		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
+	}
+	var kinds []listed
+	for _, group := range groups {
+		gv, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range group.APIResources {
+			r := &group.APIResources[i]
+			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && mayList(review.Status.ResourceRules, gv.Group, r.Name) {
+				kinds = append(kinds, listed{gv.WithResource(r.Name), r.Namespaced})
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// listed is a resource to be listed.
+type listed struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+// mayList tells whether rules allow to list all objects of a resource.
+func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool {
+	has := func(list []string, word string) bool {
+		return slices.Contains(list, "*") || slices.Contains(list, word)
+	}
+	return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
+		return len(rule.ResourceNames) == 0 && has(rule.Verbs, "list") && has(rule.APIGroups, group) && has(rule.Resources, resource)
+	})
+}
+
+// list returns the objects of a kind that carry the label.
+func (x *objectSearch) list(ctx context.Context, kind listed) ([]unstructured.Unstructured, error) {
+	resource := dynamic.ResourceInterface(x.dynamic.Resource(kind.GroupVersionResource))
+	if kind.namespaced {
+		resource = x.dynamic.Resource(kind.GroupVersionResource).Namespace(x.status.Release.Namespace)
+	}
+	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		// What is allowed in the namespace need not be beyond it.
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
+	}
+	return list.Items, nil
+}
+
+// reported adds what the operator says of objects that could not be listed.
+func (x *objectSearch) reported(all []found) []found {
+	resources := x.status.Resources
+	if resources == nil {
+		return all
+	}
+	for _, o := range resources.NotReady {
+		there := slices.ContainsFunc(all, func(f found) bool {
+			return f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name
+		})
+		if !there {
+			all = append(all, found{objectOutput: objectOutput{
+				Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
+			}})
+		}
+	}
+	if more := int(resources.Total) - len(all); more > 0 {
+		x.lacks(fmt.Sprintf("%d of %d objects are not shown, since you may not list their kinds", more, resources.Total))
+	}
+	return all
+}

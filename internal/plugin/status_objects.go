@@ -1,0 +1,212 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/diagnose"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
+)
+
+// objectSearch finds the objects of a release and out how they are.
+type objectSearch struct {
+	session *session
+	cr      *unstructured.Unstructured
+	status  api.Status
+
+	typed   kubernetes.Interface
+	dynamic dynamic.Interface
+	mapper  meta.RESTMapper
+
+	mu sync.Mutex
+	// missing says what could not be told for want of a right.
+	missing []string
+}
+
+// atOnce is how many objects are read at a time, and diagnosed how many of
+// those that are not ready are looked into: each takes some more requests.
+const (
+	atOnce    = 8
+	diagnosed = api.NotReadyLimit
+)
+
+func newObjectSearch(s *session, config *rest.Config, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
+	x := &objectSearch{session: s, cr: cr, status: status}
+	var err error
+	if x.typed, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if x.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if x.mapper, err = s.flags.ToRESTMapper(); err != nil {
+		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
+	}
+	return x, nil
+}
+
+// found is an object with what tells its events from an earlier one's.
+type found struct {
+	objectOutput
+	uid types.UID
+}
+
+func (f found) key() apply.Key {
+	return apply.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}
+}
+
+// objects returns those of the release: by its record or, where that may not be
+// read, by their labels.
+func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
+	var all []found
+	stored, err := x.session.revision(ctx, x.status, deployedOf(x.status))
+	switch {
+	case err == nil:
+		all = x.read(ctx, stored)
+	case lacking(err):
+		x.lacks(err.Error() + ". The objects are found by their labels instead, of the kinds that you may list")
+		if all, err = x.labeled(ctx); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	x.explain(ctx, all)
+	objects := make([]objectOutput, len(all))
+	for i := range all {
+		objects[i] = all[i].objectOutput
+	}
+	sortObjects(objects)
+	return objects, nil
+}
+
+// deployedOf returns the revision whose objects are to be there.
+func deployedOf(status api.Status) int64 {
+	if len(status.History) == 0 {
+		return status.Release.Revision
+	}
+	return deployedIn(status.History)
+}
+
+func (x *objectSearch) lacks(what string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !slices.Contains(x.missing, what) {
+		x.missing = append(x.missing, what)
+	}
+}
+
+// read reads the objects that a revision has.
+func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
+	all := make([]found, len(stored.Objects))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, o := range stored.Objects {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			all[i] = x.readOne(ctx, o.Unstructured, stored.Namespace)
+		})
+	}
+	group.Wait()
+	slices.Sort(x.missing)
+	return all
+}
+
+func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) found {
+	gvk := o.GroupVersionKind()
+	f := found{objectOutput: objectOutput{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: metav1.ConditionUnknown}}
+	mapping, err := x.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
+		return f
+	}
+	resource := dynamic.ResourceInterface(x.dynamic.Resource(mapping.Resource))
+	f.Namespace = ""
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		f.Namespace = o.GetNamespace()
+		if f.Namespace == "" {
+			f.Namespace = namespace
+		}
+		resource = x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace)
+	}
+	live, err := resource.Get(ctx, f.Name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		f.judge(live)
+	case apierrors.IsNotFound(err):
+		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "it is not there"
+	case apierrors.IsForbidden(err):
+		need := right{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
+		x.lacks(need.explain(err).Error() + ". They are shown as the operator reports them")
+		x.report(&f)
+	default:
+		f.Message = oneLine(err.Error())
+	}
+	return f
+}
+
+// judge says how an object is that was read.
+func (f *found) judge(live *unstructured.Unstructured) {
+	health := inventory.HealthOf(live)
+	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
+	if !health.Ready {
+		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, health.Reason, oneLine(health.Message)
+	}
+}
+
+// report says how an object is that may not be read, as the operator sees it.
+func (x *objectSearch) report(f *found) {
+	resources := x.status.Resources
+	if resources == nil {
+		return
+	}
+	for _, o := range resources.NotReady {
+		if o.Kind == f.Kind && o.Namespace == f.Namespace && o.Name == f.Name {
+			f.Ready, f.Reason, f.Message = metav1.ConditionFalse, o.Reason, oneLine(o.Message)
+			return
+		}
+	}
+	if resources.Total-resources.Ready == int64(len(resources.NotReady)) {
+		// All that are not ready are named.
+		f.Ready = metav1.ConditionTrue
+	}
+}
+
+// explain finds out why objects are not ready.
+func (x *objectSearch) explain(ctx context.Context, all []found) {
+	left := diagnosed
+	for i := range all {
+		f := &all[i]
+		// Of one that is gone, or could not be read, there is nothing to be asked.
+		if f.Ready != metav1.ConditionFalse || f.uid == "" || left == 0 {
+			continue
+		}
+		left--
+		cause, err := diagnose.Why(ctx, x.typed, f.key(), f.uid)
+		if err != nil && !cause.Known() {
+			cause.Message = err.Error()
+		}
+		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
+			continue
+		}
+		f.Cause = &causeOutput{
+			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
+			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// printStatus prints a custom resource and everything below it as a tree.
+func (p painter) printStatus(w io.Writer, out statusOutput) error {
+	return p.printTree(w, branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
+}
+
+func statusTree(out statusOutput, now time.Time) branch {
+	root := branch{
+		name:  apply.Key{Kind: out.Kind, Namespace: out.Namespace, Name: out.Name}.String(),
+		state: string(out.Ready), paint: paintOf(out.Ready), text: joined(": ", out.State, out.Message),
+	}
+	if out.Warning != "" {
+		root.below = append(root.below, branch{name: "last warning", text: out.Warning})
+	}
+	for _, c := range out.Conditions {
+		root.below = append(root.below, branch{name: c.Type, text: joined(": ", c.Reason, oneLine(c.Message))})
+	}
+	if out.Release == nil {
+		return root
+	}
+	release := branch{name: "Release " + out.Release.Name, text: releaseText(out.Release, now)}
+	for _, object := range out.Objects {
+		release.below = append(release.below, objectTree(object, out.Release.Namespace))
+	}
+	root.below = append(root.below, release)
+	return root
+}
+
+func releaseText(release *api.ReleaseStatus, now time.Time) string {
+	text := fmt.Sprintf("revision %d, %s", release.Revision, release.Status)
+	if release.Chart != "" {
+		text += ", chart " + release.Chart
+	}
+	if release.AppVersion != "" {
+		text += ", app " + release.AppVersion
+	}
+	if release.LastDeployed != nil {
+		text += ", " + duration.HumanDuration(now.Sub(release.LastDeployed.Time)) + " ago"
+	}
+	return text
+}
+
+// objectTree is an object and, where it is not ready, the object at which that
+// shows.
+func objectTree(object objectOutput, namespace string) branch {
+	b := branch{
+		name:  shortName(object.Kind, object.Namespace, object.Name, namespace),
+		state: string(object.Ready), paint: paintOf(object.Ready), text: joined(": ", object.Reason, object.Message),
+	}
+	cause := object.Cause
+	if cause == nil {
+		return b
+	}
+	if cause.Kind == object.Kind && cause.Name == object.Name {
+		if why := joined(": ", cause.Reason, cause.Message); why != "" {
+			b.below = append(b.below, branch{name: "cause", text: why})
+		}
+		if cause.Warning != "" {
+			b.below = append(b.below, branch{name: "last warning", text: cause.Warning})
+		}
+		return b
+	}
+	inner := branch{
+		name:  shortName(cause.Kind, cause.Namespace, cause.Name, namespace),
+		state: string(metav1.ConditionFalse), paint: red, text: joined(": ", cause.Reason, cause.Message),
+	}
+	if cause.Warning != "" {
+		inner.below = []branch{{name: "last warning", text: cause.Warning}}
+	}
+	b.below = []branch{inner}
+	return b
+}
+
+// shortName names an object, without the namespace that all are in.
+func shortName(kind, namespace, name, usual string) string {
+	if namespace == usual {
+		namespace = ""
+	}
+	return apply.Key{Kind: kind, Namespace: namespace, Name: name}.String()
+}
+
+func paintOf(ready metav1.ConditionStatus) paint {
+	switch ready {
+	case metav1.ConditionTrue:
+		return green
+	case metav1.ConditionFalse:
+		return red
+	default:
+		return yellow
+	}
+}
+
+// joined puts two texts together, where both are there.
+func joined(separator, first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + separator + second
+}
