@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -239,21 +238,16 @@ func TestFinalizersInGit(t *testing.T) {
 func TestForegroundDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
-	web := harness.MakeCR(kind, "web").Set("count", 3).Obj()
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(2).Obj()
 	env.Create(web)
 	env.WaitReady(web)
-	owners := env.Get(harness.ConfigMap("web-0")).GetOwnerReferences()
-	if len(owners) != 1 || owners[0].Kind != kind.Kind {
+	owners := env.Get(harness.Deployment("web")).GetOwnerReferences()
+	if len(owners) != 1 || owners[0].Kind != "PodSet" {
 		t.Fatalf("owners of the object are %v", owners)
 	}
-	env.Kubectl("delete", kind.Resource(), "web", "--cascade=foreground", "--wait=false")
-	env.WaitGone(web)
+	env.Kubectl("delete", "podset", "web", "--cascade=foreground", "--wait=false")
+	env.WaitGone(web, harness.Deployment("web"))
 	env.WaitEvent(web, "Uninstalled")
 	env.ExpectRevisions("web", "")
-	for _, name := range []string{"web-0", "web-1", "web-2"} {
-		if _, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(t.Context(), name, metav1.GetOptions{}); client.IgnoreNotFound(err) != nil || err == nil {
-			t.Error(errors.Join(fmt.Errorf("%s is left", name), err))
-		}
-	}
 }
