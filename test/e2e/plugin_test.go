@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// asked is what a verb that asks for something prints with -o json.
+type asked struct {
+	Verb, Kind, Namespace, Name, Annotation, Value, Outcome, Message, State string
+	Revision                                                                int64
+}
+
+// caller is a person who may read and patch custom resources of one kind, and
+// nothing else.
+type caller struct {
+	*harness.Person
+	t *testing.T
+}
+
+func callerOf(env *harness.Env, kind harness.Kind) caller {
+	return caller{env.NewPerson(kind.On("get", "list", "watch", "patch")), env.T()}
+}
+
+// does runs the plugin and expects it to end well, and to say all of some texts.
+func (c caller) does(args []string, says ...string) harness.Said {
+	c.t.Helper()
+	return c.ends(0, args, says...)
+}
+
+// ends runs the plugin and expects an exit code, and texts on standard output
+// where it is 0, and else as the error.
+func (c caller) ends(code int, args []string, says ...string) harness.Said {
+	c.t.Helper()
+	said := c.Chartwright(args...)
+	text := said.Stdout
+	if code != 0 {
+		text = said.Stderr
+	}
+	if said.Code != code {
+		c.t.Fatalf("%s ends with %d, expected %d:\n%s%s", strings.Join(args, " "), said.Code, code, said.Stdout, said.Stderr)
+	}
+	for _, want := range says {
+		if !strings.Contains(text, want) {
+			c.t.Errorf("%s does not say %q:\n%s%s", strings.Join(args, " "), want, said.Stdout, said.Stderr)
+		}
+	}
+	return said
+}
+
+// reads runs the plugin with -o json.
+func (c caller) reads(code int, args ...string) asked {
+	c.t.Helper()
+	said := c.ends(code, append(args, "-o", "json"))
+	var a asked
+	if err := json.Unmarshal([]byte(said.Stdout), &a); err != nil {
+		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, said.Stdout)
+	}
+	return a
+}
+
+// TestPluginAsks: each verb that asks for something, by somebody who may touch
+// nothing but the custom resource, and how it ends.
+func TestPluginAsks(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	for _, test := range []struct {
+		name string
+		do   func(c caller, web release, target string)
+	}{
+		{"rollback to the last good one, and back", func(c caller, web release, target string) {
+			said := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
+			// From where it began to where it ended.
+			if !strings.Contains(said.Stderr, "  Deployed: Revision 3") || !strings.Contains(said.Stderr, "  Held (rev 2): Revision 4") {
+				web.t.Errorf("progress is\n%s", said.Stderr)
+			}
+			// It is over when the program says so.
+			if err := heldAt(web.env.Status(web.cr), 4, 2); err != nil {
+				web.t.Error(err)
+			}
+			c.does([]string{"resume", target, "--wait"}, "Revision 5 of release "+web.name+" is deployed")
+			web.follows(5, "three")
+		}},
+		{"rollback to a revision, again and again", func(c caller, web release, _ string) {
+			first := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
+			second := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
+			if first.Outcome != "Done" || first.Revision != 4 || second.Revision != 5 || first.Value == second.Value || !strings.HasPrefix(first.Value, "1@") {
+				web.t.Errorf("it ended with\n%+v\n%+v", first, second)
+			}
+			want := asked{
+				Verb: "rollback", Kind: kind.Resource(), Namespace: web.env.Namespace, Name: web.name, Annotation: api.AnnotationRollbackTo,
+				Value: second.Value, Outcome: "Done", Message: second.Message, State: "Held (rev 1)", Revision: 5,
+			}
+			if second != want {
+				web.t.Errorf("it prints %+v, expected %+v", second, want)
+			}
+			web.held(5, 1, "one")
+		}},
+		{"rollback to what is not there", func(c caller, web release, target string) {
+			c.ends(1, []string{"rollback", target, "9", "--wait"}, "Error: ", "refused: Revision 9 is not stored", "To be had are: 1, 2, 3")
+			refused := c.reads(1, "rollback", target, "9", "--wait")
+			if refused.Outcome != "Failed" || !strings.Contains(refused.Message, "Revision 9 is not stored") {
+				web.t.Errorf("it ended with %+v", refused)
+			}
+			web.follows(3, "three")
+		}},
+		{"rollback away from an upgrade that fails, and resume to it", func(c caller, web release, target string) {
+			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+			c.does([]string{"rollback", target, "--wait"}, "revision 3 again")
+			if err := heldAt(web.env.Status(web.cr), 5, 3); err != nil {
+				web.t.Error(err)
+			}
+			c.ends(1, []string{"resume", target, "--wait"}, target, "UpgradeFailed: ")
+		}},
+		{"a pause, what it keeps from being done, and its end", func(c caller, web release, target string) {
+			c.does([]string{"pause", target, "--wait"}, "Nothing is changed while")
+			web.edit("four", nil)
+			web.paused(metav1.ConditionFalse)
+			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "unpause")
+			web.env.ExpectRevisions(web.name, "1 superseded, 2 superseded, 3 deployed")
+			// The rollback waits, too; an edit has come since, and it is held all
+			// the same.
+			c.does([]string{"unpause", target, "--wait"}, "held")
+			web.held(4, 2, "two")
+		}},
+		{"a pause that includes deletion", func(c caller, web release, target string) {
+			c.does([]string{"pause", target, "--including-deletion", "--wait"})
+			web.env.Delete(web.cr)
+			web.paused(metav1.ConditionFalse)
+			if said := c.reads(0, "unpause", target); said.Outcome != "Asked" || said.Value != "" {
+				web.t.Errorf("it ended with %+v", said)
+			}
+			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
+		}},
+		{"reconcile brings back what nobody watches", func(c caller, web release, target string) {
+			before := web.env.Get(web.cr).GetGeneration()
+			said := c.reads(0, "reconcile", target, "--wait")
+			status := web.env.Status(web.cr)
+			if status.Answered == nil || status.Answered.ReconcileRequestedAt != said.Value || said.Outcome != "Done" {
+				web.t.Errorf("it ended with %+v, and the status has %+v", said, status.Answered)
+			}
+			if web.env.Get(web.cr).GetGeneration() != before {
+				web.t.Error("the spec was touched")
+			}
+			web.follows(3, "three")
+		}},
+		{"reconcile tells that it has failed again", func(c caller, web release, target string) {
+			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+			c.ends(1, []string{"reconcile", target, "--wait"}, "UpgradeFailed: ")
+		}},
+		{"reconcile of what the chart refuses", func(c caller, web release, target string) {
+			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
+			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
+			c.ends(1, []string{"reconcile", target, "--wait"}, "RenderFailed: ")
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			env := env.For(t)
+			web := threeRevisions(env, kind, test.name)
+			test.do(callerOf(env, kind), web, "hooks."+kind.Group+"/"+web.name)
+			expectOneManager(t, env, web.cr)
+		})
+	}
+}
+
+// expectOneManager: what the plugin wrote are annotations, under its own name.
+func expectOneManager(t *testing.T, env *harness.Env, cr *unstructured.Unstructured) {
+	t.Helper()
+	live, err := env.At(cr).Get(t.Context(), cr.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return // it was deleted
+	}
+	for _, entry := range live.GetManagedFields() {
+		fields := ""
+		if entry.FieldsV1 != nil {
+			fields = string(entry.FieldsV1.Raw)
+		}
+		mentions := strings.Contains(fields, "rollback-to") || strings.Contains(fields, "reconcile-requested-at") || strings.Contains(fields, "f:"+api.AnnotationPause)
+		if mentions != (entry.Manager == api.FieldManagerCLI) || entry.Manager == api.FieldManagerCLI && strings.Contains(fields, "f:spec") {
+			t.Errorf("manager %s has %s", entry.Manager, fields)
+		}
+	}
+}
+
+// TestPluginGivesUp: where nobody answers, the program says what it saw last,
+// by an exit code of its own.
+func TestPluginGivesUp(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	operator.Stop()
+	c := callerOf(env, kind)
+	target := kind.Resource() + "/web"
+	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "not known after 1s, when it was Deployed: Revision 1")
+	if said := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); said.Outcome != "Unknown" {
+		t.Errorf("it ended with %+v", said)
+	}
+	// Without --wait nobody waits, and the request is there when somebody comes.
+	c.does([]string{"pause", target}, "paused")
+	if annotations := env.Get(web.cr).GetAnnotations(); annotations[api.AnnotationPause] != "true" {
+		t.Errorf("the annotations are %v", annotations)
+	}
+	c.does([]string{"unpause", target}, "no longer paused")
+	if annotations := env.Get(web.cr).GetAnnotations(); annotations[api.AnnotationPause] != "" {
+		t.Errorf("the annotations are %v", annotations)
+	}
+}
+
+// TestPluginRights: which right is missing, in a sentence, and nothing is done.
+func TestPluginRights(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	target := kind.Resource() + "/web"
+	missing := func(verb, purpose string) string {
+		return fmt.Sprintf("you may not %s %s in namespace %s, which you need %s. The rule that allows it: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
+			verb, kind.Resource(), env.Namespace, purpose, kind.Group, "hookses", verb)
+	}
+	for _, test := range []struct {
+		name string
+		may  []string
+		args []string
+		says string
+	}{
+		{"no get", []string{"patch"}, []string{"pause", target}, missing("get", "to read it")},
+		{"no patch", []string{"get", "watch"}, []string{"rollback", target, "1"}, missing("patch", "to ask for a rollback")},
+		{"no patch to resume", []string{"get"}, []string{"resume", target}, missing("patch", "to end a hold")},
+		{"no patch to reconcile", []string{"get"}, []string{"reconcile", target}, missing("patch", "to ask for it")},
+		{"no watch", []string{"get", "patch"}, []string{"reconcile", target, "--wait"}, missing("watch", "to wait for the outcome")},
+		{"no list", []string{"get"}, []string{"rollout", kind.Resource(), "-n", env.Namespace}, missing("list", "to see the rollout")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env := env.For(t)
+			c := caller{env.NewPerson(kind.On(test.may...)), t}
+			said := c.ends(1, test.args, test.says)
+			if said.Stdout != "" {
+				t.Errorf("it prints %s", said.Stdout)
+			}
+		})
+	}
+	t.Run("everywhere", func(t *testing.T) {
+		callerOf(env.For(t), kind).ends(1, []string{"rollout", kind.Resource()},
+			"you may not list "+kind.Resource()+", which you need to see the rollout in all namespaces (with -n, in one).")
+	})
+	if set := env.Get(web.cr).GetAnnotations(); set[api.AnnotationPause] != "" || set[api.AnnotationRollbackTo] != "" {
+		t.Errorf("something was written: %v", set)
+	}
+}
+
+// TestPluginRefuses what is not ours, and what is wrong, before anything is
+// written.
+func TestPluginRefuses(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Nobody")
+	env.InstallCRD(kind)
+	lone := harness.MakeCR(kind, "web").Obj()
+	env.Create(lone)
+	c := callerOf(env, kind)
+	for _, test := range []struct{ args, says string }{
+		{"pause nobody/web", "no operator of Chartwright looks after nobody." + kind.Group + "/web"},
+		{"pause nobody/other", "there is no nobody." + kind.Group + "/other in namespace " + env.Namespace},
+		{"pause nothing/web", `the server doesn't have a resource type "nothing"`},
+		{"pause nobody", "expected a custom resource, by KIND/NAME"},
+		{"pause", "expected a custom resource, by KIND/NAME"},
+		{"pause nobody web more", `"more" is one word too many`},
+		{"rollback nobody/web 2 more", `"more" is one word too many`},
+		{"rollback nobody/web two", `"two" is no revision`},
+		{"rollback nobody/web 0", `"0" is no revision`},
+		{"rollback nobody/web none", `"kubectl chartwright resume"`},
+		{"pause nobody/web -o xml", "expected table, json or yaml"},
+		{"pause nobody/web --color loud", "expected auto, always or never"},
+		{"rollout", `expected a kind, such as "kubectl chartwright rollout podset"`},
+		{"rollout pause", `expected a kind, such as "kubectl chartwright rollout pause podset"`},
+		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
+		{"stop nobody/web", `unknown command "stop" for "kubectl chartwright"`},
+	} {
+		c.ends(1, strings.Fields(test.args), test.says)
+	}
+	if set := env.Get(lone).GetAnnotations(); len(set) > 0 {
+		t.Errorf("something was written: %v", set)
+	}
+}
