@@ -3,7 +3,6 @@ package diagnose
 import (
 	"context"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,10 +33,6 @@ func (s *search) lacks(right string, err error) bool {
 		s.lacked = append(s.lacked, right)
 	}
 	return true
-}
-
-func (s *search) lackedRights() string {
-	return prefixed("rights to say more are missing: ", strings.Join(s.lacked, ", "))
 }
 
 // unread answers for an object that could not be read.

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,17 +20,24 @@ import (
 // context. With an error comes what was found before it. That a right is
 // missing is no error: the message names it.
 func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (Cause, error) {
-	s := &search{client: client}
-	cause, err := s.why(ctx, key, uid)
-	cause.Message, cause.Event = s.private.hide(cause.Message), s.private.hide(cause.Event)
-	if rights := s.lackedRights(); rights != "" {
+	cause, lacked, err := Look(ctx, client, key, uid)
+	if rights := prefixed("rights to say more are missing: ", strings.Join(lacked, ", ")); rights != "" {
 		// A long message must not push out what a person can mend.
 		cause.Message = join("; ", cut(oneLine(cause.Message), longestMessage), rights)
 	}
+	return cause, err
+}
+
+// Look is Why for who tells of missing rights elsewhere: it returns them by
+// themselves, as "list pods" and "get deployments.apps".
+func Look(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
+	s := &search{client: client}
+	cause, err = s.why(ctx, key, uid)
+	cause.Message, cause.Event = s.private.hide(cause.Message), s.private.hide(cause.Event)
 	if err != nil {
-		return cause, fmt.Errorf("find out why %s is not ready: %w", key, err)
+		return cause, s.lacked, fmt.Errorf("find out why %s is not ready: %w", key, err)
 	}
-	return cause, nil
+	return cause, s.lacked, nil
 }
 
 var (

@@ -16,7 +16,7 @@ import (
 // cluster: the deployed one or, while an earlier one is held or an upgrade
 // fails, the one that was to follow. Where none is known to be, it is the
 // deployed one, and false.
-func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, deployed *helm.Stored, spec map[string]any) (*helm.Stored, bool) {
+func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, deployed *helm.Stored, spec, overrides map[string]any) (*helm.Stored, bool) {
 	status := statusOf(cr)
 	digest := values.Digest(spec)
 	if follows(cr, status) || deployed.ValuesDigest == digest {
@@ -27,6 +27,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 		others = append(others, status.Rollback.From)
 	}
 	var fitting *helm.Stored
+	asked := values.Merge(values.Normalize(spec), overrides)
 	for _, revision := range others {
 		if revision < 1 || revision == int64(deployed.Revision) {
 			continue
@@ -39,7 +40,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 		if other.ValuesDigest == digest {
 			return other, true
 		}
-		if fitting == nil && holds(other.Values, spec) {
+		if fitting == nil && holds(other.Values, asked) {
 			fitting = other
 		}
 	}

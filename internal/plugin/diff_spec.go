@@ -31,7 +31,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	if err != nil {
 		return fmt.Errorf("--spec: %s: %w", file, err)
 	}
-	chart, err := findChart(f, gk)
+	chart, overrides, err := findChart(f, gk)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	if err != nil {
 		return err
 	}
-	of, same := s.origin(ctx, cr, stored, spec)
+	of, same := s.origin(ctx, cr, stored, spec, overrides)
 	if !same {
 		s.note("Note: no stored revision is of the spec that is in the cluster. What the values of revision %d have and that spec has not is kept.", of.Revision)
 	}
@@ -52,7 +52,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	// and schemas quote values.
 	kept := beside(of.Values, spec, same)
 	secret := append(sources.SecretsIn(kept), sources.SecretsIn(beside(stored.Values, spec, true))...)
-	trial, err := s.try(ctx, chart, stored, status, values.Merge(given, kept))
+	trial, err := s.try(ctx, chart, stored, status, values.Merge(values.Merge(given, kept), overrides))
 	if err != nil {
 		return fmt.Errorf("%s: %s", file, secret.Redact(err.Error()))
 	}
@@ -67,24 +67,24 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	return s.printDiff(out, manifestOf(stored), after)
 }
 
-// findChart loads the chart of a kind.
-func findChart(f diffFlags, gk schema.GroupKind) (*helm.Chart, error) {
+// findChart loads the chart of a kind and, with a watches file, what that lays
+// over every spec.
+func findChart(f diffFlags, gk schema.GroupKind) (chart *helm.Chart, overrides map[string]any, err error) {
 	if f.chart != "" {
-		chart, err := catalog.OpenChart(f.chart)
-		if err != nil {
-			return nil, fmt.Errorf("--chart %s: %w", f.chart, err)
+		if chart, err = catalog.OpenChart(f.chart); err != nil {
+			return nil, nil, fmt.Errorf("--chart %s: %w", f.chart, err)
 		}
-		return chart, nil
+		return chart, nil, nil
 	}
 	kinds, err := catalog.Find(f.watchesFile)
 	if err != nil {
-		return nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
+		return nil, nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
 	}
 	i := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == gk })
 	if i < 0 {
-		return nil, fmt.Errorf("the chart of %s is not known here, and the release's record holds no templates: name it by --chart, or the operator's watches file by --watches-file", gk)
+		return nil, nil, fmt.Errorf("the chart of %s is not known here, and the release's record holds no templates: name it by --chart, or the operator's watches file by --watches-file", gk)
 	}
-	return kinds[i].Chart, nil
+	return kinds[i].Chart, kinds[i].Overrides, nil
 }
 
 // deployedIn returns the newest revision that is deployed, or else the newest.

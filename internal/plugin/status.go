@@ -13,7 +13,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/diagnose"
 )
 
 // statusOutput is how a custom resource, its release and its objects are.
@@ -135,11 +134,8 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	}
 	if out.Ready != metav1.ConditionTrue {
 		key := apply.Key{Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName()}
-		cause, err := diagnose.Why(ctx, search.typed, key, cr.GetUID())
-		if err != nil {
-			return out, err
-		}
-		out.Warning = strings.TrimSpace(oneLine(cause.Event + " " + cause.Message))
+		cause := search.why(ctx, key, cr.GetUID())
+		out.Warning = oneLine(joined("; ", cause.Event, cause.Message))
 	}
 	out.Missing = search.missing
 	return out, nil

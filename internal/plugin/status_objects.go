@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -197,10 +199,7 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 			continue
 		}
 		left--
-		cause, err := diagnose.Why(ctx, x.typed, f.key(), f.uid)
-		if err != nil && !cause.Known() {
-			cause.Message = err.Error()
-		}
+		cause := x.why(ctx, f.key(), f.uid)
 		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
 			continue
 		}
@@ -209,4 +208,25 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
 		}
 	}
+}
+
+// why finds out why an object is not ready. What it takes that is forbidden is
+// noted; what fails otherwise is told in the answer's place.
+func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
+	cause, lacked, err := diagnose.Look(ctx, x.typed, key, uid)
+	for _, right := range lacked {
+		x.lacks(rightOf(right, key.Namespace).Error())
+	}
+	if err != nil && !cause.Known() {
+		cause.Message = err.Error()
+	}
+	return cause
+}
+
+// rightOf reads a right as package diagnose names it: "get deployments.apps".
+func rightOf(text, namespace string) *missingRightError {
+	verb, resource, _ := strings.Cut(text, " ")
+	return &missingRightError{right: right{
+		verb: verb, resource: schema.ParseGroupResource(resource), namespace: namespace, purpose: "to tell why objects are not ready",
+	}}
 }

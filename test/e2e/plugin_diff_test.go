@@ -1,0 +1,214 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestPluginDiff: revisions, and what an edit would change, of a release whose
+// values come from the spec, a Secret and the operator.
+func TestPluginDiff(t *testing.T) {
+	t.Parallel()
+	const canary = "Canary-5d1-is-no-diff"
+	env := harness.New(t)
+	kind := env.NewKind("Piece")
+	env.InstallCRD(kind)
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).Override("pieces.fixed", "by the operator").
+		With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}))
+	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
+	reader := env.NewPerson(kind.On("get"), may("get", "", "secrets"))
+	fewer := env.NewPerson(kind.On("get"))
+
+	values := harness.Secret("web-values")
+	env.Create(holding(values, "values.yaml", "secret: "+canary+"-one"))
+	web := func(a string) harness.CR {
+		return harness.MakeCR(kind, "web").Set("pieces.a", a).Set("pieces.fixed", "by the spec")
+	}
+	env.Create(web("one").Set("pieces.b", "gone").Obj())
+	env.WaitRevision(web("").Obj(), 1)
+	rewrite(env, values, "values.yaml", "secret: "+canary+"-two")
+	env.WaitRevision(web("").Obj(), 2)
+	env.SetSpec(web("two").Obj())
+	env.WaitRevision(web("").Obj(), 3)
+
+	var all strings.Builder
+	diff := func(p *harness.Person, args ...string) harness.Said {
+		said := p.Chartwright(append([]string{"diff", "piece/web"}, args...)...)
+		all.WriteString(said.Stdout + said.Stderr)
+		return said
+	}
+	expect := func(t *testing.T, said harness.Said, want string) {
+		t.Helper()
+		if said.Code != 0 || said.Stdout != strings.TrimPrefix(want, "\n") || said.Stderr != "" {
+			t.Errorf("it ends with %d and prints\n%s%s\nexpected\n%s", said.Code, said.Stdout, said.Stderr, want)
+		}
+	}
+	const lastTwo = `
+--- ConfigMap web-a, revision 2 (pieces-0.1.0)
++++ ConfigMap web-a, revision 3 (pieces-0.1.0)
+@@ -1,6 +1,6 @@
+ apiVersion: v1
+ data:
+-  text: one
++  text: two
+ kind: ConfigMap
+ metadata:
+   name: web-a
+--- ConfigMap web-b, revision 2 (pieces-0.1.0)
++++ /dev/null
+@@ -1,6 +0,0 @@
+-apiVersion: v1
+-data:
+-  text: gone
+-kind: ConfigMap
+-metadata:
+-  name: web-b
+`
+	const secret = `
+--- Secret web-secret, revision 1 (pieces-0.1.0)
++++ Secret web-secret, revision 2 (pieces-0.1.0)
+@@ -1,6 +1,6 @@
+ apiVersion: v1
+ data:
+-  text: '*** (before)'
++  text: '*** (after)'
+ kind: Secret
+ metadata:
+   name: web-secret
+`
+	t.Run("the last two", func(t *testing.T) {
+		expect(t, diff(reader), lastTwo)
+		expect(t, diff(reader, "--revision", "2"), lastTwo)
+		if said := diff(reader, "--color", "always"); !strings.Contains(said.Stdout, "\x1b[31m-  text: one\x1b[0m\n\x1b[32m+  text: two\x1b[0m\n") {
+			t.Errorf("in color it prints\n%q", said.Stdout)
+		}
+	})
+	t.Run("a Secret", func(t *testing.T) { expect(t, diff(reader, "--revision", "1..2"), secret) })
+	t.Run("as json and yaml", func(t *testing.T) {
+		type side struct {
+			Revision int64
+			Chart    string
+		}
+		var fromJSON, fromYAML struct {
+			Release, Namespace string
+			From, To           side
+			Objects            []struct{ Kind, Name, Change, Diff string }
+		}
+		if err := json.Unmarshal([]byte(diff(reader, "-o", "json").Stdout), &fromJSON); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(diff(reader, "--revision", "1..3", "-o", "yaml").Stdout), &fromYAML); err != nil {
+			t.Fatal(err)
+		}
+		if o := fromJSON.Objects; len(o) != 2 || o[0].Change != "Changed" || o[1].Change != "Removed" || "\n"+o[0].Diff+o[1].Diff != lastTwo ||
+			fromJSON.Release != "web" || fromJSON.Namespace != env.Namespace || fromJSON.From != (side{2, "pieces-0.1.0"}) || fromJSON.To != (side{3, "pieces-0.1.0"}) {
+			t.Errorf("json is %+v", fromJSON)
+		}
+		if o := fromYAML.Objects; len(o) != 3 || o[2].Kind != "Secret" || !strings.Contains(o[2].Diff, "*** (after)") {
+			t.Errorf("yaml is %+v", fromYAML)
+		}
+	})
+	t.Run("nothing", func(t *testing.T) {
+		said := diff(reader, "--revision", "3..3")
+		if said.Code != 0 || said.Stdout != "" || said.Stderr != "No object differs between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
+			t.Errorf("it ends with %+v", said)
+		}
+	})
+	t.Run("an edit", func(t *testing.T) {
+		// What the operator adds to the spec stays: its override, and the Secret.
+		file := filepath.Join(t.TempDir(), "web.yaml")
+		edited, err := yaml.Marshal(web("three").Obj())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, edited, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := func(name string) string {
+			return strings.ReplaceAll(`
+--- ConfigMap web-a, revision 3 (pieces-0.1.0)
++++ ConfigMap web-a, spec in FILE (pieces-0.1.0)
+@@ -1,6 +1,6 @@
+ apiVersion: v1
+ data:
+-  text: two
++  text: three
+ kind: ConfigMap
+ metadata:
+   name: web-a
+`, "FILE", name)
+		}
+		expect(t, diff(reader, "--spec", file, "--watches-file", watches), want(file))
+		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", harness.Chart("pieces"))
+		expect(t, said, want("standard input"))
+		// It is no more than what was shown.
+		env.For(t).ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+	})
+	t.Run("an edit of a held release", func(t *testing.T) {
+		env := env.For(t)
+		env.Ask(web("").Obj(), "rollback-to", "1")
+		env.WaitRevision(web("").Obj(), 4)
+		// b is of the spec of revision 1, and no longer of the spec.
+		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--watches-file", watches)
+		all.WriteString(said.Stdout + said.Stderr)
+		expectTold(t, "it", said.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
+		if strings.Contains(said.Stdout, "web-fixed") || said.Stderr != "" {
+			t.Errorf("it says\n%s%s", said.Stdout, said.Stderr)
+		}
+	})
+	t.Run("another chart, and one that tells", func(t *testing.T) {
+		folder := t.TempDir()
+		if err := os.CopyFS(folder, os.DirFS(harness.Chart("pieces"))); err != nil {
+			t.Fatal(err)
+		}
+		tells := `{{ if .Values.breaks }}{{ fail (printf "it is %s" .Values.secret) }}{{ end }}` +
+			"\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {secret: {{ .Values.secret | len | quote }}}\n"
+		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(tells), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
+		expectTold(t, "the note", said.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
+		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
+		if broken.Code != 1 {
+			t.Errorf("it ends with %d", broken.Code)
+		}
+		expectTold(t, "the error", broken.Stderr, "Error: standard input: the chart cannot be rendered", "it is [redacted]")
+		all.WriteString(said.Stdout + said.Stderr + broken.Stdout + broken.Stderr)
+	})
+	t.Run("refused", func(t *testing.T) {
+		for _, test := range []struct {
+			who   *harness.Person
+			stdin string
+			args  []string
+			says  string
+		}{
+			{fewer, "", nil, "you may not get secrets in namespace " + env.Namespace + ", which you need to read revision 3 of release web. The rule that allows it: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
+			{reader, "", []string{"--revision", "9"}, "revision 9 of release web is not stored; there are 1, 2, 3, 4"},
+			{reader, "", []string{"--revision", "one"}, `"one" is no revision`},
+			{reader, "", []string{"--chart", "."}, "expected --spec, too"},
+			{reader, "a: b", []string{"--spec", "-"}, "the chart of Piece." + kind.Group + " is not known here"},
+			{reader, "apiVersion: v1\nkind: Pod\n", []string{"--spec", "-"}, "it holds a Pod: expected a Piece." + kind.Group},
+		} {
+			said := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
+			all.WriteString(said.Stdout + said.Stderr)
+			if said.Code != 1 || said.Stdout != "" {
+				t.Errorf("%v ends with %d:\n%s", test.args, said.Code, said.Stdout)
+			}
+			expectTold(t, strings.Join(test.args, " "), said.Stderr, "Error: ", test.says)
+		}
+	})
+	status := says(t, env.NewPerson(kind.On("get"), may("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
+	all.WriteString(status.Stdout + status.Stderr)
+	for _, hidden := range []string{canary, "Q2FuYXJ5LTVkM"} {
+		if strings.Contains(all.String(), hidden) {
+			t.Errorf("the secret is told:\n%s", all.String())
+		}
+	}
+}
