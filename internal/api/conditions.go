@@ -25,6 +25,9 @@ const (
 	ConditionHeld = "Held"
 	// ConditionPaused is True while nothing is changed, as an annotation asks.
 	ConditionPaused = "Paused"
+	// ConditionUpdateAvailable is True while the operator has another chart for
+	// the kind than the release runs, and it is not this resource's turn.
+	ConditionUpdateAvailable = "UpdateAvailable"
 	// ConditionTested tells how the chart's tests went on the newest revision.
 	ConditionTested = "Tested"
 	// ConditionRollbackRefused is True while the annotation asks for a revision
@@ -96,6 +99,22 @@ const (
 	// ReasonObjectFailed: an object will not become ready unless somebody does
 	// something about it.
 	ReasonObjectFailed = "ObjectFailed"
+)
+
+// Reasons of UpdateAvailable.
+const (
+	// ReasonWaiting: others are before it.
+	ReasonWaiting = "Waiting"
+	// ReasonRolloutStopped: the upgrade of another has failed.
+	ReasonRolloutStopped = "RolloutStopped"
+	// ReasonRolloutPaused: a person has stopped the rollout.
+	ReasonRolloutPaused = "RolloutPaused"
+	// ReasonHeld: an earlier revision is held.
+	ReasonHeld = "Held"
+	// ReasonDowngradeRefused: the chart is older than the release's, and the
+	// kind allows no downgrade. It is a reason of Ready, too, where the spec
+	// cannot be followed for that.
+	ReasonDowngradeRefused = "DowngradeRefused"
 )
 
 // Reasons of Held.

@@ -74,6 +74,11 @@ const (
 	AnnotationUninstallDescription  = Domain + "/uninstall-description"
 )
 
+// AnnotationRolloutPaused on the CustomResourceDefinition of a kind keeps, while it
+// is "true", those of its custom resources from being upgraded that wait for a
+// new chart.
+const AnnotationRolloutPaused = Domain + "/rollout-paused"
+
 // LabelCreatedFor is on a namespace that was made for a release: the UID of its
 // custom resource.
 const LabelCreatedFor = Domain + "/created-for"
@@ -90,9 +95,11 @@ const (
 	// LabelInputDigest holds the digest of everything that the revision was
 	// rendered from.
 	LabelInputDigest = Domain + "/input-digest"
-	// LabelChartDigest holds the digest of the chart's files.
+	// LabelChartDigest holds the digest of what the operator brings: the chart's
+	// files and the overrideValues.
 	LabelChartDigest = Domain + "/chart-digest"
-	// LabelValuesDigest holds the digest of the values given to the chart.
+	// LabelValuesDigest holds the digest of what people give: the spec and what
+	// valuesFrom names.
 	LabelValuesDigest = Domain + "/values-digest"
 	// LabelNeverReady is "true" on a revision that another took the place of
 	// before its objects were ready.

@@ -21,3 +21,8 @@ func Pending(status string) bool {
 	}
 	return false
 }
+
+// Uninstalled tells whether a release is gone or on its way out.
+func Uninstalled(status string) bool {
+	return status == StatusUninstalling || status == StatusUninstalled
+}

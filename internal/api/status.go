@@ -20,6 +20,8 @@ type Status struct {
 	Release *ReleaseStatus `json:"release,omitempty"`
 	// DeployedRelease names the release, where the operator-sdk names it.
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
+	// Update tells of a newer chart that is not deployed yet.
+	Update *UpdateStatus `json:"update,omitempty"`
 	// Rollback tells of the revision that is held.
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
 	// Answered holds what people asked for and was answered.
@@ -61,6 +63,18 @@ type RollbackStatus struct {
 	From int64 `json:"from,omitempty"`
 	// Since is when the rollback was done.
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// UpdateStatus describes the chart that is to take the place of the release's.
+type UpdateStatus struct {
+	// Chart is "<name>-<version>".
+	Chart        string `json:"chart"`
+	ChartVersion string `json:"chartVersion"`
+	// Place is the place in the line of those that wait, from 1, and Of the
+	// number of all that take part in the rollout, those that have gone
+	// included. Both are 0 where it does not wait in line.
+	Place int64 `json:"place,omitempty"`
+	Of    int64 `json:"of,omitempty"`
 }
 
 // ResourcesStatus counts the objects of a release.

@@ -29,6 +29,12 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 		"deployedRelease": object("The release that is deployed, where the operator-sdk names it.", props{
 			"name": text("Name of the release."),
 		}),
+		"update": object("The chart that is to take the place of the release's, if any.", props{
+			"chart":        text("Name and version of the chart."),
+			"chartVersion": text("Version of the chart."),
+			"place":        integer("Place in the line of those that wait for their turn."),
+			"of":           integer("How many take part in the rollout."),
+		}),
 		"rollback": object("The rollback that holds, if any.", props{
 			"to":    integer("The revision whose manifest runs again."),
 			"from":  integer("The revision that it took the place of."),

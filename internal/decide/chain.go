@@ -33,6 +33,7 @@ var chain = []check{
 	untested,          // run the tests on what is in sync
 	unready,           // find out what keeps objects from being ready
 	held,              // stay, whatever the spec says
+	postponed,         // stay, until it is the custom resource's turn
 	inSync,            // nothing to do
 }
 
@@ -105,7 +106,7 @@ func untidy(o Observation) (Decision, bool) {
 
 // drifted leaves alone what an upgrade is about to apply anyway.
 func drifted(o Observation) (Decision, bool) {
-	current := o.Newest != nil && (o.Newest.Digest == o.Desired || o.holding())
+	current := o.Newest != nil && (o.Newest.Digest == o.Desired || o.staying())
 	if !o.Drifted || !o.runs() || !current && !o.stuck() {
 		return Decision{}, false
 	}
@@ -147,7 +148,7 @@ func unmanaged(o Observation) (Decision, bool) {
 }
 
 func failed(o Observation) (Decision, bool) {
-	if o.holding() {
+	if o.staying() {
 		return Decision{}, false
 	}
 	stored := o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusFailed
@@ -173,7 +174,7 @@ func failed(o Observation) (Decision, bool) {
 }
 
 func outOfSync(o Observation) (Decision, bool) {
-	if o.holding() || o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
+	if o.staying() || o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateOutOfSync, Step: StepUpgrade}), true
@@ -197,6 +198,10 @@ func unready(o Observation) (Decision, bool) {
 
 func held(o Observation) (Decision, bool) {
 	return resting(o, StateHeld), o.holding()
+}
+
+func postponed(o Observation) (Decision, bool) {
+	return resting(o, StatePostponed), o.Postponed
 }
 
 func inSync(o Observation) (Decision, bool) {

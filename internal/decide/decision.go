@@ -90,6 +90,8 @@ const (
 	StateUnready State = "Unready"
 	// StateHeld: an earlier revision runs, as a person asked.
 	StateHeld State = "Held"
+	// StatePostponed: a new chart is to come, and it is not this one's turn.
+	StatePostponed State = "Postponed"
 	// StateInSync: the release is what the spec asks for.
 	StateInSync State = "InSync"
 )

@@ -37,8 +37,3 @@ func deleting(o Observation) (Decision, bool) {
 	}
 	return retry(o, Decision{State: StateDeleting, Step: StepUninstall}), true
 }
-
-// uninstalled tells whether a release has gone or is about to.
-func uninstalled(status string) bool {
-	return status == api.StatusUninstalled || status == api.StatusUninstalling
-}

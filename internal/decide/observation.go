@@ -45,6 +45,8 @@ type Observation struct {
 	Desired string
 	// Invalid is why no such digest can be had, empty where it can.
 	Invalid string
+	// Postponed: nothing but the chart is another, and its turn has not come.
+	Postponed bool
 	// Request is the rollback request that was not answered yet, if any.
 	Request *Request
 	// Held is the hold, if any.
@@ -138,10 +140,13 @@ type Failure struct {
 // One that somebody has uninstalled is nowhere.
 func (o Observation) holding() bool { return o.Held != nil && !o.Held.Over && o.stored() }
 
+// staying tells whether the release stays where it is for now.
+func (o Observation) staying() bool { return o.holding() || o.Postponed }
+
 // stored tells whether there is a release of this custom resource that is not
 // on its way out.
 func (o Observation) stored() bool {
-	return o.Newest != nil && o.Newest.Ours && !uninstalled(o.Newest.Status)
+	return o.Newest != nil && o.Newest.Ours && !api.Uninstalled(o.Newest.Status)
 }
 
 // runs tells whether a revision of ours is deployed, and the newest.

@@ -167,7 +167,7 @@ var rules = []rule{
 		held := o.Request == nil && o.Held != nil && !o.Held.Over && d.Revision == o.Held.Revision
 		tried := o.Overdue || o.Failure != nil && o.Failure.Attempts >= o.Retries
 		fails := o.Request == nil && o.Retries > 0 && tried && d.Revision == o.LastGood
-		return d.Revision == 0 || uninstalled(o.Newest.Status) || !asked && !held && !fails
+		return d.Revision == 0 || api.Uninstalled(o.Newest.Status) || !asked && !held && !fails
 	}},
 	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
 		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0)

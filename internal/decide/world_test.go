@@ -85,7 +85,7 @@ func (w *world) somebody(t *rapid.T) {
 	case 7: // damages an object
 		w.Drifted = true
 	case 8: // upgrades it by the helm CLI
-		if w.Newest != nil && !uninstalled(w.Newest.Status) {
+		if w.Newest != nil && !api.Uninstalled(w.Newest.Status) {
 			w.Newest = &Revision{Number: w.Newest.Number + 1, Status: api.StatusDeployed, Ours: true, Began: w.Now, Timeout: time.Minute}
 		}
 	case 9: // uninstalls it by the helm CLI

@@ -65,7 +65,7 @@ var (
 func init() {
 	info := version.Get()
 	buildInfo.WithLabelValues(info.Version, info.Commit, info.Go, info.Helm).Set(1)
-	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, drifts, passes, buildInfo, known, objects, served)
+	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, drifts, passes, buildInfo, known, objects, served, lines)
 }
 
 // ActionWaiting counts an action that waits for a slot.

@@ -162,6 +162,7 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.serving = append(k.serving, reconciler)
+	reconciler.PauseRollout(k.pauses.get(k.definitionOf(kind)))
 	return nil
 }
 

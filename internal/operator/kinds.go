@@ -31,6 +31,8 @@ type kinds struct {
 	// changed is told of CRDs that come or change.
 	changed chan struct{}
 
+	// pauses are what CRDs say of the rollouts.
+	pauses pauses
 	// blind: CRDs cannot be watched, for lack of rights.
 	blind atomic.Bool
 

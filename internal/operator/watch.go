@@ -56,17 +56,18 @@ func (k *kinds) watchRecords(ctx context.Context) error {
 // when all are known. Without the right to it kinds are looked for now and then.
 func (k *kinds) watchCRDs(ctx context.Context) error {
 	options := k.cacheOptions()
-	options.DefaultTransform = bareMetadata
-	changed := func() {
+	options.DefaultTransform = compactCRD
+	changed := func(definition any) {
+		k.sawCRD(definition)
 		select {
 		case k.changed <- struct{}{}:
 		default: // somebody will look already
 		}
 	}
 	w, err := k.watch(ctx, crdGVK, options, toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed() },
-		UpdateFunc: func(any, any) { changed() },
-		DeleteFunc: func(any) { changed() },
+		AddFunc:    changed,
+		UpdateFunc: func(_, definition any) { changed(definition) },
+		DeleteFunc: changed,
 	})
 	if err != nil {
 		return err
@@ -180,20 +181,6 @@ func (k *kinds) cacheOptions() cache.Options {
 		// Nothing is to be found again that an event did not tell.
 		SyncPeriod: new(zeroDuration),
 	}
-}
-
-// bareMetadata keeps just what tells one object from another.
-func bareMetadata(object any) (any, error) {
-	m, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return object, nil
-	}
-	return &metav1.PartialObjectMetadata{
-		TypeMeta: m.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{
-			Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		},
-	}, nil
 }
 
 // compactCR keeps of a custom resource what a pass reads.

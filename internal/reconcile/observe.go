@@ -64,6 +64,11 @@ type view struct {
 	unready  []inventory.Unready
 	progress progress
 	overdue  bool
+	// update is the chart that is to come and why it has not, if any; undecided
+	// tells that nobody knows yet whether it is this one's turn.
+	update       *api.UpdateStatus
+	updateReason string
+	undecided    bool
 	// fields are the kind's own in the status.
 	fields fields
 	// rightsMissing are the rules that the operator lacks, once that is known.
@@ -106,6 +111,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	switch err := r.observeInputs(ctx, v); {
 	case errors.Is(err, errSourceUnread):
+		// Nobody is to wait for it.
+		r.leaveLine(cr.GetUID())
 		return nil, err
 	case err != nil && v.observation.Invalid == "":
 		v.observation.Invalid = err.Error()
@@ -115,7 +122,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	r.observeRights(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
-	return v, nil
+	return v, r.observeRollout(ctx, v)
 }
 
 // observeFailures recalls what failed last. What it was to bring about may be
@@ -292,7 +299,10 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if err != nil {
 		return err
 	}
-	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: values.Digest(v.values)}
+	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: values.Digest(spec)}
+	if len(r.Kind.Overrides) > 0 {
+		v.digests.Chart = values.DigestOf(v.digests.Chart, values.Digest(r.Kind.Overrides))
+	}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
 }

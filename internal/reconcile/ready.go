@@ -53,7 +53,7 @@ func health(v *view, d decide.Decision) summary {
 		return working(o.Running.Step, v)
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed:
 		if d.Step == decide.StepRollback {
 			return working(d.Step, v)
 		}
@@ -83,6 +83,12 @@ func health(v *view, d decide.Decision) summary {
 func serving(v *view) summary {
 	o := v.observation
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
+		if v.update != nil {
+			return summary{
+				status: metav1.ConditionFalse, reason: v.updateReason, stalled: true,
+				message: fmt.Sprintf("Revision %d of release %s is %s. %s", o.Newest.Number, v.release.Name, o.Newest.Status, updateMessage(v)),
+			}
+		}
 		return working(decide.StepUpgrade, v)
 	}
 	if len(v.unready) > 0 {

@@ -65,6 +65,7 @@ type Reconciler struct {
 	latest latest
 	keys   keys
 	fights fights
+	line   line
 	// foreign holds the records that were found not to be adoptable.
 	foreign foreign
 }
@@ -85,7 +86,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		if v == nil || r.othersBusiness(v) {
+		if v == nil {
+			return ctrl.Result{}, nil
+		}
+		if r.othersBusiness(v) {
+			r.leaveLine(v.cr.GetUID())
 			return ctrl.Result{}, nil
 		}
 		decision := decide.Next(v.observation)
@@ -124,7 +129,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 		v.observation.Running = running
 		decision = decide.Next(v.observation)
 	}
-	if decision.State == decide.StateDeleted {
+	if decision.State == decide.StateDeleted || v.undecided && decision.State == decide.StatePostponed {
 		return ctrl.Result{}, nil
 	}
 	if wait := r.settling(v); wait > 0 {
@@ -184,6 +189,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	r.memory.forget(uid)
 	r.keys.forget(uid)
 	r.fights.forget(uid)
+	r.leaveLine(uid)
 	r.latest.forget(client.ObjectKeyFromObject(cr))
 	r.Inventory.Forget(uid)
 	r.forgetSources(uid)

@@ -46,6 +46,8 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	s.Resources = resources(v)
 	reason, hold := holds(v)
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
+	s.Update = v.update
+	setWhile(v.update != nil, api.ConditionUpdateAvailable, v.updateReason, updateMessage(v))
 	pause := pausing(d)
 	setWhile(pause != "", api.ConditionPaused, api.ReasonPaused, pause)
 	refusal := refusal(v)
@@ -140,7 +142,7 @@ func deployedAt(r records.Record) *metav1.Time {
 // in the order in which they stand.
 func order(kind string) int {
 	known := []string{
-		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused,
+		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
 		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
 		api.ConditionRightsMissing,
 	}

@@ -178,6 +178,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 		}
 	}
 	p.checkPolicies(w, lines)
+	p.checkRollout(w, lines)
 	p.checkFailurePolicy(w, lines)
 	p.checkFormerManagers(w, lines)
 	p.checkRBAC(w, lines)

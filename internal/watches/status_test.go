@@ -11,7 +11,7 @@ import (
 
 func TestStatusFieldsRefused(t *testing.T) {
 	for _, test := range []refusal{
-		{"a built-in field", []string{"status:", "  podNames: '[]'", "  conditions: '[]'"}, []string{`watches.yaml:6: status.conditions: every kind has a field of that name: choose another, which is none of conditions, `}},
+		{"a built-in field", []string{"status:", "  podNames: '[]'", "  conditions: '[]'"}, []string{`watches.yaml:6: status.conditions: every kind has a field of that name: choose another, which is none of answered, conditions, `}},
 		{"two of them", []string{"status:", "  history: '1'", "  observedGeneration: '2'"}, []string{"watches.yaml:5: status.history: every kind", "watches.yaml:6: status.observedGeneration: every kind"}},
 		{"no expression", []string{"status:", "  pods: ''", "  more:"}, []string{"watches.yaml:5: status.pods is empty: expected an expression in CEL", "watches.yaml:6: status.more is empty"}},
 		{"no name", []string{"status: {'a b': '1'}"}, []string{`watches.yaml:4: status: "a b" is no name of a field: expected letters`}},

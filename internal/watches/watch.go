@@ -68,6 +68,8 @@ type Watch struct {
 	// Allow says where the chart may act. The zero value allows nothing outside
 	// the release's namespace.
 	Allow Allow `json:"allow,omitzero"`
+	// Rollout says how custom resources get a new chart.
+	Rollout Rollout `json:"rollout,omitzero"`
 	// Drift says what to do about damaged dependents.
 	Drift Drift `json:"drift,omitzero"`
 	// CRDs says what to do with the chart's crds/; empty means Create.

@@ -37,6 +37,16 @@ func shippedAccount(env *harness.Env, kind harness.Kind) harness.Account {
 // whose objects have a label more.
 func changedChart(env *harness.Env, chart string) string {
 	env.T().Helper()
+	return copyChart(env, chart, map[string][2]string{
+		"Chart.yaml":             {"version: 0.1.0", "version: 0.2.0"},
+		"templates/_helpers.tpl": {".labels\" -}}\n", ".labels\" -}}\nexample.com/chart: later\n"},
+	})
+}
+
+// copyChart writes a copy of a chart with a change in each of some files: one
+// text takes the place of another.
+func copyChart(env *harness.Env, chart string, changes map[string][2]string) string {
+	env.T().Helper()
 	dir := filepath.Join(env.T().TempDir(), filepath.Base(chart))
 	must := func(err error) {
 		env.T().Helper()
@@ -45,10 +55,7 @@ func changedChart(env *harness.Env, chart string) string {
 		}
 	}
 	must(os.CopyFS(dir, os.DirFS(chart)))
-	for file, change := range map[string][2]string{
-		"Chart.yaml":             {"version: 0.1.0", "version: 0.2.0"},
-		"templates/_helpers.tpl": {".labels\" -}}\n", ".labels\" -}}\nexample.com/chart: later\n"},
-	} {
+	for file, change := range changes {
 		file = filepath.Join(dir, file)
 		data, err := os.ReadFile(file)
 		must(err)

@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/rollout"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// ofCharts says of which charts the revisions are, newest first, where "new" is
+// that of the kind.
+func ofCharts(charts ...string) func(*view) {
+	return func(v *view) {
+		v.digests = helm.Digests{Chart: "new", Values: "given"}
+		for i, chart := range charts {
+			v.history[i].ChartDigest, v.history[i].ValuesDigest = chart, "given"
+		}
+		if charts[0] != "new" {
+			v.observation.Newest.Digest = "older"
+		}
+	}
+}
+
+func edited(v *view) { v.digests.Values = "given anew" }
+
+func unready(failed bool) func(*view) {
+	return func(v *view) { v.unready = []inventory.Unready{{Health: inventory.Health{Failed: failed}}} }
+}
+
+func fails(v *view) { withFailure(decide.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
+
+func TestStanding(t *testing.T) {
+	const failed, pending = api.StatusFailed, api.StatusPendingUpgrade
+	byFailure := func(from int) func(*view) {
+		return func(v *view) {
+			isHeld(&v.observation)
+			marked(records.Marks{Held: &records.Held{Revision: 1, From: from, ByFailure: true}})(v)
+		}
+	}
+	one, two, three := []string{dep}, []string{dep, sup}, []string{dep, failed, sup}
+	for _, test := range []struct {
+		name string
+		v    *view
+		want rollout.Standing
+	}{
+		{"nothing is installed", viewOf(nil), rollout.Aside},
+		{"the chart is the same", viewOf(one, ofCharts("new")), rollout.Done},
+		{"new and not ready", viewOf(one, ofCharts("new"), unready(true)), rollout.Done},
+		{"another chart", viewOf(one, ofCharts("old")), rollout.Waiting},
+		{"another chart, after an older one failed", viewOf([]string{failed, dep}, ofCharts("old", "oldest")), rollout.Waiting},
+		{"it goes", viewOf(one, ofCharts("old"), beingDeleted), rollout.Aside},
+		{"it is paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Aside},
+		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), rollout.Aside},
+		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Newest.Genuine = false })), rollout.Aside},
+		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Newest.Ours = false })), rollout.Aside},
+		{"uninstalled behind our back", viewOf([]string{api.StatusUninstalled}, ofCharts("old")), rollout.Aside},
+		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Invalid = "why" })), rollout.Aside},
+		{"its upgrade runs", viewOf(one, ofCharts("old"), runningStep(decide.StepUpgrade)), rollout.Moving},
+		{"its upgrade is stored", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
+		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
+		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), observed(func(o *decide.Observation) { o.Overdue = true })), rollout.Failed},
+		{"upgraded and broken", viewOf(two, ofCharts("new", "old"), unready(true)), rollout.Failed},
+		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *view) { v.progress.wasReady = true }), rollout.Done},
+		{"upgraded and ready", viewOf(two, ofCharts("new", "old")), rollout.Done},
+		{"the upgrade failed", viewOf([]string{failed, dep}, ofCharts("new", "old")), rollout.Failed},
+		{"it failed before it was stored", viewOf(one, ofCharts("old"), fails), rollout.Failed},
+		{"it is tried again", viewOf(one, ofCharts("old"), fails, runningStep(decide.StepUpgrade)), rollout.Failed},
+		{"a later edit failed", viewOf([]string{failed, dep, sup}, ofCharts("new", "new", "old")), rollout.Done},
+		{"rolled back as it failed", viewOf(three, ofCharts("old", "new", "old"), byFailure(2)), rollout.Failed},
+		{"rolled back as another chart failed", viewOf(three, ofCharts("old", "older", "old"), byFailure(2)), rollout.Aside},
+		{"edited", viewOf(one, ofCharts("old"), edited), rollout.Moving},
+		{"edited in vain", viewOf(one, ofCharts("old"), edited, fails), rollout.Aside},
+		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.VerifyRequested = true })), rollout.Moving},
+		{"held no more", viewOf(two, ofCharts("old", "new"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Moving},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := standingOf(test.v); got != test.want {
+				t.Errorf("it stands %s, expected %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDowngrade(t *testing.T) {
+	chart, err := helm.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := watches.Rollout{AllowDowngrade: new(false)}
+	for _, test := range []struct {
+		name    string
+		policy  watches.Rollout
+		version string
+		v       *view
+		// want is what stands in the way, and what of the status tells it.
+		want, ready, update string
+	}{
+		{"allowed", watches.Rollout{}, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
+		{"a later one", never, "0.9.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
+		{"the same version", never, "1.0.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
+		{"an earlier one", never, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
+		{"a release candidate's release", never, "1.0.1-rc.1", viewOf([]string{dep}, ofCharts("old")), "older than 1.0.1-rc.1", "Deployed", api.ReasonDowngradeRefused},
+		{"no version", never, "latest", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
+		{"what failed was never deployed", never, "2.0.0", viewOf([]string{api.StatusFailed, dep}, ofCharts("old", "older"), func(v *view) { v.history[1].ChartVersion = "0.5.0" }), "", "", ""},
+		{"an edit", never, "2.0.0", viewOf([]string{dep}, ofCharts("old"), edited), "older than 2.0.0", api.ReasonDowngradeRefused, ""},
+		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := test.v
+			if v.history[0].Status == dep {
+				v.history[0].ChartVersion = test.version
+			}
+			r := &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{Rollout: test.policy}, Chart: chart}}
+			why := r.downgrade(v)
+			if (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+				t.Fatalf("in its way stands %q, expected %q", why, test.want)
+			}
+			if why == "" {
+				return
+			}
+			r.refuseDowngrade(v, why)
+			s := status(v, decide.Next(v.observation), nil)
+			if ready := meta.FindStatusCondition(s.Conditions, api.ConditionReady); ready.Reason != test.ready {
+				t.Errorf("Ready is %s: %s, expected %s", ready.Reason, ready.Message, test.ready)
+			}
+			update := meta.FindStatusCondition(s.Conditions, api.ConditionUpdateAvailable)
+			if (update == nil) != (test.update == "") || update != nil && update.Reason != test.update {
+				t.Errorf("UpdateAvailable is %+v, expected %s", update, test.update)
+			}
+		})
+	}
+}

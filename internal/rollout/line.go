@@ -1,0 +1,239 @@
+package rollout
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Standing is where a custom resource stands.
+type Standing string
+
+// Standings.
+const (
+	// Aside has no part in it: it is held or paused, goes, or cannot be upgraded.
+	Aside Standing = "aside"
+	// Done runs the new chart.
+	Done Standing = "done"
+	// Moving is being upgraded, or was and is not ready yet.
+	Moving Standing = "moving"
+	// Failed could not be upgraded, or is not ready though it should be.
+	Failed Standing = "failed"
+	// Waiting is to be upgraded when its turn comes.
+	Waiting Standing = "waiting"
+)
+
+// Member is what a Line knows of a custom resource.
+type Member struct {
+	Key      types.NamespacedName
+	Standing Standing
+	// Ailing: it was not ready before. Those come last, so that what was broken
+	// anyway stops nobody.
+	Ailing bool
+}
+
+// Verdict is the answer to one that waits.
+type Verdict string
+
+// Verdicts.
+const (
+	// Unknown: not all were seen yet. Whoever waits is named when they were.
+	Unknown Verdict = ""
+	// Go: it is to be upgraded now.
+	Go Verdict = "go"
+	// Wait: others are before it.
+	Wait Verdict = "wait"
+	// Stopped: one has failed, and nobody is to follow it.
+	Stopped Verdict = "stopped"
+	// Paused: a person has stopped the rollout.
+	Paused Verdict = "paused"
+)
+
+// Turn is a verdict with the place in the line, from 1, of so many that take
+// part. Those that were upgraded keep theirs, so that a place stays what it is
+// while others go.
+type Turn struct {
+	Verdict   Verdict
+	Place, Of int
+}
+
+// Line is the line of one kind. Its methods may be called concurrently.
+type Line struct {
+	mu      sync.Mutex
+	most    int
+	paused  bool
+	unseen  map[types.UID]bool
+	members map[types.UID]Member
+	counts  map[Standing]int
+	// waiting are those that wait, in their order; let those of them that were
+	// told to go.
+	waiting []entry
+	let     map[types.UID]bool
+	// told is the verdict of which those that wait were last told.
+	told Verdict
+}
+
+// entry is a Member in the order.
+type entry struct {
+	Member
+	uid types.UID
+}
+
+// NewLine returns a Line that lets so many go at a time, and gives no answer
+// before it has seen all that are expected.
+func NewLine(most int, expected []types.UID) *Line {
+	l := &Line{
+		most: most, unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Standing]int{}, let: map[types.UID]bool{},
+	}
+	for _, uid := range expected {
+		l.unseen[uid] = true
+	}
+	return l
+}
+
+// Pause stops the Line, or lets it go on. It returns those to look at again.
+func (l *Line) Pause(paused bool) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paused = paused
+	return l.next()
+}
+
+// Put notes how a custom resource stands, and returns those to look at again.
+func (l *Line) Put(uid types.UID, m Member) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before, known := l.members[uid]; known && before == m {
+		return nil
+	}
+	l.drop(uid)
+	l.members[uid] = m
+	l.counts[m.Standing]++
+	if m.Standing == Waiting {
+		e := entry{m, uid}
+		at, _ := slices.BinarySearchFunc(l.waiting, e, compare)
+		l.waiting = slices.Insert(l.waiting, at, e)
+	} else {
+		delete(l.let, uid)
+	}
+	return l.next()
+}
+
+// Forget drops a custom resource that is gone, and returns those to look at
+// again.
+func (l *Line) Forget(uid types.UID) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(uid)
+	delete(l.let, uid)
+	return l.next()
+}
+
+// drop takes a custom resource out; that it was let go is not forgotten.
+func (l *Line) drop(uid types.UID) {
+	delete(l.unseen, uid)
+	m, known := l.members[uid]
+	if !known {
+		return
+	}
+	delete(l.members, uid)
+	l.counts[m.Standing]--
+	if at, found := slices.BinarySearchFunc(l.waiting, entry{m, uid}, compare); found && m.Standing == Waiting {
+		l.waiting = slices.Delete(l.waiting, at, at+1)
+	}
+}
+
+// Turn answers one that waits. One that was told to go is counted as moving
+// from then on.
+func (l *Line) Turn(uid types.UID) Turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.members[uid]
+	verdict := l.verdict()
+	if m.Standing != Waiting || l.let[uid] {
+		return Turn{Verdict: Go}
+	}
+	at, _ := slices.BinarySearchFunc(l.waiting, entry{m, uid}, compare)
+	if verdict == Wait {
+		ahead := at
+		for other := range l.let {
+			if compare(entry{l.members[other], other}, entry{m, uid}) < 0 {
+				ahead--
+			}
+		}
+		if ahead < l.room() {
+			l.let[uid] = true
+			return Turn{Verdict: Go}
+		}
+	}
+	gone := l.counts[Done] + l.counts[Moving] + l.counts[Failed]
+	return Turn{Verdict: verdict, Place: gone + at + 1, Of: gone + len(l.waiting)}
+}
+
+// verdict is what all are told that were not told to go.
+func (l *Line) verdict() Verdict {
+	switch {
+	case len(l.unseen) > 0:
+		return Unknown
+	case l.paused:
+		return Paused
+	case l.counts[Failed] > 0:
+		return Stopped
+	default:
+		return Wait
+	}
+}
+
+// room is how many more may go.
+func (l *Line) room() int { return l.most - l.counts[Moving] - len(l.let) }
+
+// next returns those that wait and have to be told something else: all of them,
+// where the verdict is another, or else as many as may go.
+func (l *Line) next() []types.NamespacedName {
+	verdict := l.verdict()
+	changed := verdict != l.told
+	l.told = verdict
+	room := l.room()
+	if changed {
+		room = len(l.waiting)
+	}
+	var keys []types.NamespacedName
+	if verdict == Unknown || !changed && verdict != Wait {
+		return keys
+	}
+	for _, e := range l.waiting {
+		if len(keys) >= room {
+			break
+		}
+		if !l.let[e.uid] {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}
+
+// compare puts the ailing last, and orders the others by their names.
+func compare(a, b entry) int {
+	if a.Ailing != b.Ailing {
+		if a.Ailing {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.uid, b.uid),
+	)
+}
+
+// Standings counts custom resources by where they stand.
+func (l *Line) Standings() map[Standing]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := maps.Clone(l.counts)
+	counts[Waiting] -= len(l.let)
+	counts[Moving] += len(l.let)
+	return counts
+}

@@ -1,0 +1,225 @@
+package rollout_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/rollout"
+)
+
+func member(name string, standing rollout.Standing) rollout.Member {
+	return rollout.Member{Key: types.NamespacedName{Namespace: "apps", Name: name}, Standing: standing}
+}
+
+func uid(name string) types.UID { return types.UID("uid-" + name) }
+
+// put notes how some stand, and returns the names of who is to be looked at.
+func put(l *rollout.Line, standing rollout.Standing, names ...string) (woken []string) {
+	for _, name := range names {
+		for _, key := range l.Put(uid(name), member(name, standing)) {
+			woken = append(woken, key.Name)
+		}
+	}
+	return woken
+}
+
+func expectTurn(t *testing.T, l *rollout.Line, name string, want rollout.Turn) {
+	t.Helper()
+	if got := l.Turn(uid(name)); got != want {
+		t.Errorf("the turn of %s is %+v, expected %+v", name, got, want)
+	}
+}
+
+func expectNames(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("to be looked at (-want +got):\n%s", diff)
+	}
+}
+
+func TestLineLetsSomeGoAtATime(t *testing.T) {
+	l := rollout.NewLine(2, nil)
+	put(l, rollout.Waiting, "d", "b", "c", "a")
+	put(l, rollout.Done, "done")
+	put(l, rollout.Aside, "held")
+	// What is no news calls for nothing.
+	expectNames(t, put(l, rollout.Waiting, "d"))
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 5})
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
+	// What was said is said again, and counts.
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 5})
+	expectNames(t, put(l, rollout.Moving, "b"))
+	// A place stays what it is while others go.
+	expectTurn(t, l, "d", rollout.Turn{Verdict: rollout.Wait, Place: 5, Of: 5})
+	expectNames(t, put(l, rollout.Done, "b"), "c")
+	expectTurn(t, l, "d", rollout.Turn{Verdict: rollout.Wait, Place: 5, Of: 5})
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Go})
+	expectNames(t, put(l, rollout.Done, "a"), "d")
+	expectTurn(t, l, "d", rollout.Turn{Verdict: rollout.Go})
+	if diff := cmp.Diff(map[rollout.Standing]int{rollout.Done: 3, rollout.Moving: 2, rollout.Aside: 1, rollout.Waiting: 0}, l.Standings()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLineStops(t *testing.T) {
+	l := rollout.NewLine(1, nil)
+	put(l, rollout.Waiting, "a", "b", "c")
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
+	expectNames(t, put(l, rollout.Failed, "a"), "b", "c")
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Stopped, Place: 2, Of: 3})
+	// Another try changes nothing as long as it fails; an edit goes all the same.
+	expectNames(t, put(l, rollout.Moving, "edited"))
+	expectNames(t, put(l, rollout.Done, "edited"))
+	expectNames(t, put(l, rollout.Done, "a"), "b", "c")
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 4})
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
+	put(l, rollout.Failed, "b")
+	var woken []string
+	for _, key := range l.Forget(uid("b")) {
+		woken = append(woken, key.Name)
+	}
+	expectNames(t, woken, "c")
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Go})
+}
+
+func TestLineIsPaused(t *testing.T) {
+	l := rollout.NewLine(3, nil)
+	put(l, rollout.Waiting, "a", "b")
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
+	if keys := l.Pause(true); len(keys) != 1 || keys[0].Name != "b" {
+		t.Errorf("the pause is told to %v", keys)
+	}
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Paused, Place: 2, Of: 2})
+	if keys := l.Pause(true); len(keys) != 0 {
+		t.Errorf("the same pause is told to %v", keys)
+	}
+	l.Pause(false)
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
+}
+
+// Nobody goes before all have been seen: one of them may be on its way, or have
+// failed.
+func TestLineWaitsUntilAllAreSeen(t *testing.T) {
+	l := rollout.NewLine(1, []types.UID{uid("a"), uid("b"), uid("gone")})
+	expectNames(t, put(l, rollout.Waiting, "b"))
+	expectTurn(t, l, "b", rollout.Turn{Place: 1, Of: 1})
+	expectNames(t, put(l, rollout.Moving, "a"))
+	var woken []string
+	for _, key := range l.Forget(uid("gone")) {
+		woken = append(woken, key.Name)
+	}
+	expectNames(t, woken, "b")
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
+}
+
+func TestAilingComeLast(t *testing.T) {
+	l := rollout.NewLine(1, nil)
+	ailing := member("a", rollout.Waiting)
+	ailing.Ailing = true
+	l.Put(uid("a"), ailing)
+	put(l, rollout.Waiting, "z")
+	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
+	expectTurn(t, l, "z", rollout.Turn{Verdict: rollout.Go})
+}
+
+// TestLineProperties plays rollouts in which anything may happen in any order,
+// and in which only those are looked at again that the Line names: never are
+// more let go than may, none while one has failed, and in the end, when what
+// fails is mended, nobody is left behind.
+func TestLineProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(1, 4).Draw(t, "most")
+		standings := map[string]rollout.Standing{}
+		var expected []types.UID
+		for i := range rapid.IntRange(0, 12).Draw(t, "resources") {
+			name := fmt.Sprintf("r%02d", i)
+			standings[name] = rapid.SampledFrom([]rollout.Standing{rollout.Waiting, rollout.Waiting, rollout.Done, rollout.Aside, rollout.Moving, rollout.Failed}).Draw(t, name)
+			expected = append(expected, uid(name))
+		}
+		l := rollout.NewLine(most, expected)
+		let := map[string]bool{}
+		var queue []string
+		look := func(name string) {
+			standing, there := standings[name]
+			if !there {
+				return
+			}
+			for _, key := range l.Put(uid(name), member(name, standing)) {
+				queue = append(queue, key.Name)
+			}
+			if standing != rollout.Waiting || let[name] {
+				return
+			}
+			under := len(let)
+			failed, moving := false, 0
+			for _, s := range standings {
+				failed = failed || s == rollout.Failed
+				if s == rollout.Moving {
+					moving++
+				}
+			}
+			if l.Turn(uid(name)).Verdict == rollout.Go {
+				if failed || moving+under >= most {
+					t.Fatalf("%s is let go while %d of %d are under way, failed: %v", name, moving+under, most, failed)
+				}
+				let[name] = true
+			}
+		}
+		become := func(name string, standing rollout.Standing) {
+			standings[name] = standing
+			delete(let, name)
+			look(name)
+		}
+		queue = append(queue, slices.Sorted(maps.Keys(standings))...)
+		drain := func() {
+			for len(queue) > 0 {
+				name := queue[0]
+				queue = queue[1:]
+				look(name)
+			}
+		}
+		names := slices.Sorted(maps.Keys(standings))
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			if len(queue) > 0 && rapid.Bool().Draw(t, "look") {
+				look(queue[0])
+				queue = queue[1:]
+				continue
+			}
+			if len(names) == 0 {
+				break
+			}
+			name := rapid.SampledFrom(names).Draw(t, "name")
+			switch standing := standings[name]; {
+			case let[name]:
+				become(name, rapid.SampledFrom([]rollout.Standing{rollout.Moving, rollout.Failed, rollout.Done}).Draw(t, "outcome"))
+			case standing == rollout.Moving, standing == rollout.Failed:
+				become(name, rapid.SampledFrom([]rollout.Standing{rollout.Moving, rollout.Failed, rollout.Done, rollout.Aside}).Draw(t, "outcome"))
+			case standing == rollout.Aside:
+				become(name, rollout.Waiting)
+			}
+		}
+		// From now on all goes well.
+		for range 2*len(names) + 2 {
+			drain()
+			for _, name := range names {
+				if let[name] || standings[name] == rollout.Moving || standings[name] == rollout.Failed {
+					become(name, rollout.Done)
+				}
+			}
+		}
+		for name, standing := range standings {
+			if standing == rollout.Waiting {
+				t.Fatalf("%s was left behind: %v", name, l.Turn(uid(name)))
+			}
+		}
+	})
+}
