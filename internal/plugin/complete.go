@@ -12,23 +12,23 @@ import (
 // completeTarget completes KIND/NAME and KIND NAME.
 func (s *session) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if kind, _, slash := strings.Cut(typed, "/"); slash && len(args) == 0 {
-		return prefixed(kind+"/", s.names(cmd, kind)), cobra.ShellCompDirectiveNoFileComp
+		return starting(typed, prefixed(kind+"/", s.names(cmd, kind))), cobra.ShellCompDirectiveNoFileComp
 	}
 	switch {
 	case len(args) == 0:
-		return s.kinds(), cobra.ShellCompDirectiveNoFileComp
+		return starting(typed, s.kinds()), cobra.ShellCompDirectiveNoFileComp
 	case len(args) == 1 && !strings.Contains(args[0], "/"):
-		return s.names(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+		return starting(typed, s.names(cmd, args[0])), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeKind completes a lone KIND.
-func (s *session) completeKind(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (s *session) completeKind(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return s.kinds(), cobra.ShellCompDirectiveNoFileComp
+	return starting(typed, s.kinds()), cobra.ShellCompDirectiveNoFileComp
 }
 
 // kinds returns the kinds that may be ours. Discovery does not tell whose a
@@ -83,7 +83,7 @@ func (s *session) names(cmd *cobra.Command, kind string) []string {
 }
 
 // completeNamespaces completes -n.
-func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	client, err := s.dynamic()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -96,7 +96,7 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 	for i := range list.Items {
 		names[i] = list.Items[i].GetName()
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return starting(typed, names), cobra.ShellCompDirectiveNoFileComp
 }
 
 func prefixed(prefix string, words []string) []string {
@@ -104,4 +104,9 @@ func prefixed(prefix string, words []string) []string {
 		words[i] = prefix + words[i]
 	}
 	return words
+}
+
+// starting returns the words that go on from what was typed.
+func starting(typed string, words []string) []string {
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, typed) })
 }

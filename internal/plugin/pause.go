@@ -49,9 +49,9 @@ func newReconcile(s *session) *cobra.Command {
 	return s.asking(&cobra.Command{
 		Use:   "reconcile KIND/NAME",
 		Short: "Apply every object again, and try again at once what has failed",
-		Long: `Apply every object of a release again, once, from what is stored and without a new
-revision. What has failed is tried again at once, and what the chart reads in
-the cluster is read again.
+		Long: `Apply every object of a release again, once, from what is stored and without a
+new revision. What has failed is tried again at once, and what the chart reads
+in the cluster is read again.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright reconcile podset/web --wait"),

@@ -110,6 +110,8 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	switch paused, held := is(api.ConditionPaused), is(api.ConditionHeld); {
 	case paused != nil:
 		m.Phase, m.Message = phasePaused, paused.Message
+	case held != nil && held.Reason == api.ReasonRolledBackAfterFailure && triedAnother(status):
+		m.Phase, m.Message = phaseFailed, held.Message
 	case held != nil:
 		m.Phase, m.Message = phaseHeld, held.Message
 	case update != nil && waits(update.Reason):
@@ -123,6 +125,17 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 		m.Message = ready.Message
 	}
 	return m
+}
+
+// triedAnother tells whether the revision that failed before a hold was of
+// another version of the chart, so that it is the new chart that has failed.
+func triedAnother(status api.Status) bool {
+	if status.Rollback == nil || status.Release == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.History, func(entry api.HistoryEntry) bool {
+		return entry.Revision == status.Rollback.From && entry.ChartVersion != status.Release.ChartVersion
+	})
 }
 
 // waits tells the reasons for which a chart that is to come has not: by the

@@ -102,5 +102,5 @@ func lasting(err error) bool {
 		return false
 	}
 	code := answer.ErrStatus.Code
-	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err)
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsResourceExpired(err)
 }

@@ -50,6 +50,12 @@ func (p *Person) May(rules ...rbacv1.PolicyRule) {
 	p.env.give(p.account, rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: p.account.name + "-"}, Rules: rules})
 }
 
+// Through makes everything that the person asks go through a proxy.
+func (p *Person) Through(proxy *Proxy) {
+	p.env.t.Helper()
+	p.env.must(proxy.redirect(p.kubeconfig))
+}
+
 // On is a rule on the kind alone.
 func (k Kind) On(verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{k.Group}, Resources: []string{plural(k.Kind)}, Verbs: verbs}

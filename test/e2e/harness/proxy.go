@@ -27,6 +27,8 @@ type Proxy struct {
 	faults *dice
 	trap   *Trap
 	counts map[Fault]int
+	// watches is how many have begun since Cut was last called.
+	watches int
 }
 
 // NewProxy starts a proxy that hands on everything. It ends with the test.
@@ -111,5 +113,20 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = response.Body.Close()
 		return nil, errLost
 	}
+	if call.Watch {
+		p.mu.Lock()
+		p.watches++
+		p.mu.Unlock()
+	}
 	return response, nil
+}
+
+// Cut breaks all connections, and returns how many watches have begun since it
+// was last called.
+func (p *Proxy) Cut() (watches int) {
+	p.mu.Lock()
+	watches, p.watches = p.watches, 0
+	p.mu.Unlock()
+	p.server.CloseClientConnections()
+	return watches
 }

@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestPluginOfKubectl: kubectl finds the plugin, and completes what it takes.
+func TestPluginOfKubectl(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	env.Create(harness.MakeCR(kind, "shop").Set("message", "one").Obj())
+	c := callerOf(env, kind)
+	for _, args := range [][]string{{"chartwright", "--help"}, {"chartwright", "rollback", "--help"}} {
+		if said := c.Kubectl(args...); said.Code != 0 || !strings.Contains(said.Stdout, "kubectl chartwright") || strings.Contains(said.Stdout, "kubectl-chartwright") {
+			t.Errorf("%v: exit code %d\n%s%s", args, said.Code, said.Stdout, said.Stderr)
+		}
+	}
+	if said := c.Kubectl("chartwright", "pause", kind.Resource()+"/web", "--wait"); said.Code != 0 {
+		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	}
+	env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
+	if said := c.Kubectl("chartwright", "rollback", kind.Resource()+"/web", "--wait"); said.Code != 1 {
+		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	}
+	for _, test := range []struct {
+		typed []string
+		want  []string
+		not   []string
+	}{
+		{[]string{"pa"}, []string{"pause"}, []string{"rollback"}},
+		{[]string{"rollback", ""}, []string{"hooks", "podset"}, []string{"deployment", "customresourcedefinition"}},
+		{[]string{"rollback", kind.Resource() + "/"}, []string{kind.Resource() + "/web", kind.Resource() + "/shop"}, nil},
+		{[]string{"rollback", kind.Resource() + "/w"}, []string{kind.Resource() + "/web"}, []string{kind.Resource() + "/shop"}},
+		{[]string{"unpause", kind.Resource(), ""}, []string{"web", "shop"}, nil},
+		{[]string{"unpause", kind.Resource(), "web", ""}, nil, []string{"web"}},
+		{[]string{"rollout", "pause", ""}, []string{"hooks"}, nil},
+		{[]string{"pause", "-o", ""}, []string{"table", "json", "yaml"}, nil},
+		{[]string{"pause", "--color", ""}, []string{"auto", "always", "never"}, nil},
+	} {
+		said := c.Kubectl(append([]string{"__complete", "chartwright"}, test.typed...)...)
+		words := strings.Fields(said.Stdout)
+		if err := expectWords(words, test.want, test.not); err != nil {
+			t.Errorf("%v: %v\n%s%s", test.typed, err, said.Stdout, said.Stderr)
+		}
+	}
+	// Who may see nothing is completed nothing, and nothing fails.
+	stranger := caller{env.NewPerson(), t}
+	if said := stranger.Kubectl("__complete", "chartwright", "pause", kind.Resource()+"/"); said.Code != 0 || strings.Contains(said.Stdout, "web") {
+		t.Errorf("a stranger: exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	}
+}
+
+func expectWords(words, want, not []string) error {
+	have := map[string]bool{}
+	for _, word := range words {
+		have[word] = true
+	}
+	for _, word := range want {
+		if !have[word] {
+			return fmt.Errorf("%q is missing", word)
+		}
+	}
+	for _, word := range not {
+		if have[word] {
+			return fmt.Errorf("%q is there", word)
+		}
+	}
+	return nil
+}
+
+// TestPluginOutlivesItsConnection: a watch that ends is begun again, and
+// nothing is missed.
+func TestPluginOutlivesItsConnection(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web := threeRevisions(env, kind, "web")
+	operator.Stop()
+	c := callerOf(env, kind)
+	proxy := env.NewProxy()
+	c.Through(proxy)
+	ended := make(chan harness.Said, 1)
+	go func() { ended <- c.Chartwright("rollback", kind.Resource()+"/web", "1", "--wait") }()
+	env.Wait("the request to be written", func(ctx context.Context) error {
+		live, err := env.At(web.cr).Get(ctx, "web", metav1.GetOptions{})
+		if err == nil && live.GetAnnotations()[api.AnnotationRollbackTo] == "" {
+			err = errors.New("nothing is asked for")
+		}
+		return err
+	})
+	cut := 0
+	env.Wait("two watches to be cut", func(context.Context) error {
+		if cut += proxy.Cut(); cut < 2 {
+			return fmt.Errorf("%d have begun", cut)
+		}
+		return nil
+	})
+	operator.Start()
+	if said := <-ended; said.Code != 0 || !strings.Contains(said.Stdout, "revision 1 again") {
+		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	}
+}
