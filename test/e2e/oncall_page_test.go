@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// recipe is a section of docs/on-call.md.
+type recipe struct {
+	title string
+	calls []call
+}
+
+// call is a command of a recipe with what the page says that it prints.
+type call struct {
+	line    int
+	command string
+	prints  []string
+	// fails: its block says "refused".
+	fails bool
+}
+
+// readRecipes returns the sections of a page that have blocks of the kind
+// "console". In these what follows "$ " is a command, with the lines that
+// begin with "> ", and the rest is what it prints.
+func readRecipes(page string) []recipe {
+	var recipes []recipe
+	kind, inside := "", false
+	for i, line := range strings.Split(page, "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		title, isTitle := strings.CutPrefix(line, "## ")
+		switch {
+		case isFence:
+			inside, kind = !inside, fence
+		case !inside && isTitle:
+			recipes = append(recipes, recipe{title: title})
+		case inside && strings.HasPrefix(kind, "console") && len(recipes) > 0:
+			r := &recipes[len(recipes)-1]
+			r.add(i+1, line, kind == "console refused")
+		}
+	}
+	return slices.DeleteFunc(recipes, func(r recipe) bool { return len(r.calls) == 0 })
+}
+
+func (r *recipe) add(number int, line string, fails bool) {
+	if command, ok := strings.CutPrefix(line, "$ "); ok {
+		r.calls = append(r.calls, call{line: number, command: command, fails: fails})
+		return
+	}
+	if len(r.calls) == 0 {
+		return
+	}
+	last := &r.calls[len(r.calls)-1]
+	if more, ok := strings.CutPrefix(line, "> "); ok {
+		last.command += "\n" + more
+	} else if strings.TrimSpace(line) != "" {
+		last.prints = append(last.prints, line)
+	}
+}
+
+// varying are what differs from run to run, and what stands for it.
+var varying = []struct {
+	what *regexp.Regexp
+	for_ string
+}{
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?`), "TIME"},
+	{regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}`), "TIME"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
+	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[dhms]))+\b`), "AGE"},
+	// How often something was seen.
+	{regexp.MustCompile(`AGE \(x\d+ over AGE\)`), "AGE"},
+	{regexp.MustCompile(`\b(\d+) times\b`), "N times"},
+	// Pods, of Deployments and of Jobs.
+	{regexp.MustCompile(`\bweb-[0-9a-f]{6,10}(-[0-9a-z]{5})?\b`), "web-POD"},
+	{regexp.MustCompile(`\b(web-(pre|post)-[a-z]+)-[0-9a-z]{5}\b`), "$1-POD"},
+	{regexp.MustCompile(`\s+`), " "},
+}
+
+func steady(line string) string {
+	for _, v := range varying {
+		line = v.what.ReplaceAllString(line, v.for_)
+	}
+	return strings.TrimSpace(line)
+}
+
+// missing returns the first line of the page that was not printed, whole and
+// after the ones before it; "" is none. "…" stands for any lines, and at the end
+// of a line for the rest of it.
+func missing(prints []string, said string) string {
+	lines := strings.Split(said, "\n")
+	for _, wanted := range prints {
+		if strings.TrimSpace(wanted) == "…" {
+			continue
+		}
+		start, cut := strings.CutSuffix(steady(wanted), "…")
+		at := slices.IndexFunc(lines, func(line string) bool {
+			line = steady(line)
+			return line == start || cut && strings.HasPrefix(line, start)
+		})
+		if at < 0 {
+			return wanted
+		}
+		lines = lines[at+1:]
+	}
+	return ""
+}
+
+func TestReadRecipes(t *testing.T) {
+	t.Parallel()
+	recipes := readRecipes("# Page\n## None\ntext\n## One\n```console\n$ a 1\nx  y\n\n$ b <<END\n> c\n> END\n```\n```yaml\n$ no\n```\n### Part\n```console refused\n$ d\n```\n")
+	if len(recipes) != 1 || recipes[0].title != "One" || len(recipes[0].calls) != 3 {
+		t.Fatalf("read as %+v", recipes)
+	}
+	for i, want := range []call{{6, "a 1", []string{"x  y"}, false}, {9, "b <<END\nc\nEND", nil, false}, {18, "d", nil, true}} {
+		got := recipes[0].calls[i]
+		if got.line != want.line || got.command != want.command || !slices.Equal(got.prints, want.prints) || got.fails != want.fails {
+			t.Errorf("call %d is %+v, expected %+v", i, got, want)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	said := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
+	for _, test := range []struct {
+		prints []string
+		misses string
+	}{
+		{nil, ""},
+		{[]string{"NAME READY AGE", "web True 3m2s"}, ""},
+		{[]string{"web True 1s", "NAME READY AGE"}, "NAME READY AGE"},
+		{[]string{"web True"}, "web True"},
+		{[]string{"web …"}, ""},
+		{[]string{"web False 1s"}, "web False 1s"},
+		{[]string{"NAME READY AGE", "…", "web-7d9f8c6b5-abcde Running"}, ""},
+		{[]string{"last: 2027-01-01T00:00:00Z, of web-pre-delete-aaaaa"}, ""},
+		{[]string{"web True 12s", "web True 12s"}, "web True 12s"},
+	} {
+		if got := missing(test.prints, said); got != test.misses {
+			t.Errorf("of %q it misses %q, expected %q", test.prints, got, test.misses)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// nights are the recipes of docs/on-call.md by their titles.
+var nights = map[string]night{
+	"Not Ready": {
+		symptom: func(o *onCall) {
+			o.podSet(2)
+			o.env.Kubectl("patch", "podset", "web", "--type=merge", "-p", `{"spec":{"nodeSelector":{"disk":"ssd"}}}`)
+			waitNotReady(o.env, o.cr, "Progressing", "node affinity/selector")
+		},
+		over: func(o *onCall) { o.env.WaitRevision(o.cr, 3) },
+	},
+	"Stuck in an action": {
+		symptom: func(o *onCall) {
+			o.sell("one")
+			o.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "disk-ssd"}})
+			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
+			waitPendingHook(o.env, "web-pre-upgrade")
+		},
+		over: func(o *onCall) { expectData(o.t, o.env, "web", "message", "two") },
+	},
+	"A failed upgrade": {
+		symptom: func(o *onCall) {
+			o.sell("one")
+			o.edit("two", failing())
+			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+		},
+		over: func(o *onCall) {
+			expectData(o.t, o.env, "web", "message", "two")
+			if held := harness.Condition(o.env.WaitReady(o.cr), "Held"); held != nil {
+				o.t.Errorf("it is held: %+v", held)
+			}
+		},
+	},
+	"A drift fight": {
+		symptom: func(o *onCall) {
+			o.podSet(3)
+			o.end = o.fight("night-shift")
+			o.env.WaitCondition(o.cr, "Drifted", metav1.ConditionTrue, "DriftFight")
+		},
+		after: map[string]func(*onCall){"scale deployment night-shift": func(o *onCall) { o.end() }},
+		over: func(o *onCall) {
+			status := o.env.WaitReady(o.cr)
+			if drifted := harness.Condition(status, "Drifted"); drifted != nil {
+				o.t.Errorf("Drifted is %+v", drifted)
+			}
+			waitPods(o.env, "web", 3)
+			o.env.Kubectl("delete", "deployment", "night-shift")
+		},
+	},
+	"Deletion hangs": {
+		symptom: func(o *onCall) {
+			o.sell("one")
+			o.edit("two", map[string]any{"pre-delete": map[string]any{"fail": true}})
+			o.env.WaitRevision(o.cr, 2)
+			o.env.Delete(o.cr)
+			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionFalse, "UninstallFailed")
+		},
+		over: func(o *onCall) {
+			o.env.WaitGone(o.cr, harness.ConfigMap("web"))
+			o.env.ExpectRevisions("web", "")
+		},
+	},
+	"The operator is down": {
+		symptom: func(o *onCall) {
+			o.podSet(2)
+			o.podSets.Stop()
+			o.deploy(0)
+			o.env.Kubectl("patch", "podset", "web", "--type=merge", "-p", `{"spec":{"replicas":3}}`)
+			o.env.Kubectl("delete", "deployment", "web", "--cascade=foreground")
+		},
+		// It is a process here, and what runs in the pod is played.
+		after: map[string]func(*onCall){"scale deployment": func(o *onCall) { o.podSets.Start() }},
+		over: func(o *onCall) {
+			o.env.WaitRevision(o.cr, 2)
+			waitPods(o.env, "web", 3)
+			o.env.Kubectl("delete", "deployment", "--namespace", harness.SystemNamespace, "chartwright-controller-manager")
+		},
+	},
+	"A wrong rollback": {
+		symptom: func(o *onCall) {
+			o.podSet(1)
+			for replicas := 2; replicas <= 4; replicas++ {
+				o.env.SetSpec(harness.MakePodSet("web").Replicas(replicas).Obj())
+				o.env.WaitRevision(o.cr, int64(replicas))
+			}
+			o.env.Ask(o.cr, "rollback-to", "1")
+			waitHeld(o.env, o.cr, 5, 1)
+		},
+		over: func(o *onCall) {
+			if held := harness.Condition(o.env.WaitReady(o.cr), "Held"); held != nil {
+				o.t.Errorf("it is held: %+v", held)
+			}
+			waitPods(o.env, "web", 4)
+		},
+	},
+}
+
+// podSet makes a PodSet that is Ready.
+func (o *onCall) podSet(replicas int64) {
+	o.t.Helper()
+	o.cr = harness.MakePodSet("web").Replicas(int(replicas)).Obj()
+	o.env.Create(o.cr)
+	o.env.WaitRevision(o.cr, 1)
+	waitPods(o.env, "web", replicas)
+}
+
+// sell makes a Shop that is Ready.
+func (o *onCall) sell(message string) {
+	o.t.Helper()
+	o.cr = harness.MakeCR(o.shop, "web").Set("message", message).Obj()
+	o.env.Create(o.cr)
+	o.env.WaitRevision(o.cr, 1)
+}
+
+// edit gives the Shop another message, and hooks.
+func (o *onCall) edit(message string, hooks map[string]any) {
+	o.t.Helper()
+	o.env.SetSpec(harness.MakeCR(o.shop, "web").Set("message", message).Set("hooks", hooks).Obj())
+}
+
+// fight scales the Deployment as often as it is repaired, in the name of
+// another one. It ends by the function returned.
+func (o *onCall) fight(manager string) (end func()) {
+	o.t.Helper()
+	o.env.Kubectl("create", "deployment", manager, "--image=docker.io/library/busybox:1.37", "--replicas=1")
+	ctx, cancel := context.WithCancel(o.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			// One that is lost comes again.
+			_, _ = o.env.Typed.AppsV1().Deployments(o.env.Namespace).Patch(ctx, "web", types.MergePatchType,
+				[]byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{FieldManager: manager})
+		}, 250*time.Millisecond)
+	}()
+	end = func() {
+		cancel()
+		<-done
+	}
+	o.t.Cleanup(end)
+	return end
+}
+
+// deploy makes the operator's Deployment of config/default.
+func (o *onCall) deploy(replicas int32) {
+	o.t.Helper()
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(o.env.Kubectl("kustomize", harness.Root("config", "default"))), 4096)
+	for {
+		var deployment appsv1.Deployment
+		if err := decoder.Decode(&deployment); err != nil {
+			o.t.Fatalf("config/default has no Deployment: %v", err)
+		}
+		if deployment.Kind != "Deployment" {
+			continue
+		}
+		deployment.Spec.Replicas = &replicas
+		if _, err := o.env.Typed.AppsV1().Deployments(deployment.Namespace).Create(o.t.Context(), &deployment, metav1.CreateOptions{}); err != nil {
+			o.t.Fatal(err)
+		}
+		return
+	}
+}
+
+// waitPendingHook waits until the scheduler has said that a hook has no node.
+func waitPendingHook(env *harness.Env, job string) {
+	env.T().Helper()
+	env.Wait("pod of "+job+" to be pending", func(ctx context.Context) error {
+		pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + job})
+		if err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			if len(pods.Items[i].Status.Conditions) > 0 {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+}
