@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// shownRollout is what "rollout KIND" prints with -o json.
+type shownRollout struct {
+	Kind, Namespace, To string
+	Paused              *bool
+	Total               int
+	Phases              map[string]int
+	Versions            []map[string]any
+	Resources           []struct{ Namespace, Name, Version, Phase, To, Reason, Message string }
+}
+
+// rollout shows one by the plugin, in the test's namespace.
+func (c caller) rollout(env *harness.Env, kind harness.Kind) (shown shownRollout) {
+	c.t.Helper()
+	said := c.does([]string{"rollout", kind.Resource(), "-n", env.Namespace, "-o", "json"})
+	if err := json.Unmarshal([]byte(said.Stdout), &shown); err != nil {
+		c.t.Fatalf("%v\n%s", err, said.Stdout)
+	}
+	return shown
+}
+
+// onDefinition is a rule on the kind's definition alone.
+func onDefinition(kind harness.Kind, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{
+		APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+		ResourceNames: []string{kind.Resource()}, Verbs: verbs,
+	}
+}
+
+// TestPluginRollout: a new chart that waits for a person, comes, and stops where
+// one fails.
+func TestPluginRollout(t *testing.T) {
+	t.Parallel()
+	r := newRolling(t, map[string]any{"maxConcurrent": 1})
+	r.serve("0.1.0")
+	// By 0.2.0 the last of them fails.
+	names := []string{"web-00", "web-01", "web-02", "web-20", "web-21"}
+	crs := make([]*unstructured.Unstructured, len(names))
+	for i, name := range names {
+		crs[i] = r.cr(name).Obj()
+	}
+	r.Create(crs...)
+	r.WaitReady(crs...)
+	c := callerOf(r.Env, r.kind)
+	c.does([]string{"pause", r.kind.Resource() + "/web-00", "--wait"})
+	// Two revisions are what a rollback needs.
+	r.SetSpec(r.cr("web-01").Set("replicas", 2).Obj())
+	r.WaitRevision(crs[1], 2)
+	c.does([]string{"rollback", r.kind.Resource() + "/web-01", "--wait"})
+
+	quiet := c.rollout(r.Env, r.kind)
+	if quiet.To != "" || quiet.Paused != nil || quiet.Total != 5 || quiet.Phases["ready"] != 3 || quiet.Phases["held"] != 1 || quiet.Phases["paused"] != 1 {
+		t.Errorf("before there is another chart: %+v", quiet)
+	}
+
+	// Who may not touch the definition is told so, and nothing is paused.
+	for _, verb := range []string{"pause", "resume"} {
+		c.ends(1, []string{"rollout", verb, r.kind.Resource()},
+			"you may not patch customresourcedefinitions.apiextensions.k8s.io, which you need to "+verb+" the rollout.")
+	}
+	c.May(onDefinition(r.kind, "get", "patch"))
+	c.does([]string{"rollout", "pause", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "is paused; none waits")
+	expectRolloutPaused(t, r, true)
+
+	r.serve("0.2.0")
+	for _, cr := range crs[2:] {
+		r.waitUpdate(cr, "RolloutPaused")
+	}
+	paused := c.rollout(r.Env, r.kind)
+	if paused.Paused == nil || !*paused.Paused || paused.To != "0.2.0" || paused.Phases["waiting"] != 3 || len(paused.Versions) != 1 || paused.Versions[0]["version"] != "0.1.0" {
+		t.Errorf("while it is paused: %+v", paused)
+	}
+	c.ends(1, []string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "it is paused, and 3 wait")
+	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace}, "The rollout of "+r.kind.Resource()+" to 0.2.0 is paused; 3 wait.")
+
+	stopped := c.ends(1, []string{"rollout", "resume", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "it has stopped: 1 failed, and 1 wait")
+	expectRolloutPaused(t, r, false)
+	if !strings.Contains(stopped.Stderr, "1 of 5 ready") {
+		t.Errorf("progress is\n%s", stopped.Stderr)
+	}
+	for _, says := range []string{"to 0.2.0 has stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
+		if !strings.Contains(stopped.Stdout, says) {
+			t.Errorf("it does not say %q:\n%s", says, stopped.Stdout)
+		}
+	}
+	phases := map[string]string{}
+	for _, m := range c.rollout(r.Env, r.kind).Resources {
+		phases[m.Name] = m.Phase + " " + m.Version
+	}
+	for name, want := range map[string]string{
+		"web-00": "paused 0.1.0", "web-01": "held 0.1.0", "web-02": "ready 0.2.0", "web-20": "failed 0.2.0", "web-21": "waiting 0.1.0",
+	} {
+		if phases[name] != want {
+			t.Errorf("%s is %q, expected %q", name, phases[name], want)
+		}
+	}
+
+	// Mended, the rest comes.
+	r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
+	r.WaitReady(crs[3])
+	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "none waits for a chart")
+	if counts, err := r.versions(t.Context()); err != nil || counts["0.2.0"] != 3 {
+		t.Errorf("they are at %v, %v", counts, err)
+	}
+}
+
+// expectRolloutPaused looks for the annotation on the kind's definition, and who
+// has written it.
+func expectRolloutPaused(t *testing.T, r *rolling, want bool) {
+	t.Helper()
+	definition := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", r.kind.Resource())
+	live := r.Get(definition)
+	if got := live.GetAnnotations()[api.AnnotationRolloutPaused] == "true"; got != want {
+		t.Errorf("paused is %v, expected %v", got, want)
+	}
+	for _, entry := range live.GetManagedFields() {
+		if mentions := strings.Contains(string(entry.FieldsV1.Raw), api.AnnotationRolloutPaused); mentions && entry.Manager != api.FieldManagerCLI {
+			t.Errorf("manager %s has it", entry.Manager)
+		}
+	}
+}
