@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // execute runs a command line and returns what it printed.

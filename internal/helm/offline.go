@@ -132,9 +132,9 @@ func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
 // read takes the objects out of a release.
 func read(rls *release.Release) (*Rendered, error) {
 	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, release: rls}
-	chart := ""
+	name := ""
 	if rls.Chart != nil {
-		chart = rls.Chart.Name()
+		name = rls.Chart.Name()
 	}
 	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
 	for i, at := range parts {
@@ -142,14 +142,14 @@ func read(rls *release.Release) (*Rendered, error) {
 		if i+1 < len(parts) {
 			end = parts[i+1][0]
 		}
-		objects, err := objectsOf(chart, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
+		objects, err := objectsOf(name, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
 		if err != nil {
 			return nil, err
 		}
 		rendered.Objects = append(rendered.Objects, objects...)
 	}
 	for _, hook := range rls.Hooks {
-		objects, err := objectsOf(chart, hook.Path, hook.Manifest)
+		objects, err := objectsOf(name, hook.Path, hook.Manifest)
 		if err != nil {
 			return nil, err
 		}
@@ -166,8 +166,8 @@ var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
 
 // objectsOf decodes what one template of a chart has rendered for one object,
 // which may be a list of several.
-func objectsOf(chart, source, text string) ([]RenderedObject, error) {
-	source = strings.TrimPrefix(source, chart+"/")
+func objectsOf(chartName, source, text string) ([]RenderedObject, error) {
+	source = strings.TrimPrefix(source, chartName+"/")
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)

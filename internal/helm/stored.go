@@ -18,8 +18,8 @@ import (
 )
 
 // RecordName is the name of the Secret that holds a revision.
-func RecordName(release string, revision int) string {
-	return fmt.Sprintf("%s.%s.v%d", storage.HelmStorageType, release, revision)
+func RecordName(rls string, revision int) string {
+	return fmt.Sprintf("%s.%s.v%d", storage.HelmStorageType, rls, revision)
 }
 
 // Stored is a revision as its record has it.

@@ -45,17 +45,18 @@ func newDiff(s *session) *cobra.Command {
 two that were deployed, or of those that --revision names.
 
 With --spec, show what an edit would change: the chart is rendered with the spec
-in FILE, a custom resource or its spec alone, and compared with the revision that
-is deployed. Nothing is written. What the operator gave to the deployed revision
-beside the spec, from valuesFrom and overrideValues, is kept as it is there. A
-record of a release holds no templates, so that the chart is taken from here: of
+in FILE, a custom resource or its spec alone, and compared with the revision
+that is deployed. Nothing is written. What the operator gave to the deployed
+revision beside the spec, from valuesFrom and overrideValues, is kept as it is.
+
+The record of a release holds no templates, so the chart is taken from here: of
 the kind in the watches file, or of --chart. Where that chart gives something
 else than what is deployed with the very same values, a note says so; random
 values and another chart are two reasons. What templates look up in the cluster
 is read with your rights.
 
-The values of Secrets are not shown, only whether they change: *** is a value
-that stays, *** (before) and *** (after) are two that differ. What a chart writes
+The values of Secrets are not shown, only whether they change: *** is one that
+stays, *** (before) and *** (after) are two that differ. What a chart writes
 elsewhere than into Secrets is shown.
 
 To read a revision takes the right to get Secrets in the release's namespace.`,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
@@ -103,7 +104,7 @@ func (m manifest) index() map[place]*unstructured.Unstructured {
 func (p place) order(other place) int {
 	return cmp.Or(
 		cmp.Compare(p.kind, other.kind), cmp.Compare(p.namespace, other.namespace), cmp.Compare(p.name, other.name),
-		cmp.Compare(p.group, other.group), cmp.Compare(fmt.Sprint(p.hook), fmt.Sprint(other.hook)), cmp.Compare(p.nth, other.nth),
+		cmp.Compare(p.group, other.group), cmp.Compare(strconv.FormatBool(p.hook), strconv.FormatBool(other.hook)), cmp.Compare(p.nth, other.nth),
 	)
 }
 

@@ -54,12 +54,12 @@ func newHistory(s *session) *cobra.Command {
 		Short: "Show the revisions of a release, and which a rollback can bring back",
 		Long: `Show the stored revisions of the release, newest first: what led to each, which
 one is held, and which a rollback can bring back. "previous" is the one that
-rollback brings back where it is given none: the newest before the one that runs,
-or before the held one, that was deployed and became ready.
+rollback brings back where it is given none: the newest that was deployed and
+became ready before the one that runs, or before the held one.
 
-With the right to list Secrets in the release's namespace the records themselves
-are asked, which tell what became ready. Without it, the status of the custom
-resource is shown, which has the newest ten revisions.`,
+With the right to list Secrets in the release's namespace the records are asked,
+which tell what became ready. Without it, the status of the custom resource is
+shown, which has the newest ten revisions.`,
 		Example:           `  kubectl chartwright history podset/web`,
 		ValidArgsFunction: s.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -124,8 +124,8 @@ func fromRecords(history []records.Record) []revisionOutput {
 		revisions[i] = revisionOutput{
 			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
 			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady,
-			// Where it runs already there is nothing to bring back.
-			RollbackTo: r.WasDeployed() && r.Status != api.StatusDeployed,
+			// The newest runs already, if it was deployed.
+			RollbackTo: i > 0 && r.WasDeployed(),
 		}
 		if r.Chart != "" {
 			revisions[i].Chart = r.Chart + "-" + r.ChartVersion
@@ -148,14 +148,15 @@ func fromStatus(status api.Status) []revisionOutput {
 			Revision: entry.Revision, LastDeployed: entry.LastDeployed, Status: entry.Status,
 			Chart: entry.ChartVersion, AppVersion: entry.AppVersion, Description: entry.Description,
 			Held:       status.Rollback != nil && status.Rollback.To == entry.Revision,
-			RollbackTo: wasDeployed(entry.Status) && entry.Status != api.StatusDeployed,
+			RollbackTo: i > 0 && wasDeployed(entry.Status),
 		}
 	}
 	return revisions
 }
 
 func printHistory(w io.Writer, out historyOutput, now time.Time) error {
-	lines := [][]string{{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"}}
+	lines := make([][]string, 0, 1+len(out.Revisions))
+	lines = append(lines, []string{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"})
 	for _, r := range out.Revisions {
 		age := ""
 		if r.LastDeployed != nil {

@@ -55,9 +55,9 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 
 // numbers names the revisions that the status tells of, oldest first.
 func numbers(history []api.HistoryEntry) []string {
-	var found []string
-	for _, entry := range history {
-		found = append(found, strconv.FormatInt(entry.Revision, 10))
+	found := make([]string, len(history))
+	for i, entry := range history {
+		found[i] = strconv.FormatInt(entry.Revision, 10)
 	}
 	slices.Reverse(found)
 	return found

@@ -1,0 +1,110 @@
+package plugin
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// stored is a revision as the metadata of its record tells of it.
+type stored struct {
+	number, status string
+	labels         map[string]string
+	// theirs: the helm CLI made it.
+	theirs bool
+}
+
+func historyOf(t *testing.T, revisions ...stored) []records.Record {
+	t.Helper()
+	history := make([]records.Record, 0, len(revisions))
+	for _, r := range revisions {
+		m := &metav1.ObjectMeta{
+			Labels: map[string]string{
+				records.LabelName: "web", records.LabelOwner: records.OwnerHelm, records.LabelVersion: r.number, records.LabelStatus: r.status,
+				api.LabelOwnerUID: "uid", api.LabelRevision: r.number,
+			},
+			Annotations: map[string]string{records.AnnotationRelease: `{"chart":"box","chartVersion":"1.0.0","appVersion":"9","description":"Upgrade complete","deployed":"2026-01-02T03:04:05Z"}`},
+		}
+		if r.theirs {
+			m.Labels[api.LabelRevision] = "0"
+		}
+		maps.Copy(m.Labels, r.labels)
+		record, ok := records.FromMeta(m)
+		if !ok {
+			t.Fatalf("%v is no record", m)
+		}
+		history = append(history, record)
+	}
+	return history
+}
+
+func TestHistoryFromRecords(t *testing.T) {
+	const yes, was, no = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
+	neverReady := map[string]string{api.LabelNeverReady: "true"}
+	held := func(revision string) map[string]string { return map[string]string{api.LabelHeldRevision: revision} }
+	for _, test := range []struct {
+		name    string
+		history []stored
+		// want is the column ROLLBACK, newest first, with what is held in brackets.
+		want string
+	}{
+		{"the first", []stored{{number: "1", status: yes}}, "-"},
+		{"some", []stored{{number: "3", status: yes}, {number: "2", status: was}, {number: "1", status: was}}, "- previous yes"},
+		{"an upgrade that failed", []stored{{number: "3", status: no}, {number: "2", status: yes}, {number: "1", status: was}}, "- previous yes"},
+		{"one that never was ready", []stored{{number: "3", status: yes}, {number: "2", status: was, labels: neverReady}, {number: "1", status: was}}, "- yes previous"},
+		{"one that never was deployed", []stored{{number: "3", status: yes}, {number: "2", status: no}, {number: "1", status: was}}, "- - previous"},
+		{"a hold", []stored{{number: "4", status: yes, labels: held("2")}, {number: "3", status: was}, {number: "2", status: was}, {number: "1", status: was}}, "- yes [yes] previous"},
+		{"somebody else's", []stored{{number: "2", status: yes, theirs: true}, {number: "1", status: was}}, "- previous"},
+	} {
+		revisions := fromRecords(historyOf(t, test.history...))
+		var got []string
+		for _, r := range revisions {
+			word := r.rollback()
+			if r.Held {
+				word = "[" + word + "]"
+			}
+			got = append(got, word)
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// TestPreviousIsPossible: an upgrade that failed leaves the deployed revision as
+// the previous one, which a rollback can bring back.
+func TestPreviousIsPossible(t *testing.T) {
+	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusFailed}, stored{number: "1", status: api.StatusDeployed}))
+	if !revisions[1].Previous || !revisions[1].RollbackTo || revisions[0].RollbackTo {
+		t.Errorf("they are %+v", revisions)
+	}
+}
+
+func TestPrintHistory(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 14, 5, 0, time.UTC)
+	revisions := fromRecords(historyOf(t,
+		stored{number: "3", status: api.StatusDeployed, theirs: true},
+		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}},
+		stored{number: "1", status: api.StatusSuperseded},
+	))
+	var out strings.Builder
+	if err := printHistory(&out, historyOutput{Revisions: revisions}, at); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
+3          10m   deployed     box-1.0.0   9     -          Upgrade complete; made by helm, not by the operator
+2          10m   superseded   box-1.0.0   9     yes        Upgrade complete; never became ready
+1          10m   superseded   box-1.0.0   9     yes        Upgrade complete; held: it runs again
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

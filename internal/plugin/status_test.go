@@ -1,0 +1,133 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+func TestStatusTree(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := metav1.NewTime(now.Add(-3 * time.Minute))
+	out := statusOutput{
+		Kind: "PodSet", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, State: "Held (rev 2)", Message: "1 of 4 objects are ready", Warning: "UpgradeFailed: no",
+		Conditions: []metav1.Condition{{Type: "Held", Status: "True", Reason: "RolledBack", Message: "Revision 2\nruns again"}},
+		Release:    &api.ReleaseStatus{Name: "web", Namespace: "shop", Revision: 4, Status: "deployed", Chart: "podset-1.0.0", AppVersion: "9", LastDeployed: &at},
+		Objects: []objectOutput{
+			{Kind: "ConfigMap", Namespace: "other", Name: "web", Ready: metav1.ConditionTrue},
+			{Kind: "Deployment", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, Reason: "LessReplicas", Message: "0/2", Cause: &causeOutput{
+				Kind: "Pod", Namespace: "shop", Name: "web-1", Reason: "ImagePullBackOff", Message: "Back-off", Warning: "Failed: no such image",
+			}},
+			{Kind: "Job", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, Reason: "Failed", Cause: &causeOutput{
+				Kind: "Job", Namespace: "shop", Name: "web", Reason: "Deadline", Warning: "Late",
+			}},
+			{Kind: "Thing", Name: "web", Ready: metav1.ConditionUnknown},
+		},
+	}
+	var text strings.Builder
+	if err := (painter{}).printTree(&text, branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, now)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+NAME                       READY    STATUS
+PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
+├─ last warning                     UpgradeFailed: no
+├─ Held                             RolledBack: Revision 2 runs again
+└─ Release web                      revision 4, deployed, chart podset-1.0.0, app 9, 3m ago
+   ├─ ConfigMap other/web  True
+   ├─ Deployment web       False    LessReplicas: 0/2
+   │  └─ Pod web-1         False    ImagePullBackOff: Back-off
+   │     └─ last warning            Failed: no such image
+   ├─ Job web              False    Failed
+   │  ├─ cause                      Deadline
+   │  └─ last warning               Late
+   └─ Thing web            Unknown
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Release = nil
+	if tree := statusTree(out, now); len(tree.below) != 2 {
+		t.Errorf("without a release it is %+v", tree)
+	}
+}
+
+func TestConditionsWorthKnowing(t *testing.T) {
+	var status api.Status
+	for _, c := range []struct{ kind, is string }{
+		{"Ready", "False"}, {"Tested", "False"}, {"RightsMissing", "True"}, {"Deployed", "True"}, {"Paused", "False"}, {"UpdateAvailable", "True"}, {"Held", "True"}, {"Theirs", "True"},
+	} {
+		status.Conditions = append(status.Conditions, metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.is)})
+	}
+	var got []string
+	for _, c := range conditionsOf(status) {
+		got = append(got, c.Type)
+	}
+	if want := "Held UpdateAvailable RightsMissing Tested"; strings.Join(got, " ") != want {
+		t.Errorf("shown are %v, expected %s", got, want)
+	}
+}
+
+func TestMayList(t *testing.T) {
+	rule := func(verbs, groups, resources string, names ...string) authorizationv1.ResourceRule {
+		return authorizationv1.ResourceRule{Verbs: strings.Split(verbs, " "), APIGroups: strings.Split(groups, " "), Resources: strings.Split(resources, " "), ResourceNames: names}
+	}
+	for name, test := range map[string]struct {
+		rule authorizationv1.ResourceRule
+		want bool
+	}{
+		"the very one":      {rule("get list", "batch apps", "jobs deployments"), true},
+		"all":               {rule("*", "*", "*"), true},
+		"another verb":      {rule("get", "apps", "deployments"), false},
+		"another group":     {rule("list", "batch", "deployments"), false},
+		"another resource":  {rule("list", "apps", "deployments/scale"), false},
+		"some names of it":  {rule("list", "apps", "deployments", "web"), false},
+		"nothing of a kind": {authorizationv1.ResourceRule{}, false},
+	} {
+		if got := mayList([]authorizationv1.ResourceRule{rule("list", "", "pods"), test.rule}, "apps", "deployments"); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	notReady := api.ObjectStatus{Kind: "Deployment", Namespace: "shop", Name: "web", Reason: "LessReplicas", Message: "0/2"}
+	for _, test := range []struct {
+		name      string
+		resources *api.ResourcesStatus
+		object    objectOutput
+		want      metav1.ConditionStatus
+	}{
+		{"nothing is reported", nil, objectOutput{Kind: "Deployment", Name: "web"}, metav1.ConditionUnknown},
+		{"named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Deployment", Namespace: "shop", Name: "web"}, metav1.ConditionFalse},
+		{"others are named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Deployment", Namespace: "shop", Name: "api"}, metav1.ConditionTrue},
+		{"not all are named", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Job", Namespace: "shop", Name: "web"}, metav1.ConditionUnknown},
+	} {
+		x := &objectSearch{status: api.Status{Resources: test.resources}}
+		f := found{objectOutput: test.object}
+		f.Ready = metav1.ConditionUnknown
+		x.report(&f)
+		if f.Ready != test.want || (f.Reason != "") != (test.want == metav1.ConditionFalse) {
+			t.Errorf("%s: it is %+v", test.name, f)
+		}
+	}
+}
+
+func TestRightOf(t *testing.T) {
+	for text, want := range map[string]right{
+		"list events":          {verb: "list", resource: schema.GroupResource{Resource: "events"}},
+		"get deployments.apps": {verb: "get", resource: schema.GroupResource{Group: "apps", Resource: "deployments"}},
+	} {
+		want.namespace, want.purpose = "shop", "to tell why objects are not ready"
+		if got := rightOf(text, "shop").right; got != want {
+			t.Errorf("%s is %+v", text, got)
+		}
+	}
+}
