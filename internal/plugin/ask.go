@@ -97,7 +97,7 @@ func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
 	status := statusOf(cr)
 	if w.wait {
 		var v verdict
-		if v, status, err = s.follow(ctx, t, a.judge, w.timeout); err != nil {
+		if v, status, err = s.follow(ctx, t, status, a.judge, w.timeout); err != nil {
 			return err
 		}
 		said.Outcome, said.Message = string(v.state), v.message

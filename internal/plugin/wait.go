@@ -20,15 +20,20 @@ import (
 const again = time.Second
 
 // follow watches a custom resource until there is a verdict, and tells each
-// change of its state. Where the time is up the verdict is that it is not known.
-func (s *session) follow(ctx context.Context, t target, j judge, timeout time.Duration) (v verdict, status api.Status, err error) {
+// change of its state, from what it was before. Where the time is up the verdict
+// is that it is not known.
+func (s *session) follow(ctx context.Context, t target, before api.Status, j judge, timeout time.Duration) (v verdict, status api.Status, err error) {
 	told := ""
-	look := func(cr *unstructured.Unstructured) bool {
-		status = statusOf(cr)
+	tell := func(status api.Status) {
 		if says := situation(status); says != told {
 			told = says
 			s.note("%s  %s", time.Now().Format(time.TimeOnly), says)
 		}
+	}
+	tell(before)
+	look := func(cr *unstructured.Unstructured) bool {
+		status = statusOf(cr)
+		tell(status)
 		v = j(cr, status)
 		return v.state != endOpen
 	}

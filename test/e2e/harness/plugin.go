@@ -61,6 +61,9 @@ func (k Kind) On(verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{k.Group}, Resources: []string{plural(k.Kind)}, Verbs: verbs}
 }
 
+// Kubeconfig returns the path of the person's kubeconfig.
+func (p *Person) Kubeconfig() string { return p.kubeconfig }
+
 // Said is how a program ended, and what it printed.
 type Said struct {
 	Code           int

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// desk is what a section of docs/kubectl.md takes for granted, and who runs its
+// commands.
+type desk struct {
+	env  *harness.Env
+	kind harness.Kind
+	// called is the kind's name in the page.
+	called string
+	person *harness.Person
+	// after is what happens besides, when the command with that number was run.
+	after map[int]func()
+}
+
+// desks are the sections of the page by their titles.
+var desks = map[string]func(t *testing.T) desk{
+	"Rights": func(t *testing.T) desk {
+		d := podSetDesk(t)
+		d.person = d.env.NewPerson(d.kind.On("get", "list", "watch"))
+		return d
+	},
+	"Rollback and resume": podSetDesk,
+	"Pause and unpause":   podSetDesk,
+	"Reconcile":           podSetDesk,
+	"Rollout":             rolloutDesk,
+}
+
+// podSetDesk has the PodSet "web" with revisions of one, two and three replicas,
+// and somebody who may touch PodSets and nothing else.
+func podSetDesk(t *testing.T) desk {
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	for replicas := 2; replicas <= 3; replicas++ {
+		env.SetSpec(harness.MakePodSet("web").Replicas(replicas).Obj())
+		env.WaitRevision(web, int64(replicas))
+	}
+	waitPods(env, "web", 3)
+	return desk{env: env, kind: harness.PodSet, called: "podset", person: env.NewPerson(harness.PodSet.On("get", "list", "watch", "patch"))}
+}
+
+// rolloutDesk has a rollout that has stopped, since web-20 has failed.
+func rolloutDesk(t *testing.T) desk {
+	r := newRolling(t, map[string]any{"maxConcurrent": 1})
+	r.serve("0.1.0")
+	names := []string{"web-18", "web-19", "web-20", "web-21", "web-22"}
+	crs := make([]*unstructured.Unstructured, len(names))
+	for i, name := range names {
+		crs[i] = r.cr(name).Obj()
+	}
+	r.Create(crs...)
+	r.WaitReady(crs...)
+	r.serve("0.2.0")
+	for _, cr := range crs[3:] {
+		r.waitUpdate(cr, "RolloutStopped")
+	}
+	person := r.NewPerson(r.kind.On("list", "watch"))
+	person.May(onDefinition(r.kind, "get", "patch"))
+	return desk{env: r.Env, kind: r.kind, called: "workload", person: person, after: map[int]func(){
+		2: func() {
+			r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
+			r.WaitReady(crs[2])
+			for _, cr := range crs[3:] {
+				r.waitUpdate(cr, "RolloutPaused")
+			}
+		},
+	}}
+}
+
+// TestKubectlPage runs every command of docs/kubectl.md, by somebody with no
+// more rights than the page asks for, and compares what it prints.
+func TestKubectlPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(harness.Root("docs", "kubectl.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := readRecipes(string(page))
+	if len(sections) < len(desks) {
+		t.Errorf("the page has %d sections with commands, and the test knows %d", len(sections), len(desks))
+	}
+	for _, section := range sections {
+		prepare, known := desks[section.title]
+		if !known {
+			t.Errorf("the test does not know the section %q", section.title)
+			continue
+		}
+		t.Run(section.title, func(t *testing.T) {
+			t.Parallel()
+			d := prepare(t)
+			o := &author{env: d.env, home: t.TempDir(), kubeconfig: d.person.Kubeconfig()}
+			o.path = o.programs(t)
+			if err := os.Symlink(harness.Programs()["chartwright"], filepath.Join(o.path, "kubectl-chartwright")); err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range section.calls {
+				d.call(o, c)
+				if happens := d.after[i+1]; happens != nil {
+					happens()
+				}
+			}
+		})
+	}
+}
+
+// call runs a command of the page, by names that no other test's kinds have, and
+// compares what it prints.
+func (d desk) call(person *author, c call) {
+	t := d.env.T()
+	t.Helper()
+	command := strings.NewReplacer(
+		" "+d.called+"/", " "+d.kind.Resource()+"/", " "+d.called+" ", " "+d.kind.Resource()+" ", "-n default", "-n "+d.env.Namespace,
+	).Replace(c.command + " ")
+	said, err := person.run(command)
+	said = strings.ReplaceAll(said, d.env.Namespace+".test", "example.com")
+	said = strings.ReplaceAll(said, d.env.Namespace, "default")
+	if (err != nil) != c.fails {
+		t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, said)
+	}
+	if line := missing(c.prints, said); line != "" || len(c.prints) == 0 {
+		t.Errorf("line %d: %s\ndoes not print, whole and at this place,\n%s\nbut\n%s", c.line, c.command, line, said)
+	}
+}
