@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -277,4 +279,44 @@ func TestRolloutRefusesADowngrade(t *testing.T) {
 	if status := r.WaitRevision(web, 3); status.Release.ChartVersion != "0.1.0" {
 		t.Errorf("the release is %+v", status.Release)
 	}
+}
+
+// How long it takes depends on the machine, and what else it does.
+func TestRolloutOverAThousand(t *testing.T) {
+	if os.Getenv("CHARTWRIGHT_LONG") == "" {
+		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
+	}
+	const all = 1000
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	first := harness.Chart("plain")
+	second := copyChart(env, first, map[string][2]string{"Chart.yaml": {"version: 1.2.3", "version: 1.3.0"}, "templates/configmaps.yaml": {"data:\n", "data:\n  chart: later\n"}})
+	r := &rolling{Env: env, kind: kind, account: env.NewAccount(), metrics: env.NewMetrics(), charts: map[string]string{"1.2.3": first, "1.3.0": second}}
+	r.serve("1.2.3")
+	for i := range all {
+		r.Create(r.cr(fmt.Sprintf("web-%04d", i)).Obj())
+	}
+	wait := func(version string, n int) {
+		r.T().Helper()
+		r.WaitLong(fmt.Sprintf("%d to be at %s", n, version), 5*time.Minute, func(context.Context) error {
+			if done := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"standing": "done"}); done < float64(n) {
+				return fmt.Errorf("%v are", done)
+			}
+			return nil
+		})
+	}
+	wait("1.2.3", all)
+	r.waitAt("1.2.3", all)
+	audit := r.Audit(r.operator.User())
+	began := time.Now()
+	r.serve("1.3.0")
+	wait("1.3.0", 300)
+	r.crash()
+	wait("1.3.0", all)
+	counts, err := r.versions(t.Context())
+	if err != nil || counts["1.3.0"] != all {
+		t.Errorf("they are at %v (%v)", counts, err)
+	}
+	t.Logf("%d in %s, with a crash on the way; %.1f writes each", all, time.Since(began).Round(time.Second), float64(len(audit.Writes("")))/all)
 }

@@ -19,8 +19,14 @@ const (
 // printed where the deadline passes.
 func (e *Env) Wait(what string, look func(context.Context) error) {
 	e.t.Helper()
+	e.WaitLong(what, deadline, look)
+}
+
+// WaitLong is Wait with a deadline of its own.
+func (e *Env) WaitLong(what string, within time.Duration, look func(context.Context) error) {
+	e.t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(e.t.Context(), deadline)
+	ctx, cancel := context.WithTimeout(e.t.Context(), within)
 	defer cancel()
 	var last error
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
