@@ -4,14 +4,19 @@
 // The program is the operator's own binary under another name. Run takes the
 // whole command line; Named tells by its first word whether it is meant.
 //
-//	root.go      Run, the root command, what all verbs share (session), exit codes
-//	target.go    KIND/NAME to a custom resource: session.target, target.get
-//	output.go    -o table|json|yaml: session.print; tables; notes on stderr
-//	paint.go     --color: session.paint
-//	rights.go    a forbidden request as a sentence: right.explain
-//	complete.go  completion of kinds and names
-//	write.go     annotations as field manager chartwright-cli: target.annotate
-//	wait.go      --wait: follow a custom resource to a verdict
+//	root.go       Run, the root command and its flags, exit codes
+//	session.go    what all verbs share: streams, flags, the connection
+//	target.go     KIND/NAME to a custom resource: session.target, target.get
+//	output.go     -o table|json|yaml: session.print; tables; notes on stderr
+//	paint.go      --color: session.painter
+//	rights.go     a forbidden request as a sentence: right.explain
+//	complete.go   completion of kinds and names
+//	ask.go        verbs that ask for something by an annotation: session.asking
+//	wait.go       --wait: follow a custom resource to a verdict
+//	judge.go      the verdicts: what a status says of a request
+//	rollout….go   how far a new chart has come, counted and followed
+//	status….go, tree.go, history.go, diff….go, mask.go, record.go
+//	              verbs that show something, and what they read it from
 //
 // A verb is a file: a function newX(*session) that returns its command, listed
 // in session.verbs. It resolves its target, reads or writes through it, and

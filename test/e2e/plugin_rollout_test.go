@@ -127,7 +127,7 @@ func expectRolloutPaused(t *testing.T, r *rolling, want bool) {
 		t.Errorf("paused is %v, expected %v", got, want)
 	}
 	for _, entry := range live.GetManagedFields() {
-		if mentions := strings.Contains(string(entry.FieldsV1.Raw), api.AnnotationRolloutPaused); mentions && entry.Manager != api.FieldManagerCLI {
+		if mentions := strings.Contains(entry.FieldsV1.GetRawString(), api.AnnotationRolloutPaused); mentions && entry.Manager != api.FieldManagerCLI {
 			t.Errorf("manager %s has it", entry.Manager)
 		}
 	}

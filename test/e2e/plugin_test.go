@@ -185,7 +185,7 @@ func expectOneManager(t *testing.T, env *harness.Env, cr *unstructured.Unstructu
 	for _, entry := range live.GetManagedFields() {
 		fields := ""
 		if entry.FieldsV1 != nil {
-			fields = string(entry.FieldsV1.Raw)
+			fields = entry.FieldsV1.GetRawString()
 		}
 		mentions := strings.Contains(fields, "rollback-to") || strings.Contains(fields, "reconcile-requested-at") || strings.Contains(fields, "f:"+api.AnnotationPause)
 		if mentions != (entry.Manager == api.FieldManagerCLI) || entry.Manager == api.FieldManagerCLI && strings.Contains(fields, "f:spec") {
