@@ -12,16 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
-
-// cliManager is the field manager by which kubectl chartwright writes.
-const cliManager = "chartwright-cli"
 
 // gitTool applies what stands in Git.
 type gitTool struct {
@@ -84,13 +80,12 @@ func asJSON(env *harness.Env, object *unstructured.Unstructured) string {
 	return string(data)
 }
 
-// askByCLI sets an annotation as kubectl chartwright does.
-func askByCLI(env *harness.Env, cr *unstructured.Unstructured, annotation, value string) {
+// byCLI does something to a custom resource by kubectl chartwright.
+func byCLI(env *harness.Env, kind harness.Kind, verb, name string) {
 	env.T().Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
-	_, err := env.At(cr).Patch(env.T().Context(), cr.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: cliManager})
-	if err != nil {
-		env.T().Fatal(err)
+	person := env.NewPerson(kind.On("get", "patch"))
+	if said := person.Chartwright(verb, kind.Resource()+"/"+name); said.Code != 0 {
+		env.T().Fatalf("kubectl chartwright %s ends with %d: %s%s", verb, said.Code, said.Stdout, said.Stderr)
 	}
 }
 
@@ -112,8 +107,8 @@ func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
 			tool.apply(env, web)
 			env.WaitRevision(web, 1)
 
-			askByCLI(env, web, api.AnnotationReconcile, "token")
-			askByCLI(env, web, api.AnnotationPause, "true")
+			byCLI(env, kind, "reconcile", name)
+			byCLI(env, kind, "pause", name)
 			env.WaitCondition(web, "Paused", metav1.ConditionTrue, "Paused")
 			before := env.Get(web).Object["status"]
 			tool.apply(env, inGit("one"))
@@ -125,14 +120,14 @@ func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
 			if message, _, _ := unstructured.NestedString(live.Object, "spec", "message"); message != "two" {
 				t.Errorf("it was not applied: the message is %q", message)
 			}
-			if a := live.GetAnnotations(); a[api.AnnotationPause] != "true" || a[api.AnnotationReconcile] != "token" {
+			if a := live.GetAnnotations(); a[api.AnnotationPause] != "true" || a[api.AnnotationReconcile] == "" {
 				t.Errorf("annotations are %v", a)
 			}
 			if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
 				t.Errorf("finalizers are %v", live.GetFinalizers())
 			}
 			env.WaitCondition(web, "Ready", metav1.ConditionFalse, "Paused")
-			env.Unask(web, "pause")
+			byCLI(env, kind, "unpause", name)
 			env.WaitRevision(web, 2)
 		})
 	}
@@ -151,7 +146,7 @@ func TestFluxUndoesWhatKubectlWrites(t *testing.T) {
 		kept  bool
 	}{
 		{name: "by-default"},
-		{name: "as-the-cli", flags: []string{"--field-manager=" + cliManager}, kept: true},
+		{name: "as-the-cli", flags: []string{"--field-manager=" + api.FieldManagerCLI}, kept: true},
 		{name: "as-flux-says", flags: []string{"--field-manager=flux-client-side-apply"}, kept: true},
 		{name: "with-merge", merge: true, kept: true},
 	} {
@@ -187,7 +182,7 @@ func TestReplacingLosesAnnotations(t *testing.T) {
 	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)
-	askByCLI(env, web, api.AnnotationPause, "true")
+	byCLI(env, kind, "pause", "web")
 	env.WaitCondition(web, "Paused", metav1.ConditionTrue, "Paused")
 	env.KubectlWith(asJSON(env, harness.MakeCR(kind, "web").Set("message", "two").Obj()), "replace", "-f", "-")
 	env.WaitRevision(web, 2)

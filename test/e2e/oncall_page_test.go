@@ -62,8 +62,8 @@ func (r *recipe) add(number int, line string, fails bool) {
 
 // varying are what differs from run to run, and what stands for it.
 var varying = []struct {
-	what *regexp.Regexp
-	for_ string
+	what   *regexp.Regexp
+	stands string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?`), "TIME"},
 	{regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}`), "TIME"},
@@ -80,7 +80,7 @@ var varying = []struct {
 
 func steady(line string) string {
 	for _, v := range varying {
-		line = v.what.ReplaceAllString(line, v.for_)
+		line = v.what.ReplaceAllString(line, v.stands)
 	}
 	return strings.TrimSpace(line)
 }

@@ -63,6 +63,41 @@ var nights = map[string]night{
 			o.env.Kubectl("delete", "deployment", "night-shift")
 		},
 	},
+	"Locked": {
+		symptom: func(o *onCall) {
+			o.sell("one")
+			o.leaveLocked("one", "two")
+			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionUnknown, "Locked")
+		},
+		over: func(o *onCall) {
+			o.env.WaitRevision(o.cr, 1)
+			expectData(o.t, o.env, "web", "message", "one")
+		},
+	},
+	"A rollout has stopped": {
+		symptom: func(o *onCall) {
+			for name, message := range map[string]string{"berlin": "new", "lyon": "old", "oslo": "new", "rome": "new"} {
+				cr := harness.MakeCR(o.shop, name).Set("message", message).Obj()
+				o.env.Create(cr)
+				o.env.WaitRevision(cr, 1)
+			}
+			o.serveShops(o.whole, copyChart(o.whole, harness.Chart("hooks"), map[string][2]string{
+				"Chart.yaml":           {"version: 0.1.0", "version: 0.2.0"},
+				"templates/hooks.yaml": {"{{- range", migration + "{{- range"},
+			}))
+			o.cr = harness.MakeCR(o.shop, "lyon").Obj()
+			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
+			o.env.WaitCondition(harness.MakeCR(o.shop, "rome").Obj(), "UpdateAvailable", metav1.ConditionTrue, "RolloutStopped")
+		},
+		over: func(o *onCall) {
+			for _, name := range []string{"berlin", "lyon", "oslo", "rome"} {
+				status := o.env.WaitReady(harness.MakeCR(o.shop, name).Obj())
+				if status.Release.ChartVersion != "0.2.0" || status.Update != nil {
+					o.t.Errorf("%s is at %s, and to come is %+v", name, status.Release.ChartVersion, status.Update)
+				}
+			}
+		},
+	},
 	"Deletion hangs": {
 		symptom: func(o *onCall) {
 			o.sell("one")
@@ -111,6 +146,11 @@ var nights = map[string]night{
 	},
 }
 
+// migration is a hook that a later version of the chart has for those whose
+// message is old.
+const migration = `{{- if eq .Values.message "old" }}{{ $_ := set .Values "hooks" (dict "pre-upgrade" (dict "fail" true)) }}{{ end }}
+`
+
 // podSet makes a PodSet that is Ready.
 func (o *onCall) podSet(replicas int64) {
 	o.t.Helper()
@@ -134,6 +174,23 @@ func (o *onCall) edit(message string, hooks map[string]any) {
 	o.env.SetSpec(harness.MakeCR(o.shop, "web").Set("message", message).Set("hooks", hooks).Obj())
 }
 
+// leaveLocked begins an upgrade by the helm CLI, which is killed while a hook
+// runs.
+func (o *onCall) leaveLocked(before, after string) {
+	o.t.Helper()
+	cmd := o.command("exec helm upgrade web "+harness.Chart("hooks")+" --set message="+after+" --set hooks.pre-upgrade.node=disk-ssd", o.kubeconfig)
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	o.env.WaitRevisions("web", "1 deployed, 2 pending-upgrade")
+	waitPendingHook(o.env, "web-pre-upgrade")
+	if err := cmd.Process.Kill(); err != nil {
+		o.t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	expectData(o.t, o.env, "web", "message", before)
+}
+
 // fight scales the Deployment as often as it is repaired, in the name of
 // another one. It ends by the function returned.
 func (o *onCall) fight(manager string) (end func()) {
@@ -147,7 +204,7 @@ func (o *onCall) fight(manager string) (end func()) {
 			// One that is lost comes again.
 			_, _ = o.env.Typed.AppsV1().Deployments(o.env.Namespace).Patch(ctx, "web", types.MergePatchType,
 				[]byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{FieldManager: manager})
-		}, 250*time.Millisecond)
+		}, 50*time.Millisecond)
 	}()
 	end = func() {
 		cancel()

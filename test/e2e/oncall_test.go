@@ -17,9 +17,12 @@ import (
 type onCall struct {
 	*author
 	t *testing.T
+	// whole is that of all recipes.
+	whole *harness.Env
 	// podSets serves PodSets, shops the kind Shop of the chart "hooks".
 	podSets, shops *harness.Operator
 	shop           harness.Kind
+	account        harness.Account
 	// cr is that of the recipe, and end ends what disturbs it.
 	cr  *unstructured.Unstructured
 	end func()
@@ -66,11 +69,11 @@ func TestOnCall(t *testing.T) {
 	base := onCall{
 		author:  &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()},
 		podSets: env.NewOperator(harness.Options{}).Start(),
-		shops: env.NewOperator(harness.Options{
-			Name: env.Namespace + "-shops", Watches: env.Watches(harness.MakeEntry(shop, harness.Chart("hooks"))), Account: env.NewAccount(),
-		}).Start(),
-		shop: shop,
+		whole:   env,
+		shop:    shop,
+		account: env.NewAccount(),
 	}
+	base.serveShops(env, harness.Chart("hooks"))
 	base.path = base.programs(t)
 	if err := os.Symlink(harness.Programs()["chartwright"], filepath.Join(base.path, "kubectl-chartwright")); err != nil {
 		t.Fatal(err)
@@ -92,11 +95,25 @@ func TestOnCall(t *testing.T) {
 			}
 			night.over(&person)
 			// The next recipe begins with nothing.
-			person.env.Kubectl("delete", "--ignore-not-found", "--timeout=60s", person.cr.GetKind(), person.cr.GetName())
+			for _, kind := range []harness.Kind{harness.PodSet, shop} {
+				person.env.Kubectl("delete", kind.Resource(), "--all", "--timeout=60s")
+			}
+			base.shops = person.shops
 		}) {
 			return
 		}
 	}
+}
+
+// serveShops starts the operator of Shops, in the place of one that runs, with
+// the rights of the same account.
+func (o *onCall) serveShops(env *harness.Env, chart string) {
+	env.T().Helper()
+	if o.shops != nil {
+		o.shops.Stop()
+	}
+	entry := harness.MakeEntry(o.shop, chart).With("rollout", map[string]any{"maxConcurrent": 1})
+	o.shops = env.NewOperator(harness.Options{Name: env.Namespace + "-shops", Watches: env.Watches(entry), Account: o.account}).Start()
 }
 
 // call runs a command and compares.

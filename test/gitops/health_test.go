@@ -57,7 +57,7 @@ func TestHealth(t *testing.T) {
 		{"paused and stalled", 2, []condition{{"Ready", "False", "ObjectFailed"}, {"Stalled", "True", ""}, {"Paused", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
 		{"a newer chart waits", 2, []condition{deployed, {"UpdateAvailable", "True", "Waiting"}}, gitops.Healthy, status.CurrentStatus, "UpdateAvailable"},
 		{"a newer chart waits, not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"UpdateAvailable", "True", "Waiting"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
-		{"what holds no more", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", ""}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
+		{"what holds no more", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", "RolledBackAfterFailure"}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
 		{"drift that is fought over", 2, []condition{deployed, {"Drifted", "True", "DriftFight"}}, gitops.Healthy, status.CurrentStatus, "Ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
