@@ -30,6 +30,9 @@ var desks = map[string]func(t *testing.T) desk{
 		d.person = d.env.NewPerson(d.kind.On("get", "list", "watch"))
 		return d
 	},
+	"Status":              statusDesk,
+	"History":             historyDesk,
+	"Diff":                diffDesk,
 	"Rollback and resume": podSetDesk,
 	"Pause and unpause":   podSetDesk,
 	"Reconcile":           podSetDesk,

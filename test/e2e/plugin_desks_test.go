@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// Desks of those who look at releases.
+
+// statusDesk has a PodSet whose second revision asks for nodes that there are
+// not, once the first command was run, and somebody who may look at it all.
+func statusDesk(t *testing.T) desk {
+	env := harness.New(t)
+	env.NewOperator(harness.Options{}).Start()
+	web := harness.MakePodSet("web").Replicas(2)
+	env.Create(web.Obj())
+	env.WaitReady(web.Obj())
+	waitPods(env, "web", 2)
+	person := env.NewPerson(harness.PodSet.On("get"), may("get", "", "secrets", "pods"), may("list", "", "pods", "events"),
+		may("get", "apps", "deployments"), may("list", "apps", "replicasets"))
+	return desk{env: env, kind: harness.PodSet, called: "podset", person: person, after: map[int]func(){
+		1: func() {
+			env.SetSpec(web.Set("nodeSelector.disk", "ssd").Obj())
+			waitNotReady(env, web.Obj(), api.ReasonProgressing, "Unschedulable")
+		},
+	}}
+}
+
+// historyDesk has a PodSet whose third revision was taken back.
+func historyDesk(t *testing.T) desk {
+	d := podSetDesk(t)
+	web := harness.MakePodSet("web").Obj()
+	d.env.Ask(web, "rollback-to", "1")
+	d.env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
+	d.person = d.env.NewPerson(harness.PodSet.On("get"), may("list", "", "secrets"))
+	return d
+}
+
+// diffDesk is podSetDesk with somebody who may read the records, too.
+func diffDesk(t *testing.T) desk {
+	d := podSetDesk(t)
+	d.person = d.env.NewPerson(harness.PodSet.On("get"), may("get", "", "secrets"))
+	return d
+}
