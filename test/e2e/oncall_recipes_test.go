@@ -124,7 +124,6 @@ var nights = map[string]night{
 		over: func(o *onCall) {
 			o.env.WaitRevision(o.cr, 2)
 			waitPods(o.env, "web", 3)
-			o.env.Kubectl("delete", "deployment", "--namespace", harness.SystemNamespace, "chartwright-controller-manager")
 		},
 	},
 	"A wrong rollback": {
@@ -227,9 +226,16 @@ func (o *onCall) deploy(replicas int32) {
 			continue
 		}
 		deployment.Spec.Replicas = &replicas
-		if _, err := o.env.Typed.AppsV1().Deployments(deployment.Namespace).Create(o.t.Context(), &deployment, metav1.CreateOptions{}); err != nil {
+		deployments := o.env.Typed.AppsV1().Deployments(deployment.Namespace)
+		if _, err := deployments.Create(o.t.Context(), &deployment, metav1.CreateOptions{}); err != nil {
 			o.t.Fatal(err)
 		}
+		ctx := context.WithoutCancel(o.t.Context())
+		o.t.Cleanup(func() {
+			if err := deployments.Delete(ctx, deployment.Name, metav1.DeleteOptions{}); err != nil {
+				o.t.Errorf("delete the operator's Deployment: %v", err)
+			}
+		})
 		return
 	}
 }
