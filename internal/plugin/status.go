@@ -36,7 +36,8 @@ type statusOutput struct {
 	Update     *api.UpdateStatus   `json:"update,omitempty"`
 	// Objects are those of the release, as far as they could be found.
 	Objects []objectOutput `json:"objects"`
-	// Missing says what is not told for want of a right, a sentence each.
+	// Missing says what is not told for want of a right or of the record, a
+	// sentence each.
 	Missing []string `json:"missing,omitempty"`
 }
 

@@ -76,16 +76,14 @@ func (f found) key() apply.Key {
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	var all []found
 	stored, err := x.session.revision(ctx, x.status, deployedOf(x.status))
-	switch {
-	case err == nil:
+	if err == nil {
 		all = x.read(ctx, stored)
-	case lacking(err):
+	} else {
+		// A record that is gone or damaged is no reason to show nothing, either.
 		x.lacks(err.Error() + ". The objects are found by their labels instead, of the kinds that you may list")
 		if all, err = x.labeled(ctx); err != nil {
 			return nil, err
 		}
-	default:
-		return nil, err
 	}
 	x.explain(ctx, all)
 	objects := make([]objectOutput, len(all))

@@ -137,6 +137,13 @@ func TestPluginStatus(t *testing.T) {
 		}
 		expectTold(t, "the error", said.Stderr, "Error: you may not get "+kind.Resource()+" in namespace "+env.Namespace+", which you need to read it")
 	})
+	t.Run("a record that cannot be read", func(t *testing.T) {
+		env := env.For(t)
+		listing := env.NewPerson(get, may("get", "", "secrets"), may("list", "apps", "deployments"), may("list", "batch", "jobs"))
+		env.Patch(harness.Secret("sh.helm.release.v1.bad.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
+		said := says(t, listing, []string{"status", "workload/bad"}, "Deployment bad False", "Job bad True")
+		expectTold(t, "the note", said.Stderr, "the release record is damaged", "found by their labels")
+	})
 	t.Run("an object that is gone", func(t *testing.T) {
 		env := env.For(t)
 		env.Ask(good, "pause", "true")
