@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -186,7 +188,7 @@ func matters(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!sameWords(before.GetAnnotations(), after.GetAnnotations()) ||
-		len(before.GetFinalizers()) != len(after.GetFinalizers()) ||
+		controllerutil.ContainsFinalizer(before, api.Finalizer) != controllerutil.ContainsFinalizer(after, api.Finalizer) ||
 		hasStatus(before) && !hasStatus(after)
 }
 

@@ -47,6 +47,7 @@ func TestMatters(t *testing.T) {
 		{"one that is gone", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
 		{"the deletion", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, true},
 		{"a finalizer that is gone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }, true},
+		{"a finalizer in the place of ours", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/other"}) }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			changed := base()

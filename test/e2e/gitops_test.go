@@ -207,7 +207,7 @@ func TestFinalizersInGit(t *testing.T) {
 			web := harness.MakeCR(kind, nameFor(strings.ToLower(tool.name))).Set("message", "one").Obj()
 			tool.apply(env, web)
 			env.WaitReady(web)
-			inGit := harness.MakeCR(kind, web.GetName()).Set("message", "two").Obj()
+			inGit := harness.MakeCR(kind, web.GetName()).Set("message", "one").Obj()
 			inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
 			if err := operator.Frozen(func() {
 				tool.apply(env, inGit)
