@@ -294,12 +294,14 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if spec, err = r.mergeSources(ctx, v, spec); err != nil {
 		return err
 	}
+	// The merge changes what it is given.
+	given := values.Digest(spec)
 	v.values = values.Merge(spec, r.Kind.Overrides)
 	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
 	if err != nil {
 		return err
 	}
-	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: values.Digest(spec)}
+	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: given}
 	if len(r.Kind.Overrides) > 0 {
 		v.digests.Chart = values.DigestOf(v.digests.Chart, values.Digest(r.Kind.Overrides))
 	}

@@ -21,6 +21,8 @@ type rolling struct {
 	kind    harness.Kind
 	account harness.Account
 	policy  map[string]any
+	// replicas is an override value, if any.
+	replicas string
 	// charts are the folders by version.
 	charts   map[string]string
 	operator *harness.Operator
@@ -59,6 +61,9 @@ func (r *rolling) serve(version string) {
 		r.operator.Stop()
 	}
 	entry := harness.MakeEntry(r.kind, r.charts[version]).With("rollout", r.policy)
+	if r.replicas != "" {
+		entry = entry.Override("replicas", r.replicas)
+	}
 	r.operator = r.NewOperator(harness.Options{Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args()}).Start()
 }
 
@@ -249,6 +254,24 @@ func TestRolloutIsPaused(t *testing.T) {
 	for _, cr := range crs {
 		r.WaitRevision(cr, 2)
 	}
+}
+
+// What the watches file overrides is the operator's, as the chart is: another
+// value waits in line, and is no edit.
+func TestRolloutOfOverrides(t *testing.T) {
+	t.Parallel()
+	r := newRolling(t, map[string]any{"paused": true})
+	r.replicas = "1"
+	r.serve("0.1.0")
+	web := r.create(1)[0]
+	r.replicas = "2"
+	r.serve("0.1.0")
+	r.waitUpdate(web, "RolloutPaused", "other files or overrideValues")
+	r.ExpectRevisions(web.GetName(), "1 deployed")
+	r.policy = nil
+	r.serve("0.1.0")
+	r.WaitRevision(web, 2)
+	waitRunning(r.Env, web.GetName(), 2)
 }
 
 // A chart that is older than what runs is refused where the kind allows no
