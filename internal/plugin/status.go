@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -120,6 +121,9 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
 		out.Ready, out.Message = ready.Status, oneLine(ready.Message)
 	}
+	if stale := unseen(cr, status); stale != "" {
+		out.Missing = append(out.Missing, stale)
+	}
 	config, err := s.connect()
 	if err != nil {
 		return out, err
@@ -138,7 +142,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 		cause := search.why(ctx, key, cr.GetUID())
 		out.Warning = oneLine(joined("; ", cause.Event, cause.Message))
 	}
-	out.Missing = search.missing
+	out.Missing = append(out.Missing, search.missing...)
 	return out, nil
 }
 
@@ -165,3 +169,13 @@ func sortObjects(objects []objectOutput) {
 
 // oneLine makes a line of a text, for a column of a table.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// unseen says that the operator does not report on the last edit of the spec,
+// empty where it does.
+func unseen(cr *unstructured.Unstructured, status api.Status) string {
+	if status.ObservedGeneration >= cr.GetGeneration() {
+		return ""
+	}
+	return fmt.Sprintf("the operator has not seen the last edit of the spec (it reports on generation %d of %d): if that lasts, look whether it runs",
+		status.ObservedGeneration, cr.GetGeneration())
+}

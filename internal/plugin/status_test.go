@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -129,5 +130,16 @@ func TestRightOf(t *testing.T) {
 		if got := rightOf(text, "shop").right; got != want {
 			t.Errorf("%s is %+v", text, got)
 		}
+	}
+}
+
+func TestUnseenEdit(t *testing.T) {
+	cr := &unstructured.Unstructured{}
+	cr.SetGeneration(4)
+	if said := unseen(cr, api.Status{ObservedGeneration: 4}); said != "" {
+		t.Errorf("of what is up to date it says %q", said)
+	}
+	if said := unseen(cr, api.Status{ObservedGeneration: 3}); !strings.Contains(said, "generation 3 of 4") {
+		t.Errorf("it says %q", said)
 	}
 }
