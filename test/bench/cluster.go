@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// cluster is a local Kubernetes, and an admin's access to it.
+type cluster struct {
+	bin, dir string
+	audit    auditLog
+	typed    kubernetes.Interface
+	dynamic  dynamic.Interface
+	// apiServer is the process of the API server.
+	apiServer int
+	// admin is the admin's name in the audit log.
+	admin   string
+	version string
+}
+
+// startCluster boots a new cluster in a folder.
+func startCluster(ctx context.Context, bin, dir string) (*cluster, error) {
+	c := &cluster{bin: bin, dir: dir, audit: auditLog{filepath.Join(dir, "audit.log")}}
+	// What is left of a run that was cut short.
+	if err := c.down(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(c.audit.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if _, err := c.command(ctx, "up", "--audit-log", c.audit.path); err != nil {
+		return nil, err
+	}
+	return c, c.connect(ctx)
+}
+
+func (c *cluster) connect(ctx context.Context) error {
+	status, err := c.command(ctx, "status")
+	if err != nil {
+		return err
+	}
+	if c.apiServer, err = parsePID(status, "kube-apiserver"); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "kubeconfig"))
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	if c.typed, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	version, err := c.typed.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	c.version = version.GitVersion
+	c.admin, err = c.whoAmI(ctx)
+	return err
+}
+
+// down stops the cluster, if it runs.
+func (c *cluster) down(ctx context.Context) error {
+	_, err := c.command(ctx, "down")
+	return err
+}
+
+// command runs the cluster command with a verb.
+func (c *cluster) command(ctx context.Context, verb string, args ...string) (string, error) {
+	return output(ctx, filepath.Join(c.bin, "cluster"), append([]string{verb, "--dir", c.dir}, args...)...)
+}
+
+// kubeconfig writes a kubeconfig of a ServiceAccount, written NAMESPACE/NAME.
+func (c *cluster) kubeconfig(ctx context.Context, account string) (string, error) {
+	file := filepath.Join(c.dir, strings.ReplaceAll(account, "/", "-")+".kubeconfig")
+	_, err := c.command(ctx, "kubeconfig", "--serviceaccount", account, "--out", file)
+	return file, err
+}
+
+// output runs a program and returns what it prints.
+func output(ctx context.Context, program string, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, program, args...).Output() //nolint:gosec // the programs are ours
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, failed.Stderr)
+	}
+	return string(text), err
+}
+
+// parsePID finds the process of a part in what `cluster status` prints.
+func parsePID(status, part string) (int, error) {
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(part) + `\s+running\s+pid (\d+)$`).FindStringSubmatch(status)
+	if found == nil {
+		return 0, fmt.Errorf("%s does not run:\n%s", part, status)
+	}
+	return strconv.Atoi(found[1])
+}

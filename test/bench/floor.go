@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	// floorManager is its field manager, and its finalizer's name.
+	floorManager   = "floor"
+	floorFinalizer = "bench.test/floor"
+	// concurrency is how many custom resources it works on at once, as many as
+	// the operator runs actions by default.
+	concurrency = 16
+	// recordSize is what a record of the chart's release takes, packed.
+	recordSize = 1200
+)
+
+// newFloor is the hidden command that the floor's process is.
+func newFloor() *cobra.Command {
+	var kubeconfig, manifest string
+	cmd := &cobra.Command{
+		Use:    "floor",
+		Short:  "Write what an operator has to write, and do nothing else",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return err
+			}
+			config.QPS = -1
+			client, err := dynamic.NewForConfig(config)
+			if err != nil {
+				return err
+			}
+			templates, err := readTemplates(manifest)
+			if err != nil {
+				return err
+			}
+			f := &floor{client: client, templates: templates, out: cmd.OutOrStdout(), done: map[types.UID]*progress{}, slots: make(chan struct{}, concurrency)}
+			return f.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "`file` to log in with")
+	cmd.Flags().StringVar(&manifest, "manifest", "", "`file` with the objects of one custom resource")
+	return cmd
+}
+
+// floor is a bare client: it writes the objects, a record and the custom
+// resource's finalizer and status, each by one request, and reads nothing.
+type floor struct {
+	client    dynamic.Interface
+	templates []template
+	out       io.Writer
+	slots     chan struct{}
+
+	mu   sync.Mutex
+	done map[types.UID]*progress
+}
+
+// progress is what has begun for a custom resource. One thing at a time is done.
+type progress struct {
+	busy       sync.Mutex
+	generation int64
+	deleting   bool
+	// records are how many there are.
+	records int64
+}
+
+// template is an object for any custom resource.
+type template struct {
+	resource schema.GroupVersionResource
+	// edited: it has what an edit changes.
+	edited bool
+	body   []byte
+}
+
+var resources = map[string]schema.GroupVersionResource{
+	"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":      {Version: "v1", Resource: "configmaps"},
+	"Service":        {Version: "v1", Resource: "services"},
+	"Deployment":     {Group: "apps", Version: "v1", Resource: "deployments"},
+}
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// readTemplates reads what renderManifest wrote.
+func readTemplates(file string) ([]template, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var templates []template
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		body, err := sigsyaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if string(body) == "null" {
+			continue
+		}
+		var about metav1.TypeMeta
+		if err := sigsyaml.Unmarshal(body, &about); err != nil {
+			return nil, err
+		}
+		resource, known := resources[about.Kind]
+		if !known {
+			return nil, fmt.Errorf("%s: the floor knows no %s", file, about.Kind)
+		}
+		templates = append(templates, template{resource, bytes.Contains(body, []byte(someMessage)), body})
+	}
+	if len(templates) != chartObjects {
+		return nil, fmt.Errorf("%s has %d objects: expected %d", file, len(templates), chartObjects)
+	}
+	return templates, nil
+}
+
+// of is the object of one custom resource.
+func (t template) of(cr *unstructured.Unstructured) []byte {
+	message, _, _ := unstructured.NestedString(cr.Object, "spec", "message")
+	body := bytes.ReplaceAll(t.body, []byte(someName), []byte(cr.GetName()))
+	body = bytes.ReplaceAll(body, []byte(someNamespace), []byte(cr.GetNamespace()))
+	return bytes.ReplaceAll(body, []byte(someMessage), []byte(message))
+}
+
+func (f *floor) run(ctx context.Context) error {
+	all := f.client.Resource(benches)
+	list, err := all.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	events, err := all.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		f.see(ctx, &list.Items[i])
+	}
+	for event := range events.ResultChan() {
+		if cr, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+			f.see(ctx, cr)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.New("the watch of custom resources has ended")
+}
+
+// see begins what is to be done about a custom resource, if it has not begun.
+func (f *floor) see(ctx context.Context, cr *unstructured.Unstructured) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.done[cr.GetUID()]
+	if p == nil {
+		p = &progress{}
+		f.done[cr.GetUID()] = p
+	}
+	var do func(context.Context, *unstructured.Unstructured, *progress) error
+	switch {
+	case p.deleting:
+		return
+	case cr.GetDeletionTimestamp() != nil:
+		p.deleting = true
+		do = f.uninstall
+	case p.generation >= cr.GetGeneration():
+		return
+	case p.generation == 0:
+		do = f.install
+	default:
+		do = f.upgrade
+	}
+	p.generation = cr.GetGeneration()
+	go func() {
+		// Who works on the same has a slot already.
+		p.busy.Lock()
+		defer p.busy.Unlock()
+		f.slots <- struct{}{}
+		defer func() { <-f.slots }()
+		if err := do(ctx, cr, p); err != nil {
+			fmt.Fprintf(f.out, "%s/%s: %v\n", cr.GetNamespace(), cr.GetName(), err) //nolint:errcheck // there is nowhere else to say it
+		}
+	}()
+}
+
+func (f *floor) install(ctx context.Context, cr *unstructured.Unstructured, p *progress) error {
+	if err := f.finalizers(ctx, cr, floorFinalizer); err != nil {
+		return err
+	}
+	return f.revise(ctx, cr, p, func(template) bool { return true })
+}
+
+func (f *floor) upgrade(ctx context.Context, cr *unstructured.Unstructured, p *progress) error {
+	return f.revise(ctx, cr, p, func(t template) bool { return t.edited })
+}
+
+// revise writes a record, the objects and the status.
+func (f *floor) revise(ctx context.Context, cr *unstructured.Unstructured, p *progress, which func(template) bool) error {
+	p.records++
+	if err := f.record(ctx, cr, p.records); err != nil {
+		return err
+	}
+	for _, t := range f.templates {
+		if !which(t) {
+			continue
+		}
+		force := true
+		_, err := f.client.Resource(t.resource).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.ApplyPatchType,
+			t.of(cr), metav1.PatchOptions{FieldManager: floorManager, Force: &force})
+		if err != nil {
+			return err
+		}
+	}
+	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"conditions":[{"type":"Ready","status":"True","reason":"Deployed",`+
+		`"message":"Revision %d is deployed","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, cr.GetGeneration(), p.records)
+	_, err := f.client.Resource(benches).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.MergePatchType, status, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func recordName(cr *unstructured.Unstructured, revision int64) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", cr.GetName(), revision)
+}
+
+// payload is as hard to pack as a packed release is.
+var payload = func() string {
+	random, data := rand.NewChaCha8([32]byte{}), make([]byte, recordSize)
+	_, _ = random.Read(data) // it never fails
+	return base64.StdEncoding.EncodeToString(data)
+}()
+
+func (f *floor) record(ctx context.Context, cr *unstructured.Unstructured, revision int64) error {
+	record := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1",
+		"metadata":   map[string]any{"name": recordName(cr, revision), "namespace": cr.GetNamespace()},
+		"stringData": map[string]any{"release": payload},
+	}}
+	_, err := f.client.Resource(secrets).Namespace(cr.GetNamespace()).Create(ctx, record, metav1.CreateOptions{FieldManager: floorManager})
+	return err
+}
+
+func (f *floor) uninstall(ctx context.Context, cr *unstructured.Unstructured, p *progress) error {
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	for _, t := range f.templates {
+		err := f.client.Resource(t.resource).Namespace(cr.GetNamespace()).Delete(ctx, cr.GetName(), options)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	for revision := int64(1); revision <= p.records; revision++ {
+		if err := f.client.Resource(secrets).Namespace(cr.GetNamespace()).Delete(ctx, recordName(cr, revision), options); err != nil {
+			return err
+		}
+	}
+	return f.finalizers(ctx, cr)
+}
+
+func (f *floor) finalizers(ctx context.Context, cr *unstructured.Unstructured, list ...string) error {
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	if len(list) > 0 {
+		patch = fmt.Appendf(nil, `{"metadata":{"finalizers":[%q]}}`, list[0])
+	}
+	_, err := f.client.Resource(benches).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+const (
+	// defaultRatio is far above what an install takes of the floor's CPU time,
+	// and far below what a mistake costs.
+	defaultRatio = 6
+	// checkIdle is how long a check looks at an operator that has nothing to do.
+	checkIdle = 10 * time.Second
+)
+
+// check is `bench check`: a short run that fails where the operator has become
+// worse than it may be. No rail is a time, for machines differ.
+func check(ctx context.Context, out io.Writer, o options) error {
+	o.idle, o.scenarios = checkIdle, []string{scenarioFloor, scenarioIdle, scenarioRestart}
+	report, err := measure(ctx, out, o)
+	if err != nil {
+		return err
+	}
+	sayf(out, "\n%s\n", report.Text())
+	if err := writeJSON(o.json, report); err != nil {
+		return err
+	}
+	if broken := rails(report, o.ratio); len(broken) > 0 {
+		return errors.New(strings.Join(broken, "\n       "))
+	}
+	sayf(out, "All guard rails hold.\n")
+	return nil
+}
+
+// rails returns a sentence for each guard rail that a report breaks.
+func rails(r Report, cpuRatio float64) []string {
+	var broken []string
+	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
+	install, installed := r.find(operatorAccount, "install")
+	floor, based := r.find(floorAccount, "install")
+	idle, rested := r.find(operatorAccount, scenarioIdle)
+	restart, restarted := r.find(operatorAccount, scenarioRestart)
+	if !installed || !based || !rested || !restarted {
+		return []string{"Something was not measured: the check needs install, the floor's install, idle and restart."}
+	}
+	if most := float64(2*r.Objects + 5); install.requests() > most {
+		say("An install of %d objects takes %.2f requests: expected at most %.0f. By verb: %v.", r.Objects, install.requests(), most, install.Requests.Verbs)
+	}
+	if floor.CPUSeconds == 0 {
+		say("The floor took no CPU time that could be measured: use more than %d custom resources.", r.CRs)
+	} else if took := install.cpuPerCR() / floor.cpuPerCR(); took > cpuRatio {
+		say("An install takes %.2f ms of CPU time, %.1f times the %.2f ms of the floor: expected at most %.1f times.", install.cpuPerCR(), took, floor.cpuPerCR(), cpuRatio)
+	}
+	if n := idle.Requests.Total; n > 0 {
+		say("An idle operator made %d requests within %.0f s: expected none but watches and leases. By verb: %v.", n, idle.Seconds, idle.Requests.Verbs)
+	}
+	if n := restart.Requests.Writes; n > 0 {
+		say("An operator that was killed and started again wrote %d times: expected nothing, for nothing had changed. By verb: %v.", n, restart.Requests.Verbs)
+	}
+	return broken
+}

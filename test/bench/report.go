@@ -1,0 +1,108 @@
+package main
+
+import "time"
+
+// Report is all that a run has measured, for machines.
+type Report struct {
+	Date     time.Time `json:"date"`
+	Machine  Machine   `json:"machine"`
+	Versions Versions  `json:"versions"`
+	// Subject is the command line of what was measured.
+	Subject string `json:"subject"`
+	CRs     int    `json:"crs"`
+	// Objects is how many one custom resource has.
+	Objects int      `json:"objects"`
+	Results []Result `json:"results"`
+}
+
+// Machine is what it was measured on.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	CPUs    int    `json:"cpus"`
+	Memory  int64  `json:"memoryBytes"`
+	Kernel  string `json:"kernel"`
+	LoadAvg string `json:"loadAverageAtStart"`
+}
+
+// Versions of what took part.
+type Versions struct {
+	Operator   string `json:"operator"`
+	Kubernetes string `json:"kubernetes"`
+	Go         string `json:"go"`
+}
+
+// Result is what one scenario has cost.
+type Result struct {
+	Scenario string `json:"scenario"`
+	Subject  string `json:"subject"`
+	CRs      int    `json:"crs"`
+	// Seconds is how long it took, until the last custom resource was as it
+	// should be, and ObservedSeconds until all was over. All that follows is of
+	// the latter.
+	Seconds         float64 `json:"seconds"`
+	ObservedSeconds float64 `json:"observedSeconds"`
+	CPUSeconds      float64 `json:"cpuSeconds"`
+	APIServerCPU    float64 `json:"apiServerCPUSeconds"`
+	RSS             int64   `json:"rssBytes"`
+	Peak            int64   `json:"peakBytes"`
+	Requests        counts  `json:"requests"`
+	// Numbers are those that only this scenario has.
+	Numbers []Number `json:"numbers,omitempty"`
+}
+
+// Number is a number with a name.
+type Number struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+func (r Result) rate() float64      { return ratio(float64(r.CRs), r.Seconds) }
+func (r Result) cpuPerCR() float64  { return ratio(1000*r.CPUSeconds, float64(r.CRs)) }
+func (r Result) requests() float64  { return ratio(float64(r.Requests.Total), float64(r.CRs)) }
+func (r Result) serverCPU() float64 { return ratio(1000*r.APIServerCPU, float64(r.CRs)) }
+
+// ratio is 0 where there is nothing to compare with.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// with adds a number.
+func (r Result) with(name string, value float64, unit string) Result {
+	r.Numbers = append(r.Numbers, Number{name, value, unit})
+	return r
+}
+
+// number returns a number, 0 where there is none of the name.
+func (r Result) number(name string) float64 {
+	for _, n := range r.Numbers {
+		if n.Name == name {
+			return n.Value
+		}
+	}
+	return 0
+}
+
+// find returns the result of a scenario, of the floor or of the operator.
+func (r Report) find(subject, scenario string) (Result, bool) {
+	for _, result := range r.Results {
+		if result.Subject == subject && result.Scenario == scenario {
+			return result, true
+		}
+	}
+	return Result{}, false
+}
+
+// mean is that of two runs of the same scenario.
+func mean(a, b Result) Result {
+	for _, pair := range [][2]*float64{
+		{&a.Seconds, &b.Seconds}, {&a.ObservedSeconds, &b.ObservedSeconds}, {&a.CPUSeconds, &b.CPUSeconds}, {&a.APIServerCPU, &b.APIServerCPU},
+	} {
+		*pair[0] = (*pair[0] + *pair[1]) / 2
+	}
+	a.RSS, a.Peak = (a.RSS+b.RSS)/2, max(a.Peak, b.Peak)
+	return a
+}

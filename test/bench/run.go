@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scenarios that can be left out, in the order in which they come.
+const (
+	scenarioFloor   = "floor"
+	scenarioIdle    = "idle"
+	scenarioUpgrade = "upgrade"
+	scenarioDrift   = "drift"
+	scenarioRestart = "restart"
+	scenarioBehind  = "one-behind-many"
+	scenarioRollout = "rollout"
+	scenarioCRDs    = "crds"
+)
+
+func scenarioNames() []string {
+	return []string{
+		scenarioFloor, scenarioIdle, scenarioUpgrade, scenarioDrift, scenarioRestart, scenarioBehind, scenarioRollout, scenarioCRDs,
+	}
+}
+
+// run is `bench run`.
+func run(ctx context.Context, out io.Writer, o options) error {
+	for _, scenario := range o.scenarios {
+		if !slices.Contains(scenarioNames(), scenario) {
+			return fmt.Errorf("--scenarios: there is no %q: choose of %s", scenario, strings.Join(scenarioNames(), ", "))
+		}
+	}
+	if o.crs < 1 {
+		return fmt.Errorf("--crs is %d: expected at least 1", o.crs)
+	}
+	report, err := measure(ctx, out, o)
+	if err != nil {
+		return err
+	}
+	sayf(out, "\n%s", report.Text())
+	if o.markdown != "" {
+		if err := writeMarkdown(o.markdown, report); err != nil {
+			return err
+		}
+	}
+	return writeJSON(o.json, report)
+}
+
+func writeJSON(file string, report Report) error {
+	if file == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(data, '\n'), 0o644) //nolint:gosec // it is for everybody to read
+}
+
+// measure starts a cluster, goes through the scenarios and stops all again.
+func measure(ctx context.Context, out io.Writer, o options) (report Report, err error) {
+	if o.bin, err = filepath.Abs(o.bin); err != nil {
+		return report, err
+	}
+	if o.cluster, err = filepath.Abs(o.cluster); err != nil {
+		return report, err
+	}
+	if o.subject == "" {
+		o.subject = ownLine(o.bin)
+	}
+	report = Report{Date: time.Now().UTC().Truncate(time.Second), Machine: thisMachine(), Subject: o.subject, CRs: o.crs, Objects: chartObjects}
+	b := &bench{options: o, out: out, report: &report}
+	sayf(out, "%s\n", "starting a cluster ...")
+	c, err := startCluster(ctx, o.bin, o.cluster)
+	if c != nil {
+		// Ctrl-C is why this runs and must not keep it from its work.
+		defer func() { err = errors.Join(err, c.down(context.WithoutCancel(ctx))) }()
+	}
+	if err != nil {
+		return report, err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return report, err
+	}
+	report.Versions = Versions{Operator: versionOf(ctx, o.bin, o.subject), Kubernetes: c.version, Go: runtime.Version()}
+	b.cluster = c
+	if b.sights, err = newSights(ctx, c.dynamic); err != nil {
+		return report, err
+	}
+	if b.first, err = writeChart(o.cluster, firstVersion, o.rollout); err != nil {
+		return report, err
+	}
+	if b.next, err = writeChart(o.cluster, nextVersion, o.rollout); err != nil {
+		return report, err
+	}
+	return report, b.all(ctx)
+}
+
+// bench is one run.
+type bench struct {
+	options
+	*cluster
+	sights *sights
+	out    io.Writer
+	report *Report
+	// first and next are watches files with the two versions of the chart.
+	first, next string
+}
+
+// all goes through the floor, the operator, and the floor again: what a cluster
+// has been through makes it slower, and is to count for both alike.
+func (b *bench) all(ctx context.Context) error {
+	before, err := b.floor(ctx)
+	if err != nil {
+		return fmt.Errorf("the floor: %w", err)
+	}
+	if err := b.operator(ctx); err != nil {
+		return err
+	}
+	// A check compares CPU time, which depends little on that.
+	if b.ratio > 0 {
+		b.report.Results = append(b.report.Results, before...)
+		return nil
+	}
+	after, err := b.floor(ctx)
+	if err != nil {
+		return fmt.Errorf("the floor: %w", err)
+	}
+	for i := range after {
+		b.report.Results = append(b.report.Results, mean(before[i], after[i]))
+	}
+	return nil
+}
+
+// on runs scenarios on a process, and ends it however they end.
+func (b *bench) on(ctx context.Context, account, line string, do func(*stage) error) (err error) {
+	kubeconfig, err := b.kubeconfig(ctx, systemNamespace+"/"+account)
+	if err != nil {
+		return err
+	}
+	s := &stage{cluster: b.cluster, sights: b.sights, subject: &subject{
+		name: account, line: line, user: userOf(account), kubeconfig: kubeconfig,
+		log: filepath.Join(b.options.cluster, account+".log"),
+	}}
+	if err := os.Remove(s.log); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if account == floorAccount {
+		if s.manifest, err = renderManifest(ctx, b.options.bin, b.options.cluster, b.first); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	return do(s)
+}
+
+// floor measures what cannot be saved.
+func (b *bench) floor(ctx context.Context) (results []Result, err error) {
+	if !b.chosen(scenarioFloor) {
+		return nil, nil
+	}
+	line, err := floorLine()
+	if err != nil {
+		return nil, err
+	}
+	return results, b.on(ctx, floorAccount, line, func(s *stage) error {
+		if err := s.open(ctx, b.first); err != nil {
+			return err
+		}
+		of := names("web", 0, b.crs)
+		return b.each(&results, []scenario{
+			{"install", func() (Result, error) { return s.install(ctx, of) }},
+			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
+			{"delete", func() (Result, error) { return s.deleteAll(ctx, of) }},
+		}, "the floor: ")
+	})
+}
+
+// scenario is something that is measured.
+type scenario struct {
+	name string
+	do   func() (Result, error)
+}
+
+// operator measures the operator.
+func (b *bench) operator(ctx context.Context) error {
+	results := &b.report.Results
+	return b.on(ctx, operatorAccount, b.subject, func(s *stage) error {
+		if err := s.open(ctx, b.first); err != nil {
+			return err
+		}
+		none, err := s.usage()
+		if err != nil {
+			return err
+		}
+		of := names("web", 0, b.crs)
+		queue := b.queue
+		if queue == 0 {
+			queue = b.crs
+		}
+		var queued []name
+		return b.each(results, []scenario{
+			{"install", func() (Result, error) { return s.install(ctx, of) }},
+			{scenarioIdle, func() (Result, error) { return s.idle(ctx, len(of), b.idle) }},
+			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
+			{scenarioDrift, func() (Result, error) { return s.drift(ctx, of) }},
+			{scenarioRestart, func() (Result, error) { return s.restart(ctx, len(of), b.first) }},
+			{scenarioMemory, func() (Result, error) { return memory(none.rss, *results) }},
+			{scenarioBehind, func() (r Result, err error) {
+				r, queued, err = s.oneBehindMany(ctx, of, queue)
+				if err != nil {
+					return r, err
+				}
+				_, err = s.remove(ctx, queued)
+				return r, err
+			}},
+			{scenarioRollout, func() (Result, error) { return s.rollout(ctx, of, b.next) }},
+			{"delete", func() (Result, error) { return s.deleteAll(ctx, of) }},
+			{scenarioCRDs, func() (Result, error) { return s.crds(ctx, b.next) }},
+		}, "")
+	})
+}
+
+// scenarioMemory sums up what idle and restart have found.
+const scenarioMemory = "memory"
+
+// chosen tells whether a scenario is wanted. Those that others need always are.
+func (b *bench) chosen(scenario string) bool {
+	if scenario == scenarioMemory {
+		return b.chosen(scenarioIdle) || b.chosen(scenarioRestart)
+	}
+	return !slices.Contains(scenarioNames(), scenario) || slices.Contains(b.scenarios, scenario)
+}
+
+// each goes through scenarios.
+func (b *bench) each(results *[]Result, scenarios []scenario, of string) error {
+	for _, sc := range scenarios {
+		if !b.chosen(sc.name) {
+			continue
+		}
+		sayf(b.out, "%-24s ", of+sc.name)
+		began := time.Now()
+		result, err := sc.do()
+		if err != nil {
+			sayf(b.out, "✗\n")
+			return fmt.Errorf("%s: %w", sc.name, err)
+		}
+		sayf(b.out, "✓ %6.1f s\n", time.Since(began).Seconds())
+		*results = append(*results, result)
+	}
+	return nil
+}
+
+// sayf prints for the person in front of the terminal.
+func sayf(out io.Writer, format string, args ...any) {
+	fmt.Fprintf(out, format, args...) //nolint:errcheck // there is nowhere else to say it
+}
