@@ -67,6 +67,9 @@ type counts struct {
 	Writes int            `json:"writes"`
 	// Failed were answered with an error, a conflict say.
 	Failed int `json:"failed"`
+	// General name no resource: they ask what the cluster has, and do not become
+	// more with the custom resources.
+	General int `json:"general"`
 	// Standing are watches and leases, which do not count.
 	Standing int `json:"standing"`
 }
@@ -82,6 +85,9 @@ func countRequests(requests []request) counts {
 		c.Verbs[r.Verb]++
 		if r.write() {
 			c.Writes++
+		}
+		if r.ObjectRef.Resource == "" {
+			c.General++
 		}
 		if r.failed() {
 			c.Failed++

@@ -47,6 +47,7 @@ func TestCountRequests(t *testing.T) {
 		line(us, "patch", "services", "a", 409, 3),
 		line(us, "get", "configmaps", "a", 404, 4),
 		line(us, "create", "selfsubjectrulesreviews", "", 201, 5),
+		line(us, "get", "", "", 200, 6),
 		line(us, "watch", "benches", "", 200, 6),
 		line(us, "update", "leases", "chartwright", 200, 7),
 	}, "")
@@ -54,7 +55,7 @@ func TestCountRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := counts{Verbs: map[string]int{"create": 2, "patch": 2, "get": 1}, Total: 5, Writes: 3, Failed: 2, Standing: 2}
+	want := counts{Verbs: map[string]int{"create": 2, "patch": 2, "get": 2}, Total: 6, Writes: 3, Failed: 2, General: 1, Standing: 2}
 	if diff := cmp.Diff(want, countRequests(requests)); diff != "" {
 		t.Error(diff)
 	}

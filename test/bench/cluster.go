@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -27,11 +28,16 @@ type cluster struct {
 	// admin is the admin's name in the audit log.
 	admin   string
 	version string
+	// lock is held as long as the file is open.
+	lock *os.File
 }
 
 // startCluster boots a new cluster in a folder.
 func startCluster(ctx context.Context, bin, dir string) (*cluster, error) {
 	c := &cluster{bin: bin, dir: dir, audit: auditLog{filepath.Join(dir, "audit.log")}}
+	if err := c.reserve(); err != nil {
+		return nil, err
+	}
 	// What is left of a run that was cut short.
 	if err := c.down(ctx); err != nil {
 		return nil, err
@@ -42,7 +48,25 @@ func startCluster(ctx context.Context, bin, dir string) (*cluster, error) {
 	if _, err := c.command(ctx, "up", "--audit-log", c.audit.path); err != nil {
 		return nil, err
 	}
-	return c, c.connect(ctx)
+	err := c.connect(ctx)
+	return c, err
+}
+
+// reserve keeps a second run from stopping the cluster of this one. The lock
+// ends with this program, however that ends.
+func (c *cluster) reserve() error {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(c.dir, "bench.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("another bench runs on %s: %w", c.dir, err), lock.Close())
+	}
+	c.lock = lock
+	return nil
 }
 
 func (c *cluster) connect(ctx context.Context) error {

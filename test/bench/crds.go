@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const (
@@ -21,7 +21,7 @@ type start struct{ seconds, cpu, rss, peak float64 }
 // crds compares starts with many foreign kinds in the cluster to starts with
 // none.
 func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
-	without, err := s.starts(ctx, watches)
+	without, err := s.startAFewTimes(ctx, watches)
 	if err != nil {
 		return Result{}, err
 	}
@@ -29,7 +29,7 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	if err := s.define(ctx, kinds...); err != nil {
 		return Result{}, err
 	}
-	with, err := s.starts(ctx, watches)
+	with, err := s.startAFewTimes(ctx, watches)
 	if err != nil {
 		return Result{}, err
 	}
@@ -46,10 +46,10 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	})
 }
 
-// starts starts the process a few times, and returns the medians. A start has
-// ended when a first custom resource is served; the memory is what the process
-// takes when it has come to rest.
-func (s *stage) starts(ctx context.Context, watches string) (start, error) {
+// startAFewTimes returns the medians. A start has ended when a first custom
+// resource is served; the memory is what the process takes when it has come to
+// rest.
+func (s *stage) startAFewTimes(ctx context.Context, watches string) (start, error) {
 	var seconds, cpu, rss, peak []float64
 	for range starts {
 		if err := s.stop(); err != nil {

@@ -170,10 +170,10 @@ func (f *floor) run(ctx context.Context) error {
 			f.see(ctx, cr)
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return errors.New("the watch of custom resources has ended")
 	}
-	return errors.New("the watch of custom resources has ended")
+	return nil
 }
 
 // see begins what is to be done about a custom resource, if it has not begun.

@@ -11,7 +11,7 @@ import (
 // thisMachine describes the machine, as far as /proc tells.
 func thisMachine() Machine {
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join("/proc", file))
+		text, err := os.ReadFile(filepath.Join(procFolder, file))
 		if err != nil {
 			return ""
 		}

@@ -31,13 +31,15 @@ func main() {
 type options struct {
 	cluster, bin string
 	crs, queue   int
-	idle         time.Duration
-	rollout      int
-	scenarios    []string
-	subject      string
-	json         string
-	markdown     string
-	ratio        float64
+	// atOnce is how many are made at once.
+	atOnce    int
+	idle      time.Duration
+	rollout   int
+	scenarios []string
+	subject   string
+	json      string
+	markdown  string
+	ratio     float64
 }
 
 func newRoot() *cobra.Command {

@@ -15,6 +15,8 @@ import (
 // whatever it works with itself.
 const ticks = 100
 
+const procFolder = "/proc"
+
 // usage is what a process has used up so far.
 type usage struct {
 	// cpu is the time of all its threads, in user and in system mode.
@@ -26,7 +28,7 @@ type usage struct {
 // readUsage reads what a process has used up.
 func readUsage(pid int) (usage, error) {
 	var u usage
-	folder := filepath.Join("/proc", strconv.Itoa(pid))
+	folder := filepath.Join(procFolder, strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return u, fmt.Errorf("read the CPU time of process %d, which takes Linux: %w", pid, err)
@@ -49,7 +51,7 @@ func readUsage(pid int) (usage, error) {
 
 // clearPeak makes the peak of a process what it uses now.
 func clearPeak(pid int) error {
-	return os.WriteFile(filepath.Join("/proc", strconv.Itoa(pid), "clear_refs"), []byte("5"), 0o600)
+	return os.WriteFile(filepath.Join(procFolder, strconv.Itoa(pid), "clear_refs"), []byte("5"), 0o600)
 }
 
 // parseStat returns the CPU time in the text of /proc/PID/stat.

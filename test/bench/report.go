@@ -57,9 +57,11 @@ type Number struct {
 	Unit  string  `json:"unit"`
 }
 
-func (r Result) rate() float64      { return ratio(float64(r.CRs), r.Seconds) }
-func (r Result) cpuPerCR() float64  { return ratio(1000*r.CPUSeconds, float64(r.CRs)) }
-func (r Result) requests() float64  { return ratio(float64(r.Requests.Total), float64(r.CRs)) }
+func (r Result) rate() float64     { return ratio(float64(r.CRs), r.Seconds) }
+func (r Result) cpuPerCR() float64 { return ratio(1000*r.CPUSeconds, float64(r.CRs)) }
+func (r Result) requests() float64 {
+	return ratio(float64(r.Requests.Total-r.Requests.General), float64(r.CRs))
+}
 func (r Result) serverCPU() float64 { return ratio(1000*r.APIServerCPU, float64(r.CRs)) }
 
 // ratio is 0 where there is nothing to compare with.
@@ -74,16 +76,6 @@ func ratio(a, b float64) float64 {
 func (r Result) with(name string, value float64, unit string) Result {
 	r.Numbers = append(r.Numbers, Number{name, value, unit})
 	return r
-}
-
-// number returns a number, 0 where there is none of the name.
-func (r Result) number(name string) float64 {
-	for _, n := range r.Numbers {
-		if n.Name == name {
-			return n.Value
-		}
-	}
-	return 0
 }
 
 // find returns the result of a scenario, of the floor or of the operator.

@@ -42,6 +42,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if o.crs < 1 {
 		return fmt.Errorf("--crs is %d: expected at least 1", o.crs)
 	}
+	o.atOnce = o.crs
 	report, err := measure(ctx, out, o)
 	if err != nil {
 		return err
@@ -172,17 +173,18 @@ func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return results, b.on(ctx, floorAccount, line, func(s *stage) error {
+	err = b.on(ctx, floorAccount, line, func(s *stage) error {
 		if err := s.open(ctx, b.first); err != nil {
 			return err
 		}
 		of := names("web", 0, b.crs)
 		return b.each(&results, []scenario{
-			{"install", func() (Result, error) { return s.install(ctx, of) }},
+			{"install", func() (Result, error) { return s.install(ctx, of, b.atOnce) }},
 			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
 			{"delete", func() (Result, error) { return s.deleteAll(ctx, of) }},
 		}, "the floor: ")
 	})
+	return results, err
 }
 
 // scenario is something that is measured.
@@ -209,7 +211,7 @@ func (b *bench) operator(ctx context.Context) error {
 		}
 		var queued []name
 		return b.each(results, []scenario{
-			{"install", func() (Result, error) { return s.install(ctx, of) }},
+			{"install", func() (Result, error) { return s.install(ctx, of, b.atOnce) }},
 			{scenarioIdle, func() (Result, error) { return s.idle(ctx, len(of), b.idle) }},
 			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
 			{scenarioDrift, func() (Result, error) { return s.drift(ctx, of) }},

@@ -2,19 +2,22 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"slices"
 	"time"
 )
 
-// install makes all custom resources at once.
-func (s *stage) install(ctx context.Context, of []name) (Result, error) {
+// install makes custom resources, so many at once.
+func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, error) {
 	from, err := s.begin()
 	if err != nil {
 		return Result{}, err
 	}
-	last, err := s.serve(ctx, of, "hello")
-	if err != nil {
-		return Result{}, err
+	var last time.Time
+	for some := range slices.Chunk(of, atOnce) {
+		if last, err = s.serve(ctx, some, "hello"); err != nil {
+			return Result{}, err
+		}
 	}
 	return s.finish(ctx, "install", len(of), from, last)
 }
@@ -40,7 +43,7 @@ func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
 	return s.finish(ctx, "upgrade", len(of), from, last)
 }
 
-// remove deletes all custom resources at once.
+// deleteAll deletes all custom resources at once.
 func (s *stage) deleteAll(ctx context.Context, of []name) (Result, error) {
 	from, err := s.begin()
 	if err != nil {
@@ -150,7 +153,7 @@ func memory(none int64, results []Result) (Result, error) {
 		}
 	}
 	if r.RSS == 0 {
-		return r, fmt.Errorf("nothing was measured at rest")
+		return r, errors.New("nothing was measured at rest")
 	}
 	return r.with("peak of all", mebi(r.Peak), "MiB"), nil
 }

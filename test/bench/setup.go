@@ -39,7 +39,8 @@ func (c *cluster) whoAmI(ctx context.Context) (string, error) {
 
 // prepare makes the namespaces, the accounts and the kind.
 func (c *cluster) prepare(ctx context.Context) error {
-	places := []string{systemNamespace}
+	places := make([]string, 0, namespaces+1)
+	places = append(places, systemNamespace)
 	for i := range namespaces {
 		places = append(places, namespace(i))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -33,7 +32,6 @@ type stage struct {
 	*cluster
 	*subject
 	sights *sights
-	out    io.Writer
 }
 
 // mark is a moment: what was used up and asked for until then.
