@@ -57,7 +57,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
 	var after time.Duration
-	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, func(ctx context.Context, lend func() func()) {
+	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
 		logger.V(1).Info("action begins")
 		began := r.Now()
 		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })
@@ -73,6 +73,38 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	if !started {
 		// The release was free a moment ago, and is not any more.
 		r.Wake(v.key, catchUp)
+	}
+}
+
+// turnOf says how soon a step is to get a slot of the pool.
+func (r *Reconciler) turnOf(v *view, d decide.Decision) turn {
+	return turn{urgency: urgencyOf(v, d), flow: r.kindName() + "/" + v.release.Namespace}
+}
+
+func urgencyOf(v *view, d decide.Decision) urgency {
+	switch d.Step {
+	case decide.StepRollback, decide.StepResume, decide.StepRefuse, decide.StepTest:
+		if d.State == decide.StateFailed {
+			return usual
+		}
+		return urgent
+	case decide.StepUpgrade:
+		switch {
+		case d.State == decide.StateFailed:
+			return usual
+		case d.State == decide.StateOutOfSync && !asked(v):
+			return background
+		}
+		return urgent
+	case decide.StepRepair:
+		return prompt
+	case decide.StepVerify:
+		if v.observation.VerifyRequested {
+			return urgent
+		}
+		return background
+	default:
+		return usual
 	}
 }
 

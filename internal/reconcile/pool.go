@@ -18,7 +18,7 @@ var ErrShutdown = errors.New("the operator is shutting down")
 // Pool runs actions beside the reconcile passes: at most one a release, and at
 // most as many at once as it has slots. It is a Runnable of the manager.
 type Pool struct {
-	slots chan struct{}
+	slots slots
 	ctx   context.Context
 	stop  context.CancelCauseFunc
 	now   func() time.Time
@@ -39,7 +39,7 @@ type task struct {
 func NewPool(slots int, now func() time.Time) *Pool {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Pool{
-		slots:   make(chan struct{}, slots),
+		slots:   newSlots(slots),
 		ctx:     ctx,
 		stop:    stop,
 		now:     now,
@@ -79,13 +79,13 @@ func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 	return ok && task.owner != owner
 }
 
-// Run begins an action on a release for a custom resource, as soon as a slot
-// is free, and calls done when it has ended. It returns false where one is
-// under way already or the pool is stopping.
+// Run begins an action on a release for a custom resource, when it gets a slot,
+// and calls done when it has ended. It returns false where one is under way
+// already or the pool is stopping.
 //
 // An action that only waits, for a hook say, calls lend: others have its slot
 // until it calls what lend returned, which waits for a slot again.
-func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, action func(ctx context.Context, lend func() func()), done func()) bool {
+func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, turn turn, action func(ctx context.Context, lend func() func()), done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, busy := p.running[release]; busy || p.closed {
@@ -97,27 +97,26 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 		// The release is free before done calls for another pass.
 		defer done()
 		defer p.free(release)
-		select {
-		case p.slots <- struct{}{}:
-			metrics.ActionBegan(true)
-			defer func() {
-				<-p.slots
-				metrics.ActionEnded()
-			}()
-			action(p.ctx, p.lend)
-		case <-p.ctx.Done():
-			metrics.ActionBegan(false)
+		got := p.slots.take(turn, p.ctx.Done())
+		metrics.ActionBegan(got)
+		if !got {
+			return
 		}
+		defer func() {
+			p.slots.give()
+			metrics.ActionEnded()
+		}()
+		action(p.ctx, p.lend)
 	})
 	return true
 }
 
-// lend gives a slot back and returns what takes one again. When the pool stops,
-// an action that ends early needs none, and gets one all the same, for it will
-// give it back: others end, too.
+// lend gives a slot back and returns what takes one again, before all others:
+// what goes on ends soon. When the pool stops, an action that ends early needs
+// none, and gets one all the same, for it will give it back: others end, too.
 func (p *Pool) lend() func() {
-	<-p.slots
-	return func() { p.slots <- struct{}{} }
+	p.slots.give()
+	return func() { p.slots.take(turn{urgency: urgent}, nil) }
 }
 
 func (p *Pool) free(release types.NamespacedName) {
