@@ -110,6 +110,19 @@ soak: build cluster-binaries ## Do to the operator whatever can happen to one, f
 	CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
 	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./test/soak
 
+# Numbers of a machine that does other things besides are worth little. See
+# docs/performance.md.
+BENCH_CRS   ?= 1000
+BENCH_FLAGS ?=
+
+.PHONY: bench
+bench: build cluster-binaries $(BIN)/bench ## Measure how fast the operator is and what it costs: BENCH_CRS, BENCH_FLAGS.
+	@$(BIN)/bench run --crs $(BENCH_CRS) $(BENCH_FLAGS)
+
+.PHONY: bench-check
+bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, rest or a restart costs more than it may, by counts and ratios.
+	@$(BIN)/bench check
+
 .PHONY: test-cluster
 test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
 	cd test/cluster && go test ./internal/... ./cmd/cluster
@@ -263,6 +276,11 @@ $(BIN)/local: go.mod go.sum $(call sources,*.go internal test/local watches.yaml
 	@mkdir -p $(@D)
 	@$(BUILD) -ldflags '$(LDFLAGS)' -o $@ ./test/local
 
+$(BIN)/bench: go.mod go.sum $(call sources,test/bench) ## Build the program behind bench and bench-check.
+	@echo "building the program behind make bench ..."
+	@mkdir -p $(@D)
+	@$(BUILD) -ldflags '$(LDFLAGS)' -o $@ ./test/bench
+
 KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
 
@@ -330,7 +348,7 @@ $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the
 
 .PHONY: clean
 clean: ## Stop the local clusters, and remove them and all that was built.
-	@for cluster in .cluster .cluster-demo $(TEST_CLUSTER); do \
+	@for cluster in .cluster .cluster-demo .cluster-bench $(TEST_CLUSTER); do \
 	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
 	  rm -rf $$cluster; \
 	done

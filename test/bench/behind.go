@@ -59,7 +59,7 @@ func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result
 	for _, some := range times {
 		all = append(all, some...)
 	}
-	r, err := s.finish(ctx, "one-behind-many", len(q.made), from, last)
+	r, err := s.finish(ctx, scenarioBehind, len(q.made), from, last)
 	return r.with("edits", float64(len(all)), "").
 		with("p50", milliseconds(median(all)), "ms").
 		with("p99", milliseconds(percentile(all, 99)), "ms").

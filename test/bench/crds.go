@@ -33,7 +33,7 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Scenario: "crds", Subject: s.name, Seconds: with.seconds, CPUSeconds: with.cpu, RSS: int64(with.rss), Peak: int64(with.peak)}
+	r := Result{Scenario: scenarioCRDs, Subject: s.name, Seconds: with.seconds, CPUSeconds: with.cpu, RSS: int64(with.rss), Peak: int64(with.peak)}
 	percent := func(with, without float64) float64 { return 100 * (ratio(with, without) - 1) }
 	r = r.with("time without", 1000*without.seconds, "ms").with("time with 500", 1000*with.seconds, "ms").
 		with("time more", percent(with.seconds, without.seconds), "%").

@@ -59,7 +59,7 @@ func (s *stage) drift(ctx context.Context, of []name) (Result, error) {
 		return Result{}, err
 	}
 	until := time.Now()
-	r, err := s.finish(ctx, "drift", len(of), from, until)
+	r, err := s.finish(ctx, scenarioDrift, len(of), from, until)
 	if err != nil {
 		return Result{}, err
 	}

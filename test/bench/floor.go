@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -153,27 +152,11 @@ func (t template) of(cr *unstructured.Unstructured) []byte {
 }
 
 func (f *floor) run(ctx context.Context) error {
-	all := f.client.Resource(benches)
-	list, err := all.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	events, err := all.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	if err != nil {
-		return err
-	}
-	for i := range list.Items {
-		f.see(ctx, &list.Items[i])
-	}
-	for event := range events.ResultChan() {
-		if cr, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+	return watchAll(ctx, f.client, func(cr *unstructured.Unstructured, gone bool) {
+		if !gone {
 			f.see(ctx, cr)
 		}
-	}
-	if ctx.Err() == nil {
-		return errors.New("the watch of custom resources has ended")
-	}
-	return nil
+	})
 }
 
 // see begins what is to be done about a custom resource, if it has not begun.

@@ -44,8 +44,8 @@ func check(ctx context.Context, out io.Writer, o options) error {
 func rails(r Report, cpuRatio float64) []string {
 	var broken []string
 	say := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }
-	install, installed := r.find(operatorAccount, "install")
-	floor, based := r.find(floorAccount, "install")
+	install, installed := r.find(operatorAccount, scenarioInstall)
+	floor, based := r.find(floorAccount, scenarioInstall)
 	idle, rested := r.find(operatorAccount, scenarioIdle)
 	restart, restarted := r.find(operatorAccount, scenarioRestart)
 	if !installed || !based || !rested || !restarted {

@@ -14,8 +14,12 @@ import (
 	"time"
 )
 
-// Scenarios that can be left out, in the order in which they come.
 const (
+	// Scenarios that others need, and memory, which sums up idle and restart.
+	scenarioInstall = "install"
+	scenarioDelete  = "delete"
+	scenarioMemory  = "memory"
+	// Those that can be left out, in the order in which they come.
 	scenarioFloor   = "floor"
 	scenarioIdle    = "idle"
 	scenarioUpgrade = "upgrade"
@@ -94,9 +98,9 @@ func measure(ctx context.Context, out io.Writer, o options) (report Report, err 
 	}
 	report.Versions = Versions{Operator: versionOf(ctx, o.bin, o.subject), Kubernetes: c.version, Go: runtime.Version()}
 	b.cluster = c
-	if b.sights, err = newSights(ctx, c.dynamic); err != nil {
-		return report, err
-	}
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	b.sights = newSights(watching, c.dynamic)
 	if b.first, err = writeChart(o.cluster, firstVersion, o.rollout); err != nil {
 		return report, err
 	}
@@ -128,7 +132,7 @@ func (b *bench) all(ctx context.Context) error {
 		return err
 	}
 	// A check compares CPU time, which depends little on that.
-	if b.ratio > 0 {
+	if b.checking() {
 		b.report.Results = append(b.report.Results, before...)
 		return nil
 	}
@@ -179,9 +183,9 @@ func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 		}
 		of := names("web", 0, b.crs)
 		return b.each(&results, []scenario{
-			{"install", func() (Result, error) { return s.install(ctx, of, b.atOnce) }},
-			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
-			{"delete", func() (Result, error) { return s.deleteAll(ctx, of) }},
+			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.atOnce) }, always: true},
+			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
+			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: true},
 		}, "the floor: ")
 	})
 	return results, err
@@ -191,6 +195,8 @@ func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 type scenario struct {
 	name string
 	do   func() (Result, error)
+	// always: others need it.
+	always bool
 }
 
 // operator measures the operator.
@@ -211,13 +217,13 @@ func (b *bench) operator(ctx context.Context) error {
 		}
 		var queued []name
 		return b.each(results, []scenario{
-			{"install", func() (Result, error) { return s.install(ctx, of, b.atOnce) }},
-			{scenarioIdle, func() (Result, error) { return s.idle(ctx, len(of), b.idle) }},
-			{scenarioUpgrade, func() (Result, error) { return s.upgrade(ctx, of) }},
-			{scenarioDrift, func() (Result, error) { return s.drift(ctx, of) }},
-			{scenarioRestart, func() (Result, error) { return s.restart(ctx, len(of), b.first) }},
-			{scenarioMemory, func() (Result, error) { return memory(none.rss, *results) }},
-			{scenarioBehind, func() (r Result, err error) {
+			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.atOnce) }, always: true},
+			{name: scenarioIdle, do: func() (Result, error) { return s.idle(ctx, len(of), b.idle) }},
+			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
+			{name: scenarioDrift, do: func() (Result, error) { return s.drift(ctx, of) }},
+			{name: scenarioRestart, do: func() (Result, error) { return s.restart(ctx, len(of), b.first) }},
+			{name: scenarioMemory, do: func() (Result, error) { return memory(none.rss, *results) }},
+			{name: scenarioBehind, do: func() (r Result, err error) {
 				r, queued, err = s.oneBehindMany(ctx, of, queue)
 				if err != nil {
 					return r, err
@@ -225,28 +231,28 @@ func (b *bench) operator(ctx context.Context) error {
 				_, err = s.remove(ctx, queued)
 				return r, err
 			}},
-			{scenarioRollout, func() (Result, error) { return s.rollout(ctx, of, b.next) }},
-			{"delete", func() (Result, error) { return s.deleteAll(ctx, of) }},
-			{scenarioCRDs, func() (Result, error) { return s.crds(ctx, b.next) }},
+			{name: scenarioRollout, do: func() (Result, error) { return s.rollout(ctx, of, b.next) }},
+			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: !b.checking()},
+			{name: scenarioCRDs, do: func() (Result, error) { return s.crds(ctx, b.next) }},
 		}, "")
 	})
 }
 
-// scenarioMemory sums up what idle and restart have found.
-const scenarioMemory = "memory"
-
-// chosen tells whether a scenario is wanted. Those that others need always are.
+// chosen tells whether a scenario is wanted.
 func (b *bench) chosen(scenario string) bool {
 	if scenario == scenarioMemory {
 		return b.chosen(scenarioIdle) || b.chosen(scenarioRestart)
 	}
-	return !slices.Contains(scenarioNames(), scenario) || slices.Contains(b.scenarios, scenario)
+	return slices.Contains(b.scenarios, scenario)
 }
+
+// checking tells that only what guard rails need is measured.
+func (b *bench) checking() bool { return b.ratio > 0 }
 
 // each goes through scenarios.
 func (b *bench) each(results *[]Result, scenarios []scenario, of string) error {
 	for _, sc := range scenarios {
-		if !b.chosen(sc.name) {
+		if !sc.always && !b.chosen(sc.name) {
 			continue
 		}
 		sayf(b.out, "%-24s ", of+sc.name)

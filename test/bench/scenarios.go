@@ -19,7 +19,7 @@ func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, err
 			return Result{}, err
 		}
 	}
-	return s.finish(ctx, "install", len(of), from, last)
+	return s.finish(ctx, scenarioInstall, len(of), from, last)
 }
 
 // upgrade edits all specs at once. One object of four changes.
@@ -40,7 +40,7 @@ func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return s.finish(ctx, "upgrade", len(of), from, last)
+	return s.finish(ctx, scenarioUpgrade, len(of), from, last)
 }
 
 // deleteAll deletes all custom resources at once.
@@ -53,7 +53,7 @@ func (s *stage) deleteAll(ctx context.Context, of []name) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return s.finish(ctx, "delete", len(of), from, last)
+	return s.finish(ctx, scenarioDelete, len(of), from, last)
 }
 
 // idle does nothing for a while.
@@ -65,7 +65,7 @@ func (s *stage) idle(ctx context.Context, crs int, duration time.Duration) (Resu
 	if err := s.hold(ctx, duration); err != nil {
 		return Result{}, err
 	}
-	r, err := s.result("idle", crs, from, time.Now())
+	r, err := s.result(scenarioIdle, crs, from, time.Now())
 	if err != nil {
 		return Result{}, err
 	}
@@ -100,7 +100,7 @@ func (s *stage) restart(ctx context.Context, crs int, watches string) (Result, e
 	if err := s.hold(ctx, leisure); err != nil {
 		return Result{}, err
 	}
-	r, err := s.result("restart", crs, from, quiet)
+	r, err := s.result(scenarioRestart, crs, from, quiet)
 	if err != nil {
 		return r, err
 	}
@@ -134,19 +134,19 @@ func (s *stage) rollout(ctx context.Context, of []name, watches string) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	return s.finish(ctx, "rollout", len(of), from, last)
+	return s.finish(ctx, scenarioRollout, len(of), from, last)
 }
 
 // memory is what it takes to hold custom resources, all at rest.
 func memory(none int64, results []Result) (Result, error) {
-	r := Result{Scenario: "memory"}
+	r := Result{Scenario: scenarioMemory}
 	mebi := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 	r = r.with("RSS at 0", mebi(none), "MiB")
 	for _, from := range results {
 		r.Subject, r.CRs = from.Subject, from.CRs
 		r.Peak = max(r.Peak, from.Peak)
 		switch from.Scenario {
-		case "idle", "restart":
+		case scenarioIdle, scenarioRestart:
 			r.RSS = from.RSS
 			r = r.with("RSS at N, "+from.Scenario, mebi(from.RSS), "MiB").
 				with("RSS per CR, "+from.Scenario, ratio(float64(from.RSS-none)/1024, float64(from.CRs)), "KiB")

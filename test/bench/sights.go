@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -45,34 +43,13 @@ type await struct {
 }
 
 // newSights begins to watch; until the context ends.
-func newSights(ctx context.Context, client dynamic.Interface) (*sights, error) {
+func newSights(ctx context.Context, client dynamic.Interface) *sights {
 	s := &sights{seen: map[name]sight{}, awaits: map[*await]bool{}}
-	all := client.Resource(benches)
-	list, err := all.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	// Longer than any run, so that there is one watch.
-	seconds := int64((24 * time.Hour).Seconds())
-	events, err := all.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: &seconds})
-	if err != nil {
-		return nil, err
-	}
-	go s.follow(events)
-	return s, nil
-}
-
-func (s *sights) follow(events watch.Interface) {
-	for event := range events.ResultChan() {
-		at := time.Now()
-		cr, ok := event.Object.(*unstructured.Unstructured)
-		if !ok || event.Type == watch.Error {
-			s.end(fmt.Errorf("the watch of custom resources: %v", event.Object))
-			return
-		}
-		s.note(cr, event.Type == watch.Deleted, at)
-	}
-	s.end(errors.New("the watch of custom resources has ended"))
+	go func() {
+		err := watchAll(ctx, client, func(cr *unstructured.Unstructured, gone bool) { s.note(cr, gone, time.Now()) })
+		s.end(err)
+	}()
+	return s
 }
 
 func (s *sights) note(cr *unstructured.Unstructured, gone bool, at time.Time) {
@@ -150,6 +127,9 @@ func (s *sights) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = err
+	if err == nil {
+		s.failed = context.Canceled
+	}
 	for a := range s.awaits {
 		close(a.done)
 		delete(s.awaits, a)

@@ -50,7 +50,7 @@ func (r Result) cells(floor Result) []string {
 		row[11] = number(ratio(r.requests(), floor.requests()), "%.2f")
 	}
 	// A rate of what has no end is none.
-	if !slices.Contains([]string{"install", scenarioUpgrade, "delete", scenarioRollout, scenarioBehind}, r.Scenario) {
+	if !slices.Contains([]string{scenarioInstall, scenarioUpgrade, scenarioDelete, scenarioRollout, scenarioBehind}, r.Scenario) {
 		row[3] = none
 	}
 	return row
