@@ -12,14 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -155,7 +153,7 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind[client.Object](customResources, object, &handler.EnqueueRequestForObject{}, heeding(reconciler))); err != nil {
+	if err := c.Watch(source.Kind[client.Object](customResources, object, &enqueue{}, heeding(reconciler))); err != nil {
 		return err
 	}
 	if err := c.Watch(source.Func(wake.listen)); err != nil {
@@ -219,11 +217,11 @@ func sameWords(a, b map[string]string) bool {
 // wakeup calls for passes from outside the watches, when an action has ended.
 type wakeup struct {
 	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
+	queue queue
 }
 
 // listen is a source that keeps the controller's queue.
-func (w *wakeup) listen(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+func (w *wakeup) listen(_ context.Context, queue queue) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue = queue
@@ -234,6 +232,6 @@ func (w *wakeup) call(key types.NamespacedName, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.queue != nil {
-		w.queue.AddAfter(ctrl.Request{NamespacedName: key}, after)
+		add(w.queue, ctrl.Request{NamespacedName: key}, wakePriority, after)
 	}
 }
