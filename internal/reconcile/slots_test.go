@@ -1,7 +1,7 @@
 package reconcile
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +25,7 @@ func served(t *testing.T, turns ...turn) string {
 					t.Error("no slot")
 				}
 				mu.Lock()
-				order = append(order, fmt.Sprint(i))
+				order = append(order, strconv.Itoa(i))
 				mu.Unlock()
 				s.give()
 			}()
