@@ -63,6 +63,7 @@ func TestRunFlags(t *testing.T) {
 		{"max-concurrent-actions", "int", "16"},
 		{"metrics-bind-address", "string", ":8080"},
 		{"health-probe-bind-address", "string", ":8081"},
+		{"pprof-bind-address", "string", ""},
 		{"leader-elect", "bool", "false"},
 		{"leader-election-id", "string", ""},
 		{"leader-election-namespace", "string", ""},
@@ -182,6 +183,9 @@ func TestRunRefuses(t *testing.T) {
 		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
 		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s"}, []string{
 			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
+		}},
+		{"profiles for everybody", []string{"--pprof-bind-address", ":6060"}, []string{
+			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,
 		}},
 		{"an unknown flag", []string{"--watch-file", file}, []string{"unknown flag: --watch-file"}},
 		{"an argument", []string{"now"}, []string{"unknown command"}},

@@ -74,6 +74,7 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds")
 	flags.StringVar(&options.MetricsBindAddress, "metrics-bind-address", options.MetricsBindAddress, "address of the metrics endpoint; 0 turns it off")
 	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 turns them off")
+	flags.StringVar(&options.PprofBindAddress, "pprof-bind-address", "", "loopback address at which profiles can be had, such as 127.0.0.1:6060 (default: none)")
 	flags.BoolVar(&options.LeaderElection, "leader-elect", options.LeaderElection, "act only while holding the lease, so that several replicas may run")
 	flags.StringVar(&options.LeaderElectionID, "leader-election-id", "", "name of the lease (default: <operator-name>.chartwright.dev)")
 	flags.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")

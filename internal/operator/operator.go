@@ -117,6 +117,7 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 		Metrics: metricsserver.Options{BindAddress: o.MetricsBindAddress},
 		// See newProbes.
 		HealthProbeBindAddress:        "0",
+		PprofBindAddress:              o.PprofBindAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              o.LeaseName(),
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,

@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"strings"
 	"time"
@@ -35,8 +36,10 @@ type Options struct {
 	// ReconcilePeriod is how often every object is applied again; 0 is never.
 	ReconcilePeriod time.Duration
 
-	MetricsBindAddress      string
-	HealthProbeBindAddress  string
+	MetricsBindAddress     string
+	HealthProbeBindAddress string
+	// PprofBindAddress is where profiles can be had; empty or "0" is nowhere.
+	PprofBindAddress        string
 	LeaderElection          bool
 	LeaderElectionID        string
 	LeaderElectionNamespace string
@@ -71,10 +74,29 @@ func (o Options) Validate() error {
 	if o.ReconcilePeriod < 0 {
 		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
 	}
+	if err := checkLoopback(o.PprofBindAddress); err != nil {
+		errs = append(errs, fmt.Errorf("--pprof-bind-address %q: %w", o.PprofBindAddress, err))
+	}
 	if len(o.Kinds)+len(o.Broken) == 0 {
 		errs = append(errs, errors.New("the watches file names no kind, and no folder of --charts-dir holds one: there is nothing to serve"))
 	}
 	return errors.Join(errs...)
+}
+
+// checkLoopback refuses addresses that others can reach: nothing asks who wants
+// a profile, and to take one keeps the operator busy.
+func checkLoopback(address string) error {
+	if address == "" || address == "0" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("expected an address such as 127.0.0.1:6060: %w", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errors.New("expected a loopback address, 127.0.0.1, [::1] or localhost, for nobody is asked who they are there; kubectl port-forward reaches it")
+	}
+	return nil
 }
 
 // LeaseName is the name of the leader election's lease.

@@ -32,6 +32,27 @@ func TestOptionsValidate(t *testing.T) {
 	}
 }
 
+func TestCheckLoopback(t *testing.T) {
+	for address, says := range map[string]string{
+		"": "", "0": "", "127.0.0.1:6060": "", "127.9.9.9:0": "", "[::1]:6060": "", "localhost:6060": "",
+		":6060":            "expected a loopback address",
+		"0.0.0.0:6060":     "expected a loopback address",
+		"[::]:6060":        "expected a loopback address",
+		"10.0.0.1:6060":    "expected a loopback address",
+		"example.com:6060": "expected a loopback address",
+		"6060":             "expected an address such as 127.0.0.1:6060",
+		"localhost":        "expected an address such as 127.0.0.1:6060",
+	} {
+		err := checkLoopback(address)
+		if says == "" && err != nil {
+			t.Errorf("%q: %v", address, err)
+		}
+		if says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %v, expected %q", address, err, says)
+		}
+	}
+}
+
 func TestLeaseName(t *testing.T) {
 	o := Defaults()
 	if got := o.LeaseName(); got != "chartwright.chartwright.dev" {
