@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
@@ -40,6 +41,8 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 			logger := zapr.NewLogger(ctrlzap.NewRaw(ctrlzap.UseFlagOptions(&logging)))
 			ctrl.SetLogger(logger)
 			klog.SetLogger(logger.WithName("client-go"))
+
+			limitMemory(memlimit.FromCgroup, logger)
 
 			// What is wrong with the files is told before the cluster is asked.
 			var err error
