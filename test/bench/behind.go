@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// samples is how many edits are timed at least.
-	samples = 200
-	// editors edit at once, each one resource after another.
-	editors = 2
+	// samples is how many edits are timed, and behindLimit how long at most: an
+	// edit that waits for the whole queue takes that long.
+	samples     = 200
+	behindLimit = 5 * time.Minute
+	// editors edit at once, each one resource after another, and none faster
+	// than people do: the installs are to be what keeps the operator busy.
+	editors  = 4
+	editRest = 250 * time.Millisecond
 )
 
 // oneBehindMany edits single custom resources while so many installs queue. It
@@ -28,42 +33,53 @@ func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result
 	if err := q.fill(ctx); err != nil {
 		return Result{}, q.made, err
 	}
-	var edits atomic.Int64
-	times := make([][]time.Duration, editors)
-	enough := func() bool { return edits.Load() >= samples }
+	var all []time.Duration
 	editing := make(chan error, 1)
 	go func() {
-		editing <- each(times, func(i int, _ []time.Duration) error {
-			// Each has custom resources of its own.
-			for next := i; !enough(); next += editors {
-				took, err := s.timeEdit(ctx, of[next%len(of)], fmt.Sprintf("edit %d", next))
-				if err != nil {
-					return err
-				}
-				times[i] = append(times[i], took)
-				edits.Add(1)
-			}
-			return nil
-		})
+		var err error
+		all, err = s.timeEdits(ctx, of)
+		editing <- err
 	}()
-	// The queue is kept from running dry.
-	err = q.keep(ctx, editing)
-	if err != nil {
+	if err := q.keep(ctx, editing); err != nil {
 		return Result{}, q.made, err
 	}
 	last, err := s.awaitSights(ctx, s.sights.expect(q.made, served))
 	if err != nil {
 		return Result{}, q.made, err
 	}
-	var all []time.Duration
-	for _, some := range times {
-		all = append(all, some...)
-	}
 	r, err := s.finish(ctx, scenarioBehind, len(q.made), from, last)
 	return r.with("edits", float64(len(all)), "").
 		with("p50", milliseconds(median(all)), "ms").
 		with("p99", milliseconds(percentile(all, 99)), "ms").
 		with("worst", milliseconds(percentile(all, 100)), "ms"), q.made, err
+}
+
+// timeEdits edits custom resources, and returns how long each edit took. The
+// last one of each editor is timed to its end.
+func (s *stage) timeEdits(ctx context.Context, of []name) ([]time.Duration, error) {
+	var edits atomic.Int64
+	until := time.Now().Add(behindLimit)
+	times := make([][]time.Duration, editors)
+	err := each(times, func(i int, _ []time.Duration) error {
+		again := time.NewTicker(editRest)
+		defer again.Stop()
+		// Each has custom resources of its own.
+		for next := i; edits.Load() < samples && time.Now().Before(until); next += editors {
+			took, err := s.timeEdit(ctx, of[next%len(of)], fmt.Sprintf("edit %d", next))
+			if err != nil {
+				return err
+			}
+			times[i] = append(times[i], took)
+			edits.Add(1)
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-again.C:
+			}
+		}
+		return nil
+	})
+	return slices.Concat(times...), err
 }
 
 // timeEdit edits a custom resource and returns how long it took until that was
