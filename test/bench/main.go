@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -20,6 +21,10 @@ func main() {
 	// A terminal that is closed is a Ctrl-C, too.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := newRoot().ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		// Of all that was under way nobody wants to read.
+		err = errors.New("interrupted")
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "\nError:", err)
