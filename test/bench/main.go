@@ -45,6 +45,8 @@ type options struct {
 	json      string
 	markdown  string
 	ratio     float64
+	// checking: only what guard rails need is measured.
+	checking bool
 }
 
 func newRoot() *cobra.Command {

@@ -24,7 +24,7 @@ const (
 // check is `bench check`: a short run that fails where the operator has become
 // worse than it may be. No rail is a time, for machines differ.
 func check(ctx context.Context, out io.Writer, o options) error {
-	o.idle, o.atOnce, o.scenarios = checkIdle, checkAtOnce, []string{scenarioFloor, scenarioIdle, scenarioRestart}
+	o.checking, o.idle, o.atOnce, o.scenarios = true, checkIdle, checkAtOnce, []string{scenarioFloor, scenarioIdle, scenarioRestart}
 	report, err := measure(ctx, out, o)
 	if err != nil {
 		return err

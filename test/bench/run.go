@@ -132,7 +132,7 @@ func (b *bench) all(ctx context.Context) error {
 		return err
 	}
 	// A check compares CPU time, which depends little on that.
-	if b.checking() {
+	if b.checking {
 		b.report.Results = append(b.report.Results, before...)
 		return nil
 	}
@@ -232,7 +232,7 @@ func (b *bench) operator(ctx context.Context) error {
 				return r, err
 			}},
 			{name: scenarioRollout, do: func() (Result, error) { return s.rollout(ctx, of, b.next) }},
-			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: !b.checking()},
+			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: !b.checking},
 			{name: scenarioCRDs, do: func() (Result, error) { return s.crds(ctx, b.next) }},
 		}, "")
 	})
@@ -245,9 +245,6 @@ func (b *bench) chosen(scenario string) bool {
 	}
 	return slices.Contains(b.scenarios, scenario)
 }
-
-// checking tells that only what guard rails need is measured.
-func (b *bench) checking() bool { return b.ratio > 0 }
 
 // each goes through scenarios.
 func (b *bench) each(results *[]Result, scenarios []scenario, of string) error {
