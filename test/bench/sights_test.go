@@ -100,6 +100,10 @@ func TestAwait(t *testing.T) {
 	if waiting(deleted) || !waiting(s.expect([]name{one}, served)) {
 		t.Error("one that is gone counts as there")
 	}
+	s.note(seen(one, 1, nil), false, begin.Add(7*time.Second))
+	if now := s.get(one); now.served != 0 {
+		t.Errorf("one that was made again is taken for the first: %+v", now)
+	}
 
 	short, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
