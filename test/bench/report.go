@@ -88,8 +88,11 @@ func (r Report) find(subject, scenario string) (Result, bool) {
 	return Result{}, false
 }
 
-// mean is that of two runs of the same scenario.
+// mean is that of two runs of the same scenario. How far they are apart tells
+// how much the cluster, or the machine, has changed meanwhile.
 func mean(a, b Result) Result {
+	a = a.with("time before", a.Seconds, "s").with("time after", b.Seconds, "s").
+		with("CPU before", a.CPUSeconds, "s").with("CPU after", b.CPUSeconds, "s")
 	for _, pair := range [][2]*float64{
 		{&a.Seconds, &b.Seconds}, {&a.ObservedSeconds, &b.ObservedSeconds}, {&a.CPUSeconds, &b.CPUSeconds}, {&a.APIServerCPU, &b.APIServerCPU},
 	} {

@@ -56,6 +56,14 @@ func (r Result) cells(floor Result) []string {
 	return row
 }
 
+// title is the scenario, and whose it is.
+func (r Result) title() string {
+	if r.Subject == floorAccount {
+		return "the floor: " + r.Scenario
+	}
+	return r.Scenario
+}
+
 // number is a dash for what was not measured.
 func number(value float64, format string) string {
 	if value == 0 {
@@ -71,10 +79,6 @@ func (r Report) verbs() [][]string {
 		if result.CRs == 0 || result.ObservedSeconds == 0 {
 			continue
 		}
-		name := result.Scenario
-		if result.Subject == floorAccount {
-			name = "the floor: " + name
-		}
 		var list []string
 		for _, verb := range []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"} {
 			if n := result.Requests.Verbs[verb]; n > 0 {
@@ -84,7 +88,7 @@ func (r Report) verbs() [][]string {
 		if len(list) == 0 {
 			list = []string{"nothing"}
 		}
-		rows = append(rows, []string{name, strings.Join(list, ", "), strconv.Itoa(result.Requests.Writes), strconv.Itoa(result.Requests.Failed)})
+		rows = append(rows, []string{result.title(), strings.Join(list, ", "), strconv.Itoa(result.Requests.Writes), strconv.Itoa(result.Requests.Failed)})
 	}
 	return rows
 }
@@ -94,7 +98,7 @@ func (r Report) numbers() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
 		for _, n := range result.Numbers {
-			rows = append(rows, []string{result.Scenario, n.Name, strings.TrimSpace(strconv.FormatFloat(n.Value, 'f', digits(n.Value), 64) + " " + n.Unit)})
+			rows = append(rows, []string{result.title(), n.Name, strings.TrimSpace(strconv.FormatFloat(n.Value, 'f', digits(n.Value), 64) + " " + n.Unit)})
 		}
 	}
 	return rows

@@ -130,7 +130,8 @@ func TestReportSurvivesJSON(t *testing.T) {
 func TestMean(t *testing.T) {
 	a := Result{Seconds: 1, CPUSeconds: 2, APIServerCPU: 3, ObservedSeconds: 4, RSS: 10, Peak: 10}
 	b := Result{Seconds: 3, CPUSeconds: 4, APIServerCPU: 5, ObservedSeconds: 6, RSS: 20, Peak: 30}
-	want := Result{Seconds: 2, CPUSeconds: 3, APIServerCPU: 4, ObservedSeconds: 5, RSS: 15, Peak: 30}
+	want := Result{Seconds: 2, CPUSeconds: 3, APIServerCPU: 4, ObservedSeconds: 5, RSS: 15, Peak: 30,
+		Numbers: []Number{{"time before", 1, "s"}, {"time after", 3, "s"}, {"CPU before", 2, "s"}, {"CPU after", 4, "s"}}}
 	if diff := cmp.Diff(want, mean(a, b)); diff != "" {
 		t.Error(diff)
 	}
