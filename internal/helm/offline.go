@@ -149,12 +149,9 @@ func read(rls *release.Release) (*Rendered, error) {
 		rendered.Objects = append(rendered.Objects, objects...)
 	}
 	for _, hook := range rls.Hooks {
-		objects, err := objectsOf(name, hook.Path, hook.Manifest)
+		objects, err := hookObjects(name, hook)
 		if err != nil {
 			return nil, err
-		}
-		for i := range objects {
-			objects[i].Events, objects[i].DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
 		}
 		rendered.Hooks = append(rendered.Hooks, objects...)
 	}
@@ -188,6 +185,14 @@ func objectsOf(chartName, source, text string) ([]RenderedObject, error) {
 		objects[i] = RenderedObject{Unstructured: &list.Items[i], Source: source}
 	}
 	return objects, nil
+}
+
+func hookObjects(chartName string, hook *release.Hook) ([]RenderedObject, error) {
+	objects, err := objectsOf(chartName, hook.Path, hook.Manifest)
+	for i := range objects {
+		objects[i].Events, objects[i].DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
+	}
+	return objects, err
 }
 
 func words[W ~string](of []W) []string {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/chartwright/chartwright/internal/rollout"
 )
 
 // TestDocsNameEveryMetric, and none that there is not.
@@ -26,6 +28,7 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	Observe("A", "1", Release{Status: "deployed"})
 	CountObjects(func() map[string]int { return map[string]int{"Service": 3} })
 	ListKinds(func() []Kind { return []Kind{{Kind: "A", State: "Serving"}} })
+	ListRollout("A", func() map[rollout.Standing]int { return map[rollout.Standing]int{rollout.Waiting: 2} })
 	families, err := ctrlmetrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -78,8 +78,21 @@ func (r *rights) NeedLeaderElection() bool { return false }
 
 // Start looks, and looks again while something is missing.
 func (r *rights) Start(ctx context.Context) error {
-	for _, k := range r.kinds {
-		k.derive()
+	// A kind with a large chart takes a second, which nobody is to wait for who
+	// stops.
+	derived := make(chan struct{})
+	go func() {
+		defer close(derived)
+		for _, k := range r.kinds {
+			if ctx.Err() == nil {
+				k.derive()
+			}
+		}
+	}()
+	select {
+	case <-derived:
+	case <-ctx.Done():
+		return nil
 	}
 	for ctx.Err() == nil {
 		pause := time.After(lookPause)
@@ -101,7 +114,8 @@ func (r *rights) Start(ctx context.Context) error {
 	return nil
 }
 
-// derive finds out what the kind needs, which takes some ten milliseconds.
+// derive finds out what the kind needs, which takes from some ten milliseconds to
+// a second, by its chart.
 func (k *kindRights) derive() {
 	needs, err := needsOf(k.kind, k.all.operator)
 	if err != nil {

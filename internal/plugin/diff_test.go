@@ -131,6 +131,7 @@ func TestReadSpec(t *testing.T) {
 		{"a spec", "replicas: 3\n", map[string]any{"replicas": int64(3)}, ""},
 		{"as json", `{"replicas": 3.0}`, map[string]any{"replicas": int64(3)}, ""},
 		{"a custom resource", head + "metadata: {name: web}\nspec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
+		{"the spec alone of a custom resource", "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
 		{"without a name", head + "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
 		{"of a version before", "apiVersion: app.example.com/v1alpha1\nkind: PodSet\n", map[string]any{}, ""},
 		{"a file that begins and ends so", "---\nreplicas: 3\n---\n", map[string]any{"replicas": int64(3)}, ""},

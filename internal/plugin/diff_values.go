@@ -36,6 +36,10 @@ func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, 
 		return nil, errors.New("expected a custom resource, or its spec")
 	}
 	cr := unstructured.Unstructured{Object: object}
+	if spec, ok := object["spec"].(map[string]any); ok && len(object) == 1 {
+		// A custom resource of which the rest was left out.
+		object = spec
+	}
 	if cr.GetAPIVersion() == "" || cr.GetKind() == "" {
 		return values.FromSpec(map[string]any{"spec": object})
 	}

@@ -91,7 +91,7 @@ func scoped(mapping *meta.RESTMapping, namespace string) string {
 
 // String names the target as kubectl does: podset.app.example.com/web.
 func (t target) String() string {
-	return strings.ToLower(t.mapping.GroupVersionKind.Kind) + "." + t.mapping.GroupVersionKind.Group + "/" + t.name
+	return strings.ToLower(t.mapping.GroupVersionKind.Kind) + strings.TrimSuffix("."+t.mapping.GroupVersionKind.Group, ".") + "/" + t.name
 }
 
 // resource is the kind as rules of a Role name it.

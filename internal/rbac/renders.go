@@ -28,13 +28,14 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
+	trials, err := kind.Chart.Trials(apiVersions)
+	if err != nil {
+		return rendered{}, err
+	}
 	var r rendered
 	seen := map[string]bool{}
 	for i, probe := range all {
-		result, err := kind.Chart.Render(helm.Offline{
-			Release: probeRelease, Namespace: probeNamespace,
-			Values: over(probe, kind.Overrides), APIVersions: apiVersions,
-		})
+		objects, hooks, err := trials.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
 		if err != nil {
 			if i == 0 {
 				r.failed = err
@@ -44,8 +45,8 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 			}
 			continue
 		}
-		r.objects = unseen(r.objects, result.Objects, seen)
-		r.hooks = unseen(r.hooks, result.Hooks, seen)
+		r.objects = unseen(r.objects, objects, seen)
+		r.hooks = unseen(r.hooks, hooks, seen)
 	}
 	return r, nil
 }

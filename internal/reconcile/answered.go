@@ -15,13 +15,15 @@ func answered(v *view, d decide.Decision) *api.AnsweredStatus {
 	// What cannot be followed is not tried; what runs was verified before.
 	verified := failed || d.State == decide.StateInvalid ||
 		v.repairFailure != nil && v.repairFailure.Aim == decide.AimOf(decide.StepVerify, o)
+	// The end of a hold is stored before anybody asks what follows from it.
+	resuming := o.Running != nil && o.Running.Step == decide.StepResume
 	var a api.AnsweredStatus
 	for _, request := range []struct {
 		value, mark string
 		tried       bool
 		to          *string
 	}{
-		{rollbackValue(v), v.marks.Rollback, failed && o.Request != nil, &a.RollbackTo},
+		{rollbackValue(v, resuming), v.marks.Rollback, failed && o.Request != nil, &a.RollbackTo},
 		{v.asks.Reconcile, v.marks.Reconcile, verified, &a.ReconcileRequestedAt},
 		{v.asks.Force, v.marks.Force, verified, &a.Force},
 		{v.asks.Test, v.marks.Test, false, &a.Test},
@@ -36,10 +38,10 @@ func answered(v *view, d decide.Decision) *api.AnsweredStatus {
 	return &a
 }
 
-// rollbackValue is the annotation rollback-to. One that cannot be understood is
-// told of where it stands, and waits for no answer.
-func rollbackValue(v *view) string {
-	if v.asks.Rollback == nil || v.asks.Rollback.Malformed() {
+// rollbackValue is the annotation rollback-to, empty where there is no answer to
+// be told of yet. One that cannot be understood waits for none.
+func rollbackValue(v *view, resuming bool) string {
+	if v.asks.Rollback == nil || v.asks.Rollback.Malformed() || v.asks.Rollback.None && resuming {
 		return ""
 	}
 	return v.asks.Rollback.Value

@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -116,9 +121,21 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 	o.shops = env.NewOperator(harness.Options{Name: env.Namespace + "-shops", Watches: env.Watches(entry), Account: o.account}).Start()
 }
 
-// call runs a command and compares.
+// call runs a command and compares. One that only asks is asked again for a
+// while, as a person would: the operator may be at its next try.
 func (o *onCall) call(c call) {
 	o.t.Helper()
+	if asks(c.command) {
+		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to be answered as on the page", 15*time.Second, func(context.Context) error {
+			said, err := o.run(c.command)
+			if said = o.asInThePage(said); (err != nil) != c.fails || missing(c.prints, said) != "" {
+				return errors.Join(err, fmt.Errorf("$ %s\n%s\ndoes not print, whole and at this place,\n%s", c.command, said, missing(c.prints, said)))
+			}
+			o.t.Logf("$ %s\n%s", c.command, said)
+			return nil
+		})
+		return
+	}
 	said, err := o.run(c.command)
 	said = o.asInThePage(said)
 	o.t.Logf("$ %s\n%s", c.command, said)
@@ -128,6 +145,13 @@ func (o *onCall) call(c call) {
 	if line := missing(c.prints, said); line != "" {
 		o.t.Errorf("line %d: %s\ndoes not print, whole and at this place,\n%s\nbut\n%s", c.line, c.command, line, said)
 	}
+}
+
+// asks tells the commands that change nothing.
+func asks(command string) bool {
+	return slices.ContainsFunc([]string{
+		"kubectl get ", "kubectl describe ", "kubectl chartwright status ", "kubectl chartwright history ", "kubectl chartwright diff ", "kubectl chartwright rollout ", "helm history ",
+	}, func(words string) bool { return strings.HasPrefix(command, words) }) && !strings.Contains(command, "rollout pause") && !strings.Contains(command, "rollout resume")
 }
 
 // asInThePage gives what is the test's alone the names of the page.

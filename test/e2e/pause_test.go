@@ -100,6 +100,8 @@ func TestPauseOutlivesTheOperator(t *testing.T) {
 	web := oneRevision(env, kind, "web")
 	web.ask("pause", "true")
 	web.paused(metav1.ConditionTrue)
+	// Or it is lost with the process.
+	env.WaitEvent(web.cr, "Paused")
 	operator.Kill()
 	web.edit("two", nil)
 	env.Patch(harness.ConfigMap("web"), messageChanged)

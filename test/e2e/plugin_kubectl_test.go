@@ -99,13 +99,25 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 		}
 		return err
 	})
-	cut := 0
-	env.Wait("two watches to be cut", func(context.Context) error {
-		if cut += proxy.Cut(); cut < 2 {
-			return fmt.Errorf("%d have begun", cut)
+	cut := func() {
+		env.Wait("a watch to be cut", func(context.Context) error {
+			if proxy.Cut() == 0 {
+				return errors.New("none has begun")
+			}
+			return nil
+		})
+	}
+	cut()
+	proxy.Plan(harness.Plan{Reads: 1, Watches: 1, Only: []harness.Fault{harness.Drop, harness.InternalError}})
+	proxy.Cut()
+	env.Wait("the server to be out of reach", func(context.Context) error {
+		if n := proxy.Counts(); n[harness.Drop] == 0 || n[harness.InternalError] == 0 {
+			return fmt.Errorf("there were %v", n)
 		}
 		return nil
 	})
+	proxy.Calm()
+	cut()
 	operator.Start()
 	if said := <-ended; said.Code != 0 || !strings.Contains(said.Stdout, "revision 1 again") {
 		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)

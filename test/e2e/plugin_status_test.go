@@ -77,7 +77,7 @@ func TestPluginStatus(t *testing.T) {
 	waitNotReady(env, bad, api.ReasonProgressing, "1 of 2 objects are ready", "ImagePullBackOff")
 
 	t.Run("ready", func(t *testing.T) {
-		said := says(t, reader, []string{"status", "workload/good"},
+		said := says(t, reader, []string{"status", kind.Resource() + "/good"},
 			"NAME READY STATUS", "Workload "+env.Namespace+"/good True Deployed: Revision 1 of release good is deployed",
 			"└─ Release good revision 1, deployed, chart workloads-0.1.0", "├─ Deployment good True", "└─ Job good True")
 		if said.Stderr != "" || strings.Contains(said.Stdout, "warning") || strings.Contains(said.Stdout, "\x1b") {
@@ -85,14 +85,14 @@ func TestPluginStatus(t *testing.T) {
 		}
 	})
 	t.Run("not ready", func(t *testing.T) {
-		said := says(t, reader, []string{"status", "workloads", "bad", "--color", "always"},
+		said := says(t, reader, []string{"status", kind.Resource(), "bad", "--color", "always"},
 			"Progressing: 1 of 2 objects are ready", "├─ Deployment bad \x1b[31mFalse\x1b[0m", "Pod bad-", "ImagePullBackOff", "last warning", "Job bad \x1b[32mTrue \x1b[0m")
 		if said.Stderr != "" {
 			t.Errorf("it notes %s", said.Stderr)
 		}
 	})
 	t.Run("as yaml", func(t *testing.T) {
-		said := says(t, reader, []string{"status", "workload/bad", "-o", "yaml"})
+		said := says(t, reader, []string{"status", kind.Resource() + "/bad", "-o", "yaml"})
 		var out struct {
 			Group, Kind, Namespace, Name, Ready, State string
 			Release                                    api.ReleaseStatus
@@ -115,23 +115,23 @@ func TestPluginStatus(t *testing.T) {
 		}
 	})
 	t.Run("by labels", func(t *testing.T) {
-		said := says(t, lister, []string{"status", "workload/bad"}, "Deployment bad False LessAvailable: Available: 0/1")
+		said := says(t, lister, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False LessAvailable: Available: 0/1")
 		expectTold(t, "the note", said.Stderr,
 			"you may not get secrets in namespace "+env.Namespace+", which you need to read revision 1 of release bad",
 			`{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`, "found by their labels", "1 of 2 objects are not shown",
 			"you may not get deployments.apps in namespace "+env.Namespace+", which you need to tell why objects are not ready",
 			"you may not list events in namespace "+env.Namespace)
-		if found := strings.Join(objectsOf(t, lister, "workload/good"), ", "); found != "Deployment good True" {
+		if found := strings.Join(objectsOf(t, lister, kind.Resource()+"/good"), ", "); found != "Deployment good True" {
 			t.Errorf("it finds %s", found)
 		}
 	})
 	t.Run("as the operator reports", func(t *testing.T) {
-		said := says(t, keeper, []string{"status", "workload/bad"}, "Deployment bad False", "Job bad True")
+		said := says(t, keeper, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
 		expectTold(t, "the note", said.Stderr,
 			"you may not get deployments.apps in namespace "+env.Namespace, "you may not get jobs.batch in namespace "+env.Namespace, "as the operator reports them")
 	})
 	t.Run("not at all", func(t *testing.T) {
-		said := nobody.Chartwright("status", "workload/bad")
+		said := nobody.Chartwright("status", kind.Resource()+"/bad")
 		if said.Code != 1 || said.Stdout != "" {
 			t.Errorf("it ends with %d:\n%s", said.Code, said.Stdout)
 		}
@@ -141,7 +141,7 @@ func TestPluginStatus(t *testing.T) {
 		env := env.For(t)
 		listing := env.NewPerson(get, may("get", "", "secrets"), may("list", "apps", "deployments"), may("list", "batch", "jobs"))
 		env.Patch(harness.Secret("sh.helm.release.v1.bad.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
-		said := says(t, listing, []string{"status", "workload/bad"}, "Deployment bad False", "Job bad True")
+		said := says(t, listing, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
 		expectTold(t, "the note", said.Stderr, "the release record is damaged", "found by their labels")
 	})
 	t.Run("an object that is gone", func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPluginStatus(t *testing.T) {
 		env.Ask(good, "pause", "true")
 		env.WaitCondition(good, "Paused", "True", api.ReasonPaused)
 		env.Kubectl("delete", "job", "good")
-		says(t, reader, []string{"status", "workload/good"}, "├─ Paused Paused: Nothing is changed while", "└─ Job good False Gone: it is not there")
+		says(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Nothing is changed while", "└─ Job good False Gone: it is not there")
 	})
 }
 
