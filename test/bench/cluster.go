@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -100,6 +101,39 @@ func (c *cluster) connect(ctx context.Context) error {
 // down stops the cluster, if it runs.
 func (c *cluster) down(ctx context.Context) error {
 	_, err := c.command(ctx, "down")
+	return err
+}
+
+const (
+	// serverLook is over which time, and serverShare of how much of a processor,
+	// the API server is at rest; serverLimit is how long that is waited for.
+	serverLook  = 2 * time.Second
+	serverShare = 0.25
+	serverLimit = time.Minute
+)
+
+// rest waits until the API server has done with what came before, the garbage of
+// many objects or the definitions of many kinds. One that never rests, as on a
+// busy machine, is used as it is.
+func (c *cluster) rest(ctx context.Context) error {
+	limit := time.After(serverLimit)
+	again := time.NewTicker(serverLook)
+	defer again.Stop()
+	before, err := readUsage(c.apiServer)
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-limit:
+			return nil
+		case <-again.C:
+		}
+		var now usage
+		if now, err = readUsage(c.apiServer); err == nil && (now.cpu-before.cpu).Seconds() < serverShare*serverLook.Seconds() {
+			return nil
+		}
+		before = now
+	}
 	return err
 }
 

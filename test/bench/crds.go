@@ -25,6 +25,9 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	if err := s.define(ctx, foreignKinds(foreign)...); err != nil {
 		return Result{}, err
 	}
+	if err := s.rest(ctx); err != nil {
+		return Result{}, err
+	}
 	with, err := s.startAFewTimes(ctx, watches)
 	if err != nil {
 		return Result{}, err
