@@ -107,11 +107,14 @@ func TestDatabaseAlerts(t *testing.T) {
 	}()
 	env.KubectlWith(monitoringKinds, "apply", "-f", "-")
 	env.Wait("the alerts to be there", func(ctx context.Context) error {
-		_, err := env.At(harness.Object("monitoring.coreos.com/v1", "PrometheusRule", "web")).Get(ctx, "web", metav1.GetOptions{})
-		return err
+		for _, kind := range []string{"PrometheusRule", "ServiceMonitor"} {
+			if _, err := env.At(harness.Object("monitoring.coreos.com/v1", kind, "web")).Get(ctx, "web", metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	env.WaitReady(web)
-	env.Get(harness.Object("monitoring.coreos.com/v1", "ServiceMonitor", "web"))
 	rules := env.Kubectl("get", "prometheusrules", "web", "-o", "jsonpath={.spec.groups[*].rules[*].alert}")
 	want := "DatabaseDown DatabaseStandbyDown DatabaseStandbyLags DatabaseConnectionsNearlyUsedUp DatabaseVolumeNearlyFull DatabaseBackupTooOld"
 	if rules != want {

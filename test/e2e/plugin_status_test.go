@@ -168,10 +168,10 @@ func TestPluginHistory(t *testing.T) {
 		env.WaitRevision(web, int64(i+2))
 	}
 	header := "REVISION AGE STATUS CHART APP ROLLBACK DESCRIPTION"
-	says(t, reader, []string{"history", "plain/web"}, header, "s deployed plain-1.2.3 4.5 - Upgrade complete", "s superseded plain-1.2.3 4.5 previous Upgrade complete", "s superseded plain-1.2.3 4.5 yes Install complete")
+	says(t, reader, []string{"history", kind.Resource() + "/web"}, header, "s deployed plain-1.2.3 4.5 - Upgrade complete", "s superseded plain-1.2.3 4.5 previous Upgrade complete", "s superseded plain-1.2.3 4.5 yes Install complete")
 	env.Ask(web, "rollback-to", "1")
 	env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
-	says(t, reader, []string{"history", "plain/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held: it runs again")
+	says(t, reader, []string{"history", kind.Resource() + "/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held: it runs again")
 
 	type revision struct {
 		Revision             int64
@@ -187,7 +187,7 @@ func TestPluginHistory(t *testing.T) {
 		{"who may list records", reader, nil},
 		{"who may not", fewer, []string{"you may not list secrets in namespace " + env.Namespace, "It is not known which revisions became ready"}},
 	} {
-		said := says(t, who.person, []string{"history", "plain/web", "-o", "json"})
+		said := says(t, who.person, []string{"history", kind.Resource() + "/web", "-o", "json"})
 		var out struct {
 			Release, Namespace string
 			Revisions          []revision

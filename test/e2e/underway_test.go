@@ -71,14 +71,17 @@ func watchRollout(env *harness.Env) func(except string) (most int, who []string)
 		mu.Lock()
 		defer mu.Unlock()
 		slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.version, b.version) })
-		under := map[string]bool{}
+		under, through := map[string]bool{}, map[string]bool{}
 		for _, m := range moments {
 			switch {
-			case m.release == except:
+			case m.release == except, m.begins && through[m.release]:
+				// What was cut short after it had brought everything is stored once
+				// more, and changes nothing.
 			case m.begins:
 				under[m.release] = true
 			default:
 				delete(under, m.release)
+				through[m.release] = true
 			}
 			if len(under) > most {
 				most, who = len(under), slices.Sorted(maps.Keys(under))
