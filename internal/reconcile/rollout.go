@@ -88,6 +88,8 @@ func (r *Reconciler) observeRollout(ctx context.Context, v *view) error {
 	case standing == rollout.Aside && outdated(v):
 		if reason := asideReason(v); reason != "" {
 			r.offer(v, turn, reason)
+			// Nothing that a person asks for waits for the pause to end.
+			v.observation.Postponed = reason == api.ReasonPaused
 		}
 	}
 	uid := v.cr.GetUID()

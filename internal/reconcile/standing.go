@@ -76,13 +76,11 @@ func arrived(v *view) rollout.Standing {
 // asideReason says why one is passed over, empty where it would be told
 // otherwise.
 func asideReason(v *view) string {
-	o := &v.observation
+	o := v.observation
 	switch {
 	case o.Held != nil && !o.Held.Over:
 		return api.ReasonHeld
 	case o.Paused && !asked(v) && healthy(v):
-		// Nothing that a person asks for waits for the pause to end.
-		o.Postponed = true
 		return api.ReasonPaused
 	default:
 		return ""

@@ -148,7 +148,7 @@ func TestConfigLeavesANamespaceThatWasThere(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveConfig(env)
-	before := inNamespace(env)
+	before := waitNamespace(env)
 	name := kind.Resource() + "/config"
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+env.Namespace+", createNamespace: true}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
@@ -190,7 +190,7 @@ func TestAddon(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Addon, "", shippedAccount(env, harness.Addon))
-	before := inNamespace(env)
+	before := waitNamespace(env)
 	env.KubectlWith(`
 apiVersion: operator.example.com/v1alpha1
 kind: Addon

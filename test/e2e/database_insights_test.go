@@ -125,12 +125,5 @@ func TestDatabaseAlerts(t *testing.T) {
 // The chart's test runs on request.
 func TestDatabaseIsTested(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
-	web := harness.MakeCR(harness.Database, "web").Obj()
-	env.Create(web)
-	env.WaitReady(web)
-	env.Ask(web, "test", "now")
-	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
-	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
+	chartIsTested(t, harness.Database)
 }

@@ -39,18 +39,6 @@ func claimOf(env *harness.Env, name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// waitNamespace waits until the namespace has what each has, and lists it.
-func waitNamespace(env *harness.Env) (before []string) {
-	env.T().Helper()
-	env.Wait("the namespace to have what each has", func(context.Context) error {
-		if before = inNamespace(env); len(before) < 2 {
-			return fmt.Errorf("there is %v", before)
-		}
-		return nil
-	})
-	return before
-}
-
 // waitOnlyBackupsLeft waits until there is in the namespace what was there
 // before, and the claim with the backups.
 func waitOnlyBackupsLeft(env *harness.Env, release string, before []string) {

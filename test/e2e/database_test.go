@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -69,14 +68,7 @@ func TestDatabaseTutorial(t *testing.T) {
 	// A pod that is deleted comes back, with its volume.
 	gone := env.Get(harness.Object("v1", "Pod", name+"-0")).GetUID()
 	env.Kubectl("delete", "pod", name+"-0", "--wait=false")
-	env.Wait("another pod in its place", func(context.Context) error {
-		for _, pod := range waitRunning(env, name, 3) {
-			if pod.UID == gone {
-				return errors.New("the deleted one is there")
-			}
-		}
-		return nil
-	})
+	waitReplaced(env, name, 3, gone)
 	waitField(env, db, "phase", "Running")
 
 	// Scaled down, a standby leaves its volume, and finds it when it comes back.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ func TestExperimentalTutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
-	before := inNamespace(env)
+	before := waitNamespace(env)
 
 	env.KubectlWith(`
 apiVersion: experiments.vapourware.com/v1alpha1
@@ -73,14 +72,7 @@ spec: {isPublic: True, numberOfReplicas: 3}
 	// A pod that is deleted comes back, with its volume.
 	gone := env.Get(harness.Object("v1", "Pod", "example-experimental-1")).GetUID()
 	env.Kubectl("delete", "pod", "example-experimental-1", "--wait=false")
-	env.Wait("another pod in its place", func(context.Context) error {
-		for _, pod := range waitRunning(env, "example-experimental", 3) {
-			if pod.UID == gone {
-				return errors.New("the deleted one is there")
-			}
-		}
-		return nil
-	})
+	waitReplaced(env, "example-experimental", 3, gone)
 	if now := waitVolumes(env, "example-experimental", 3); !slices.Equal(now, volumes) {
 		t.Errorf("the volumes are %v, and were %v", now, volumes)
 	}
@@ -201,14 +193,7 @@ func TestExperimentalVolumesCannotBeResized(t *testing.T) {
 
 func TestExperimentalIsTested(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
-	web := harness.MakeCR(harness.Experimental, "web").Obj()
-	env.Create(web)
-	env.WaitReady(web)
-	env.Ask(web, "test", "now")
-	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
-	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
+	chartIsTested(t, harness.Experimental)
 }
 
 // waitVolumes waits until the status names the volumes that the claims of a

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -80,6 +81,18 @@ func inNamespace(env *harness.Env) []string {
 	return names
 }
 
+// waitNamespace waits until the namespace has what each has, and lists it.
+func waitNamespace(env *harness.Env) (before []string) {
+	env.T().Helper()
+	env.Wait("the namespace to have what each has", func(context.Context) error {
+		if before = inNamespace(env); len(before) < 2 {
+			return fmt.Errorf("there is %v", before)
+		}
+		return nil
+	})
+	return before
+}
+
 // waitNothingLeft waits until there is in the namespace what was there before.
 func waitNothingLeft(env *harness.Env, before []string) {
 	env.T().Helper()
@@ -89,6 +102,19 @@ func waitNothingLeft(env *harness.Env, before []string) {
 		}
 		return nil
 	})
+}
+
+// chartIsTested runs a chart's test on request.
+func chartIsTested(t *testing.T, kind harness.Kind) {
+	t.Helper()
+	env := harness.New(t)
+	shipped(env, kind, "", shippedAccount(env, kind))
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Ask(web, "test", "now")
+	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
+	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
 }
 
 // lifeOfChart has a custom resource served by a chart, by a later version of
@@ -102,13 +128,7 @@ func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *u
 	if !ok {
 		t.Fatal("there is no chart")
 	}
-	env.Wait("the namespace to have what each has", func(context.Context) error {
-		if now := inNamespace(env); len(now) < 2 {
-			return fmt.Errorf("there is %v", now)
-		}
-		return nil
-	})
-	before := inNamespace(env)
+	before := waitNamespace(env)
 
 	operator := shipped(env, kind, "", account)
 	web := harness.MakeCR(kind, "web").Obj()

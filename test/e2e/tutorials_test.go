@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -44,15 +45,7 @@ spec: {replicas: 3}
 	}
 
 	env.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
-	env.Wait("another pod in its place", func(context.Context) error {
-		for _, pod := range waitRunning(env, "example-podset", 3) {
-			if pod.Name == pods[0].Name {
-				return errors.New("the deleted one is there")
-			}
-		}
-		return nil
-	})
-	waitPodNames(env, set, waitRunning(env, "example-podset", 3))
+	waitPodNames(env, set, waitReplaced(env, "example-podset", 3, pods[0].UID))
 
 	for _, replicas := range []int{5, 1, 0} {
 		env.Kubectl("patch", "podset", "example-podset", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
@@ -163,6 +156,19 @@ func waitRunning(env *harness.Env, app string, n int) (pods []corev1.Pod) {
 		}
 		if running != n || len(pods) != n {
 			return fmt.Errorf("%d of %d pods run", running, len(pods))
+		}
+		return nil
+	})
+	return pods
+}
+
+// waitReplaced waits until so many run without one that was deleted.
+func waitReplaced(env *harness.Env, app string, n int, gone types.UID) (pods []corev1.Pod) {
+	env.T().Helper()
+	env.Wait("another pod in its place", func(context.Context) error {
+		pods = waitRunning(env, app, n)
+		if slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.UID == gone }) {
+			return errors.New("the deleted one is there")
 		}
 		return nil
 	})

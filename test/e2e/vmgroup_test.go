@@ -22,7 +22,7 @@ func TestVmGroupTutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
-	before := inNamespace(env)
+	before := waitNamespace(env)
 	env.Kubectl("create", "secret", "generic", "vc-credentials",
 		"--from-literal=VC_USER=administrator@vsphere.local", "--from-literal=VC_PASS=Admin!23", "--from-literal=VC_HOST=10.78.126.237")
 	env.KubectlWith(`
@@ -112,7 +112,7 @@ func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
-	before := inNamespace(env)
+	before := waitNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Obj()
 	hangs := vmGroup("web").Set("jobs.retries", 0).Set("jobs.deadlineSeconds", 5).Set("nodeSelector", map[string]any{node: ""}).Obj()
@@ -153,7 +153,7 @@ func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
-	before := inNamespace(env)
+	before := waitNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Set("jobs.deadlineSeconds", 5).Set("nodeSelector", map[string]any{node: ""}).Obj()
 	env.Create(group)

@@ -3,7 +3,6 @@ package stubs
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -382,20 +381,5 @@ func (s *stubs) leaves(path, want string) {
 	got, err := os.ReadFile(s.at(path))
 	if err != nil || info.IsDir() || string(got) != strings.Trim(want, "\x00") {
 		s.t.Errorf("%s holds %q, %v; expected %q", path, got, err, want)
-	}
-}
-
-// Scripts are held to shellcheck where it is installed.
-func TestScriptsPassShellcheck(t *testing.T) {
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		t.Skip("shellcheck is not installed")
-	}
-	files, err := filepath.Glob(filepath.Join(chartDir, "files", "*.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), "shellcheck", append([]string{"-x"}, files...)...).CombinedOutput() // #nosec G204 -- the chart's files
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
