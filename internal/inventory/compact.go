@@ -3,27 +3,25 @@ package inventory
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// dependent is what a cache stores of an object: its state, and of its
-// metadata what the cache itself needs.
+// dependent is what a cache stores of an object: its state, which the index
+// holds, too. There are several of them for each release.
 type dependent struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-	state apply.State
+	state *apply.State
 	// health is nil for kinds that have none.
 	health *Health
 }
 
-// DeepCopyObject returns a copy.
-func (d *dependent) DeepCopyObject() runtime.Object {
-	copied := *d
-	d.DeepCopyInto(&copied.ObjectMeta)
-	return &copied
+// GetObjectMeta returns what the cache itself reads.
+func (d dependent) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{
+		Namespace: d.state.Namespace, Name: d.state.Name, UID: d.state.UID, ResourceVersion: d.state.ResourceVersion,
+	}
 }
 
 // compact is the transform of the caches: managed fields, labels, annotations,
@@ -31,31 +29,27 @@ func (d *dependent) DeepCopyObject() runtime.Object {
 func compact(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
-		return reduced(o.TypeMeta, o, nil), nil
+		return reduced(o.GroupVersionKind().GroupKind(), o, nil), nil
 	case *unstructured.Unstructured:
 		health := healthOf(o)
-		kind := metav1.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()}
-		return reduced(kind, o, &health), nil
+		if health == healthy {
+			return reduced(o.GroupVersionKind().GroupKind(), o, &healthy), nil
+		}
+		return reduced(o.GroupVersionKind().GroupKind(), o, &health), nil
 	default:
 		return object, nil
 	}
 }
 
-func reduced(kind metav1.TypeMeta, m metav1.Object, health *Health) *dependent {
-	return &dependent{
-		TypeMeta: kind,
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(),
-		},
-		state:  apply.StateOf(kind.GroupVersionKind().GroupKind(), m),
-		health: health,
-	}
+func reduced(gk schema.GroupKind, m metav1.Object, health *Health) dependent {
+	state := apply.StateOf(gk, m)
+	return dependent{state: &state, health: health}
 }
 
 // handler feeds the index from a cache.
 func (x *Index) handler() cache.ResourceEventHandler {
 	observe := func(object any) {
-		if d, ok := object.(*dependent); ok {
+		if d, ok := object.(dependent); ok {
 			x.observe(d.state, d.health)
 		}
 	}
@@ -68,7 +62,7 @@ func (x *Index) handler() cache.ResourceEventHandler {
 				// A list did not hold it; the state is the last one seen.
 				object = unknown.Obj
 			}
-			if d, ok := object.(*dependent); ok {
+			if d, ok := object.(dependent); ok {
 				x.gone(d.state, missed)
 			}
 		},

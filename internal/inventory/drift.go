@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,19 +22,28 @@ type Drift struct {
 func (x *Index) Expect(owner types.UID, objects []apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key := range x.expected[owner] {
-		delete(x.expectedBy, key)
+	if of := x.owners[owner]; of != nil {
+		for _, key := range of.expected {
+			// Another owner may expect the object by now.
+			if o := x.objects[key]; o != nil && o.by == owner {
+				o.expected, o.by = nil, ""
+				x.tidy(key, o)
+			}
+		}
+		of.expected, of.known = nil, false
+		x.tidyOwner(owner, of)
 	}
-	delete(x.expected, owner)
 	if objects == nil {
 		return
 	}
-	expected := make(map[apply.Key]apply.State, len(objects))
-	for _, s := range objects {
-		expected[s.Key] = s
-		x.expectedBy[s.Key] = owner
+	of := x.owner(owner)
+	of.known = true
+	of.expected = make([]apply.Key, 0, len(objects))
+	for i := range objects {
+		if x.expect(owner, &objects[i]) {
+			of.expected = append(of.expected, objects[i].Key)
+		}
 	}
-	x.expected[owner] = expected
 }
 
 // Repaired says that one of an owner's objects is from now on expected to be as
@@ -41,21 +51,42 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 func (x *Index) Repaired(owner types.UID, s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.expected[owner] != nil {
-		x.expected[owner][s.Key] = s
-		x.expectedBy[s.Key] = owner
+	of := x.owners[owner]
+	if of == nil || !of.known {
+		return
 	}
+	if x.expect(owner, &s) && !slices.Contains(of.expected, s.Key) {
+		of.expected = append(of.expected, s.Key)
+	}
+}
+
+// expect notes what an owner expects, and tells whether it expected nothing of
+// that name before.
+func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
+	o := x.objects[s.Key]
+	if o == nil {
+		o = &entry{}
+		x.objects[s.Key] = o
+	}
+	anew = o.expected == nil || o.by != owner
+	// Most often it is what is there, and needs no copy of its own.
+	if o.by = owner; o.live != nil && *o.live == *s {
+		o.expected = o.live
+	} else {
+		o.expected = new(*s)
+	}
+	return anew
 }
 
 // Intact tells whether an object is what an owner's release expects.
 func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	expected, ok := x.expected[owner][key]
-	if !ok {
+	o := x.objects[key]
+	if o == nil || o.expected == nil || o.by != owner {
 		return false
 	}
-	_, drift := x.compare(expected)
+	_, drift := x.compare(o.expected)
 	return !drift
 }
 
@@ -64,7 +95,8 @@ func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 // owner now.
 func (x *Index) Recall(owner types.UID, digest string) bool {
 	x.mu.RLock()
-	_, known := x.expected[owner]
+	of := x.owners[owner]
+	known := of != nil && of.known
 	owned := x.ownedBy(owner)
 	x.mu.RUnlock()
 	if known {
@@ -91,9 +123,13 @@ func (x *Index) Recall(owner types.UID, digest string) bool {
 func (x *Index) Drift(owner types.UID) []Drift {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	of := x.owners[owner]
+	if of == nil {
+		return nil
+	}
 	var found []Drift
-	for _, expected := range x.expected[owner] {
-		if drift, ok := x.compare(expected); ok {
+	for _, key := range of.expected {
+		if drift, ok := x.driftOf(owner, key); ok {
 			found = append(found, drift)
 		}
 	}
@@ -101,14 +137,30 @@ func (x *Index) Drift(owner types.UID) []Drift {
 	return found
 }
 
+// driftOf tells whether an object is not what an owner expects.
+func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
+	o := x.objects[key]
+	switch {
+	case o == nil:
+		return Drift{Key: key, Gone: true}, true
+	case o.by == owner:
+		return x.compare(o.expected)
+	case o.live == nil:
+		return Drift{Key: key, Gone: true}, true
+	default:
+		// Another owner's release has taken it.
+		return Drift{Key: key, Gone: !o.live.Ours}, !o.live.Ignored && !o.live.Deleting
+	}
+}
+
 // compare tells whether an object differs from what is expected. A view that
 // is older than what is expected says nothing: the watch has not caught up.
-func (x *Index) compare(expected apply.State) (Drift, bool) {
-	live, ok := x.objects[expected.Key]
+func (x *Index) compare(expected *apply.State) (Drift, bool) {
+	live := x.objects[expected.Key].live
 	switch {
-	case !ok:
+	case live == nil:
 		return Drift{Key: expected.Key, Gone: true}, true
-	case live.Ignored, live.Intact(expected):
+	case live.Ignored, live.Intact(*expected):
 		return Drift{}, false
 	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false

@@ -3,7 +3,6 @@ package inventory
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -24,6 +23,9 @@ type Health struct {
 	Reason  string
 	Message string
 }
+
+// healthy is the health of most objects, and shared by them.
+var healthy = Health{Ready: true}
 
 // unseen is the health of an object of which the watch has not told yet.
 var unseen = Health{Reason: "Applied", Message: "it was applied, and nothing is known of it yet"}
@@ -117,7 +119,7 @@ func (x *Index) Health(owner types.UID) (total int, unready []Unready) {
 	keys := x.keysOf(owner)
 	for _, key := range keys {
 		if health := x.healthOf(key); !health.Ready {
-			unready = append(unready, Unready{Key: key, UID: x.objects[key].UID, Health: health})
+			unready = append(unready, Unready{Key: key, UID: x.uidOf(key), Health: health})
 		}
 	}
 	slices.SortFunc(unready, func(a, b Unready) int {
@@ -132,8 +134,8 @@ func (x *Index) Health(owner types.UID) (total int, unready []Unready) {
 // keysOf returns the objects that an owner is expected to have, or has where
 // nothing is expected.
 func (x *Index) keysOf(owner types.UID) []apply.Key {
-	if expected, ok := x.expected[owner]; ok {
-		return slices.Collect(maps.Keys(expected))
+	if of := x.owners[owner]; of != nil && of.known {
+		return of.expected
 	}
 	owned := x.ownedBy(owner)
 	keys := make([]apply.Key, len(owned))
@@ -143,15 +145,23 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 	return keys
 }
 
+func (x *Index) uidOf(key apply.Key) types.UID {
+	if o := x.objects[key]; o != nil && o.live != nil {
+		return o.live.UID
+	}
+	return ""
+}
+
 func (x *Index) healthOf(key apply.Key) Health {
-	if _, there := x.objects[key]; !there {
+	o := x.objects[key]
+	switch {
+	case o == nil || o.live == nil:
 		return gone
+	case !tells(key.GroupKind()):
+		return healthy
+	case o.health == nil:
+		return unseen
+	default:
+		return *o.health
 	}
-	if !tells(key.GroupKind()) {
-		return Health{Ready: true}
-	}
-	if health, seen := x.health[key]; seen {
-		return health
-	}
-	return unseen
 }

@@ -111,20 +111,20 @@ func TestHealthFollowsWhatIsSeen(t *testing.T) {
 	}
 	l.Put(deployed("10", 1))
 	expect("just applied", "web Applied")
-	l.observe(deployed("10", 1), waits)
+	l.observe(new(deployed("10", 1)), waits)
 	expect("seen as it was applied", "web LessAvailable")
-	l.observe(deployed("11", 1), ready)
+	l.observe(new(deployed("11", 1)), ready)
 	expect("ready", "")
 	l.Put(deployed("12", 1))
 	expect("applied with the same spec", "")
 	l.Put(deployed("13", 2))
 	expect("applied with another spec", "web Applied")
-	l.observe(deployed("11", 1), ready)
+	l.observe(new(deployed("11", 1)), ready)
 	expect("seen as it was before", "web Applied")
-	l.observe(deployed("14", 2), ready)
+	l.observe(new(deployed("14", 2)), ready)
 	expect("ready again", "")
 	l.Expect(web, []apply.State{deployed("14", 2)})
-	l.gone(deployed("15", 2), true)
+	l.gone(new(deployed("15", 2)), true)
 	expect("gone", "web Gone")
 	if total, _ := l.Health(web); total != 1 {
 		t.Errorf("%d objects", total)
@@ -139,7 +139,7 @@ func TestHealthFollowsWhatIsSeen(t *testing.T) {
 func TestHealthIsToldOnce(t *testing.T) {
 	l := newListened()
 	for _, version := range []string{"10", "11", "12"} {
-		l.observe(deployed(version, 1), &Health{Ready: true})
+		l.observe(new(deployed(version, 1)), &Health{Ready: true})
 	}
 	if len(l.changed) != 1 {
 		t.Errorf("told %d times", len(l.changed))

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,52 +13,63 @@ import (
 
 // Index holds the newest known state of every dependent, and what is expected
 // of them. Call NewIndex. Its methods may be called concurrently.
+//
+// It holds several objects of each release, so that what the caches hold of
+// them is shared. A state that is held is never changed.
 type Index struct {
 	mu      sync.RWMutex
-	objects map[apply.Key]apply.State
-	byOwner map[types.UID]map[apply.Key]struct{}
-	// removed holds the UIDs of objects that this process deleted and the
-	// watch has not seen go yet.
-	removed    map[apply.Key]types.UID
-	departures departures
+	objects map[apply.Key]*entry
+	owners  map[types.UID]*owner
 
-	expected map[types.UID]map[apply.Key]apply.State
-	// expectedBy finds the owner of an object that is gone, or whose owner
-	// label is.
-	expectedBy map[apply.Key]types.UID
+	departures departures
 
 	// drifted is told of owners whose objects are not what is expected, and
 	// changed of those of which an object's health has changed.
 	drifted func(owner types.UID)
 	changed func(owner types.UID)
+}
 
-	// health is of the objects that have one and were seen since their spec
-	// last changed.
-	health map[apply.Key]Health
+// entry is what is known of one name. There is one as long as anything is.
+type entry struct {
+	// live is the object that has the name, nil where there is none.
+	live *apply.State
+	// health is of an object that has one and was seen since its spec last
+	// changed.
+	health *Health
+	// expected is what by's release expects, nil where none does. An owner is
+	// found by it when its object is gone, or the object's owner label is.
+	expected *apply.State
+	by       types.UID
+	// removed is the UID of an object that this process deleted and the watch
+	// has not seen go yet.
+	removed types.UID
+}
+
+// owner is what is known of the objects of one owner.
+type owner struct {
+	// live are those with its UID in their owner label.
+	live []*apply.State
+	// expected are those that its release expects, in no order. None are, and
+	// known is false, where nobody knows.
+	expected []apply.Key
+	known    bool
 }
 
 // NewIndex returns an empty index. The functions are called outside any lock:
 // drifted when an object of an owner is not, or no longer, what is expected,
 // and changed when an object of an owner has become ready, or is so no more.
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
-	return &Index{
-		objects:    map[apply.Key]apply.State{},
-		byOwner:    map[types.UID]map[apply.Key]struct{}{},
-		removed:    map[apply.Key]types.UID{},
-		expected:   map[types.UID]map[apply.Key]apply.State{},
-		expectedBy: map[apply.Key]types.UID{},
-		drifted:    drifted,
-		changed:    changed,
-		health:     map[apply.Key]Health{},
-	}
+	return &Index{objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, drifted: drifted, changed: changed}
 }
 
 // Get returns the state of one object.
 func (x *Index) Get(key apply.Key) (apply.State, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s, ok := x.objects[key]
-	return s, ok
+	if o := x.objects[key]; o != nil && o.live != nil {
+		return *o.live, true
+	}
+	return apply.State{}, false
 }
 
 // OwnedBy returns the objects that we applied for an owner.
@@ -67,11 +79,15 @@ func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	return x.ownedBy(owner)
 }
 
-func (x *Index) ownedBy(owner types.UID) []apply.State {
-	owned := make([]apply.State, 0, len(x.byOwner[owner]))
-	for key := range x.byOwner[owner] {
-		if s := x.objects[key]; s.Ours {
-			owned = append(owned, s)
+func (x *Index) ownedBy(uid types.UID) []apply.State {
+	of := x.owners[uid]
+	if of == nil {
+		return []apply.State{}
+	}
+	owned := make([]apply.State, 0, len(of.live))
+	for _, s := range of.live {
+		if s.Ours {
+			owned = append(owned, *s)
 		}
 	}
 	return owned
@@ -82,7 +98,7 @@ func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.departures.followed(s) {
-		x.put(s)
+		x.put(&s)
 	}
 }
 
@@ -92,20 +108,24 @@ func (x *Index) Put(s apply.State) {
 func (x *Index) Remove(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if known, ok := x.objects[s.Key]; ok && known.UID == s.UID {
-		x.removed[s.Key] = s.UID
-		if !known.Deleting {
-			x.drop(s.Key)
+	if o := x.objects[s.Key]; o != nil && o.live != nil && o.live.UID == s.UID {
+		o.removed = s.UID
+		if !o.live.Deleting {
+			x.drop(s.Key, o)
 		}
 	}
 }
 
 // observe takes what a watch says, unless something newer is known.
-func (x *Index) observe(s apply.State, health *Health) {
+func (x *Index) observe(s *apply.State, health *Health) {
 	x.mu.Lock()
-	stale := x.removed[s.Key] == s.UID && !s.Deleting || !x.put(s)
+	o := x.objects[s.Key]
+	stale := o != nil && o.removed == s.UID && !s.Deleting || !x.put(s)
+	if stale {
+		x.share(s)
+	}
 	owner, damaged := x.damaged(s.Key)
-	other := health != nil && x.putHealth(s, *health)
+	other := health != nil && x.putHealth(s, health)
 	x.mu.Unlock()
 	if !stale && damaged {
 		x.drifted(owner)
@@ -115,30 +135,50 @@ func (x *Index) observe(s apply.State, health *Health) {
 	}
 }
 
+// share takes the copy of a state that a cache holds, where there is another of
+// the very same: this process wrote it, and has told so first.
+func (x *Index) share(s *apply.State) {
+	o := x.objects[s.Key]
+	if o == nil {
+		return
+	}
+	if o.live != nil && *o.live == *s {
+		if of := x.owners[s.Owner]; of != nil {
+			of.live[slices.Index(of.live, o.live)] = s
+		}
+		o.live = s
+	}
+	if o.expected != nil && *o.expected == *s {
+		o.expected = s
+	}
+}
+
 // putHealth stores the health of an object, unless a newer state of it is
 // known, and tells whether it is another.
-func (x *Index) putHealth(s apply.State, health Health) bool {
-	known, ok := x.objects[s.Key]
-	if !ok || known.UID != s.UID || newer(known.ResourceVersion, s.ResourceVersion) {
+func (x *Index) putHealth(s *apply.State, health *Health) bool {
+	o := x.objects[s.Key]
+	if o == nil || o.live == nil || o.live.UID != s.UID || newer(o.live.ResourceVersion, s.ResourceVersion) {
 		return false
 	}
-	was, seen := x.health[s.Key]
-	x.health[s.Key] = health
-	return !seen || was != health
+	was := o.health
+	o.health = health
+	return was == nil || *was != *health
 }
 
 // gone takes a watch's word that an object was deleted, or that it lost the
 // label by which it was watched. Unless certain, the word may be older than
 // our own last write, which brought the label back.
-func (x *Index) gone(s apply.State, certain bool) {
+func (x *Index) gone(s *apply.State, certain bool) {
 	x.mu.Lock()
-	if x.removed[s.Key] == s.UID {
-		delete(x.removed, s.Key)
-	}
 	x.departures.add(s.Key, s.ResourceVersion)
-	known, ok := x.objects[s.Key]
-	if ok && known.UID == s.UID && (certain || !older(s.ResourceVersion, known.ResourceVersion)) {
-		x.drop(s.Key)
+	if o := x.objects[s.Key]; o != nil {
+		if o.removed == s.UID {
+			o.removed = ""
+		}
+		if o.live != nil && o.live.UID == s.UID && (certain || !older(s.ResourceVersion, o.live.ResourceVersion)) {
+			x.drop(s.Key, o)
+		}
+		x.tidy(s.Key, o)
 	}
 	owner, damaged := x.damaged(s.Key)
 	x.mu.Unlock()
@@ -151,56 +191,93 @@ func (x *Index) gone(s apply.State, certain bool) {
 func (x *Index) purge(gk schema.GroupKind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key := range x.objects {
+	for key, o := range x.objects {
 		if key.GroupKind() == gk {
-			x.drop(key)
+			x.drop(key, o)
 		}
 	}
 }
 
 // damaged tells whether an object is not what its owner's release expects.
 func (x *Index) damaged(key apply.Key) (types.UID, bool) {
-	owner, ok := x.expectedBy[key]
-	if !ok {
+	o := x.objects[key]
+	if o == nil || o.expected == nil {
 		return "", false
 	}
-	_, drift := x.compare(x.expected[owner][key])
-	return owner, drift
+	_, drift := x.compare(o.expected)
+	return o.by, drift
 }
 
-func (x *Index) put(s apply.State) bool {
-	if old, ok := x.objects[s.Key]; ok {
+func (x *Index) put(s *apply.State) bool {
+	o := x.objects[s.Key]
+	if o == nil {
+		o = &entry{}
+		x.objects[s.Key] = o
+	}
+	if old := o.live; old != nil {
 		// The versions of one name's objects grow from one to its successor, too.
 		if !newer(s.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
-		health, seen := x.health[s.Key]
-		x.drop(s.Key)
-		if seen && old.UID == s.UID && old.Generation == s.Generation {
-			x.health[s.Key] = health
+		health := o.health
+		x.leave(old)
+		o.live, o.health = nil, nil
+		if old.UID == s.UID && old.Generation == s.Generation {
+			o.health = health
 		}
 	}
-	if x.removed[s.Key] != s.UID {
+	if o.removed != s.UID {
 		// A successor is there, so its predecessor is gone.
-		delete(x.removed, s.Key)
+		o.removed = ""
 	}
-	x.objects[s.Key] = s
+	o.live = s
 	if s.Owner != "" {
-		if x.byOwner[s.Owner] == nil {
-			x.byOwner[s.Owner] = map[apply.Key]struct{}{}
-		}
-		x.byOwner[s.Owner][s.Key] = struct{}{}
+		of := x.owner(s.Owner)
+		of.live = append(of.live, s)
 	}
 	return true
 }
 
-func (x *Index) drop(key apply.Key) {
-	owner := x.objects[key].Owner
-	delete(x.objects, key)
-	delete(x.health, key)
-	delete(x.byOwner[owner], key)
-	if len(x.byOwner[owner]) == 0 {
-		delete(x.byOwner, owner)
+// drop forgets the object that has a name.
+func (x *Index) drop(key apply.Key, o *entry) {
+	if o.live != nil {
+		x.leave(o.live)
+	}
+	o.live, o.health = nil, nil
+	x.tidy(key, o)
+}
+
+// tidy forgets a name of which nothing is known.
+func (x *Index) tidy(key apply.Key, o *entry) {
+	if o.live == nil && o.expected == nil && o.removed == "" {
+		delete(x.objects, key)
+	}
+}
+
+// owner returns what is known of an owner, to be added to.
+func (x *Index) owner(uid types.UID) *owner {
+	of := x.owners[uid]
+	if of == nil {
+		of = &owner{}
+		x.owners[uid] = of
+	}
+	return of
+}
+
+// leave takes an object from its owner's.
+func (x *Index) leave(s *apply.State) {
+	of := x.owners[s.Owner]
+	if of == nil {
+		return
+	}
+	of.live = slices.DeleteFunc(of.live, func(held *apply.State) bool { return held == s })
+	x.tidyOwner(s.Owner, of)
+}
+
+// tidyOwner forgets an owner of which nothing is known.
+func (x *Index) tidyOwner(uid types.UID, of *owner) {
+	if len(of.live) == 0 && !of.known {
+		delete(x.owners, uid)
 	}
 }
 

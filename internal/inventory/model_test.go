@@ -24,7 +24,7 @@ type cluster struct {
 	objects map[string]thing
 	// events are what the watch has not told yet; told is what it has.
 	events []change
-	told   map[string]*dependent
+	told   map[string]dependent
 	// answer is what the API server made of our last apply, or deletion, until
 	// we hear of it.
 	answer func()
@@ -78,7 +78,7 @@ func (c *cluster) announce(name string, now thing, was, is bool) {
 // tell delivers one event as an informer does.
 func (c *cluster) tell(e change) {
 	old, known := c.told[e.name]
-	now := &dependent{state: e.state}
+	now := dependent{state: &e.state}
 	switch {
 	case !e.exists && known:
 		delete(c.told, e.name)
@@ -176,8 +176,13 @@ func (c *cluster) agree(t *rapid.T) {
 	if len(owned) > 0 {
 		t.Fatalf("owned, and not there: %v", owned)
 	}
-	if len(c.removed) > 0 {
-		t.Fatalf("waiting for the end of %v", c.removed)
+	for key, known := range c.Index.objects {
+		if known.removed != "" {
+			t.Fatalf("waiting for the end of %v", key)
+		}
+		if known.live == nil && known.expected == nil {
+			t.Fatalf("nothing is known of %v, and it is held", key)
+		}
 	}
 }
 
@@ -188,7 +193,7 @@ func TestIndexModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{
 			objects:  map[string]thing{},
-			told:     map[string]*dependent{},
+			told:     map[string]dependent{},
 			expected: map[string]apply.State{},
 		}
 		c.Index = NewIndex(func(types.UID) { c.look() }, func(types.UID) {})
@@ -270,15 +275,15 @@ func TestIndexModel(t *testing.T) {
 			},
 			"the watch repeats itself": func(t *rapid.T) {
 				name := names.Draw(t, "name")
-				if c.told[name] == nil {
+				if c.told[name].state == nil {
 					t.Skip("nothing to repeat")
 				}
-				c.tell(change{name, c.told[name].state, true})
+				c.tell(change{name, *c.told[name].state, true})
 			},
 			"the watch breaks": func(t *rapid.T) {
 				for name, ours := range c.expected {
 					seen := c.told[name]
-					if !c.objects[name].selected && (seen == nil || newer(ours.ResourceVersion, seen.state.ResourceVersion)) {
+					if !c.objects[name].selected && (seen.state == nil || newer(ours.ResourceVersion, seen.state.ResourceVersion)) {
 						t.Skip("what we applied and somebody removed in the same gap, no list tells")
 					}
 				}
@@ -312,9 +317,9 @@ func TestIndexTogether(*testing.T) {
 					x.Put(s)
 					x.Repaired(web, s)
 				case 1:
-					x.observe(s, nil)
+					x.observe(&s, nil)
 				case 2:
-					x.gone(s, false)
+					x.gone(new(s), false)
 				case 3:
 					x.Remove(s)
 				default:

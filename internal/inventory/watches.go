@@ -99,8 +99,8 @@ func (w *Watches) Counts() map[string]int {
 	w.mu.Unlock()
 	w.index.mu.RLock()
 	defer w.index.mu.RUnlock()
-	for key := range w.index.objects {
-		if _, watched := counts[key.GroupKind().String()]; watched {
+	for key, o := range w.index.objects {
+		if _, watched := counts[key.GroupKind().String()]; watched && o.live != nil {
 			counts[key.GroupKind().String()]++
 		}
 	}

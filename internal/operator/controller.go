@@ -194,11 +194,7 @@ func matters(before, after client.Object) bool {
 // anew.
 func hasStatus(object client.Object) bool {
 	cr, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return false
-	}
-	status, _ := cr.Object["status"].(map[string]any)
-	return len(status) > 0
+	return ok && reconcile.HasStatus(cr)
 }
 
 // sameWords tells whether the annotations that are meant for us are equal.

@@ -97,6 +97,9 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if kinds.rights, err = kinds.newRights(); err != nil {
 		return nil, err
 	}
+	if err := mgr.Add(newThrift()); err != nil {
+		return nil, err
+	}
 	probes, err := newProbes(options.HealthProbeBindAddress, kinds.board.report)
 	if err != nil || probes == nil {
 		return mgr, err

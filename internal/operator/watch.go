@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -190,6 +192,9 @@ func compactCR(object any) (any, error) {
 		if annotations := o.GetAnnotations(); annotations[lastApplied] != "" {
 			delete(annotations, lastApplied)
 			o.SetAnnotations(annotations)
+		}
+		if cr, ok := object.(*unstructured.Unstructured); ok {
+			reconcile.Pack(cr)
 		}
 	}
 	return object, nil

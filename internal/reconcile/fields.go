@@ -149,8 +149,10 @@ func (f *fields) failure() string {
 // addTo adds the fields to the patch of a status, as far as they differ from what
 // stands there.
 func (f *fields) addTo(patch map[string]any, stands any) map[string]any {
-	// A status that is no map has no field.
-	before, _ := stands.(map[string]any)
+	if len(f.Values) == 0 {
+		return patch
+	}
+	before := statusFields(stands)
 	for name, value := range f.Values {
 		was, is := before[name]
 		if value == nil && !is || apiequality.Semantic.DeepEqual(was, value) {

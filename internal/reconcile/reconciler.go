@@ -70,9 +70,15 @@ type Reconciler struct {
 	foreign foreign
 }
 
-// slow is how long an action runs before the status says so. Most end sooner,
-// and one patch then tells it all.
-const slow = time.Second
+const (
+	// slow is how long an action runs before the status says so. Most end
+	// sooner, also where a thousand begin at once, and one patch then tells it
+	// all.
+	slow = 2 * time.Second
+	// unsettled is how long objects that were just applied are given to become
+	// ready before the status says that they are not. Most do sooner.
+	unsettled = time.Second
+)
 
 // maxSteps bounds the steps of one pass; each is one request that changes what
 // is observed next. More than a few mean that a step does not do what decide
@@ -153,14 +159,12 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// settling is how long objects that were just applied are given to become
-// ready before the status says that they are not: most do sooner, and one patch
-// then tells it all.
+// settling is how long the status is to wait for objects that were just applied.
 func (r *Reconciler) settling(v *view) time.Duration {
 	if len(v.unready) == 0 || v.unready[0].Failed {
 		return 0
 	}
-	return r.memory.touchedAt(v.cr.GetUID()).Add(slow).Sub(v.observation.Now)
+	return r.memory.touchedAt(v.cr.GetUID()).Add(unsettled).Sub(v.observation.Now)
 }
 
 // lookIn is when to look again at objects that are not ready, though nothing

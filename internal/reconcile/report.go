@@ -128,17 +128,6 @@ func message(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
-// decodeStatus reads our part of a status. What somebody broke in it counts as
-// absent, and is written anew.
-func decodeStatus(value any) api.Status {
-	var decoded api.Status
-	content, ok := value.(map[string]any)
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &decoded) != nil {
-		return api.Status{}
-	}
-	return decoded
-}
-
 // difference returns the merge patch from one status to another, nil where
 // they are equal. Every top-level field that differs is written whole.
 func difference(from, to api.Status) (map[string]any, error) {

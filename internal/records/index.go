@@ -1,7 +1,7 @@
 package records
 
 import (
-	"sort"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,29 +12,31 @@ import (
 
 // Index holds the newest known state of every release record. The zero Index
 // is not usable; call NewIndex. Its methods may be called concurrently.
+//
+// There is a record for each revision of each release, so that it is what the
+// operator holds the most of: the informer's store and the maps here share it.
+// A Record that is held is never changed.
 type Index struct {
 	mu      sync.RWMutex
-	records map[types.NamespacedName]Record
-	// byRelease and byOwner hold the names of Secrets.
-	byRelease map[types.NamespacedName]set
-	byOwner   map[types.UID]set
+	records map[types.NamespacedName]*Record
+	// byRelease and byOwner hold the records in no order.
+	byRelease map[types.NamespacedName][]*Record
+	byOwner   map[types.UID][]*Record
 	// removed holds the records that this process deleted and the watch has
 	// not seen go yet, by the Secret's name.
-	removed map[types.NamespacedName]Record
+	removed map[types.NamespacedName]*Record
 	// changed is told of records that somebody else changed.
 	changed func(Record)
 }
-
-type set map[types.NamespacedName]struct{}
 
 // NewIndex returns an empty index. The function changed is called, outside any
 // lock, for every change that did not come from this process.
 func NewIndex(changed func(Record)) *Index {
 	return &Index{
-		records:   map[types.NamespacedName]Record{},
-		byRelease: map[types.NamespacedName]set{},
-		byOwner:   map[types.UID]set{},
-		removed:   map[types.NamespacedName]Record{},
+		records:   map[types.NamespacedName]*Record{},
+		byRelease: map[types.NamespacedName][]*Record{},
+		byOwner:   map[types.UID][]*Record{},
+		removed:   map[types.NamespacedName]*Record{},
 		changed:   changed,
 	}
 }
@@ -43,7 +45,7 @@ func NewIndex(changed func(Record)) *Index {
 func (x *Index) History(namespace, release string) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.collect(x.byRelease[types.NamespacedName{Namespace: namespace, Name: release}])
+	return collect(x.byRelease[types.NamespacedName{Namespace: namespace, Name: release}])
 }
 
 // Releases returns the names of the releases that are stored in a namespace.
@@ -64,7 +66,7 @@ func (x *Index) Releases(namespace string) map[string]struct{} {
 func (x *Index) OwnedBy(uid types.UID) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.collect(x.byOwner[uid])
+	return collect(x.byOwner[uid])
 }
 
 // Deployed returns the deployed revisions that an operator has made.
@@ -74,18 +76,18 @@ func (x *Index) Deployed(operator string) []Record {
 	var found []Record
 	for _, r := range x.records {
 		if r.Operator == operator && r.Status == api.StatusDeployed {
-			found = append(found, r)
+			found = append(found, *r)
 		}
 	}
 	return found
 }
 
-func (x *Index) collect(names set) []Record {
-	found := make([]Record, 0, len(names))
-	for name := range names {
-		found = append(found, x.records[name])
+func collect(held []*Record) []Record {
+	found := make([]Record, len(held))
+	for i, r := range held {
+		found[i] = *r
 	}
-	sort.Slice(found, func(i, j int) bool { return found[i].Revision > found[j].Revision })
+	slices.SortFunc(found, func(a, b Record) int { return b.Revision - a.Revision })
 	return found
 }
 
@@ -93,88 +95,96 @@ func (x *Index) collect(names set) []Record {
 func (x *Index) Put(r Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.put(r)
+	x.put(&r)
 }
 
 // Remove tells the index that this process has just deleted a record.
 func (x *Index) Remove(r Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	if x.records[name].UID == r.UID {
-		x.removed[name] = x.records[name]
-		x.drop(name)
+	if known, ok := x.records[r.name()]; ok && known.UID == r.UID {
+		x.removed[r.name()] = known
+		x.drop(known)
 	}
 }
 
 // observe takes what the watch says, unless something newer is known.
-func (x *Index) observe(r Record) {
+func (x *Index) observe(r *Record) {
 	x.mu.Lock()
-	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	removed, wasRemoved := x.removed[name]
+	removed, wasRemoved := x.removed[r.name()]
 	// What had the name before the removed one is older than it.
 	stale := wasRemoved && (removed.UID == r.UID || !newer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
+	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion {
+		// This process wrote it. One copy is enough.
+		x.drop(known)
+		x.hold(r)
+	}
 	x.mu.Unlock()
 	if !stale {
-		x.changed(r)
+		x.changed(*r)
 	}
 }
 
 // gone takes the watch's word that a record was deleted.
-func (x *Index) gone(r Record) {
+func (x *Index) gone(r *Record) {
 	x.mu.Lock()
-	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	if x.removed[name].UID == r.UID {
-		delete(x.removed, name)
+	if removed, ok := x.removed[r.name()]; ok && removed.UID == r.UID {
+		delete(x.removed, r.name())
 	}
-	known := x.records[name].UID == r.UID
-	if known {
-		x.drop(name)
+	known, ok := x.records[r.name()]
+	ok = ok && known.UID == r.UID
+	if ok {
+		x.drop(known)
 	}
 	x.mu.Unlock()
-	if known {
-		x.changed(r)
+	if ok {
+		x.changed(*r)
 	}
 }
 
 // put stores a record and tells whether it is news.
-func (x *Index) put(r Record) bool {
-	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
-	if old, ok := x.records[name]; ok {
+func (x *Index) put(r *Record) bool {
+	if old, ok := x.records[r.name()]; ok {
 		// The versions of one name's Secrets grow from one to its successor, too.
 		if !newer(r.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
-		x.drop(name)
+		x.drop(old)
 	}
-	delete(x.removed, name)
-	x.records[name] = r
-	add(x.byRelease, types.NamespacedName{Namespace: r.Namespace, Name: r.Release}, name)
-	if r.OwnerUID != "" {
-		add(x.byOwner, r.OwnerUID, name)
-	}
+	delete(x.removed, r.name())
+	x.hold(r)
 	return true
 }
 
-func (x *Index) drop(name types.NamespacedName) {
-	r := x.records[name]
-	delete(x.records, name)
-	remove(x.byRelease, types.NamespacedName{Namespace: r.Namespace, Name: r.Release}, name)
-	remove(x.byOwner, r.OwnerUID, name)
+func (x *Index) hold(r *Record) {
+	x.records[r.name()] = r
+	x.byRelease[r.release()] = append(x.byRelease[r.release()], r)
+	if r.OwnerUID != "" {
+		x.byOwner[r.OwnerUID] = append(x.byOwner[r.OwnerUID], r)
+	}
 }
 
-func add[K comparable](sets map[K]set, key K, name types.NamespacedName) {
-	if sets[key] == nil {
-		sets[key] = set{}
-	}
-	sets[key][name] = struct{}{}
+func (x *Index) drop(r *Record) {
+	delete(x.records, r.name())
+	remove(x.byRelease, r.release(), r)
+	remove(x.byOwner, r.OwnerUID, r)
 }
 
-func remove[K comparable](sets map[K]set, key K, name types.NamespacedName) {
-	delete(sets[key], name)
-	if len(sets[key]) == 0 {
-		delete(sets, key)
+func remove[K comparable](from map[K][]*Record, key K, r *Record) {
+	left := slices.DeleteFunc(from[key], func(held *Record) bool { return held == r })
+	if len(left) == 0 {
+		delete(from, key)
+		return
 	}
+	from[key] = left
+}
+
+func (r *Record) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
+}
+
+func (r *Record) release() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Release}
 }
 
 // newer compares resource versions, which are numbers that grow. One that is

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -121,30 +122,33 @@ func TestChangedIsTheLastWrite(t *testing.T) {
 	}
 }
 
-// TestCompactKeepsWhatFromMetaReads: the store holds every record, so the rest
-// is dropped.
+// TestCompactKeepsWhatFromMetaReads: the store holds every record, so it holds
+// the record alone, by the name of its Secret.
 func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
-	full := secret(func(m *metav1.PartialObjectMetadata) {
-		m.Annotations["other"] = "text"
-		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm"}}
-	})
+	full := secret(nil)
 	compacted, err := records.Compact(full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, ok := compacted.(*metav1.PartialObjectMetadata)
-	if !ok {
-		t.Fatalf("Compact returned %T", compacted)
+	if again, err := records.Compact(compacted); err != nil || again != compacted {
+		t.Errorf("compacted again it is %v, %v", again, err)
 	}
-	if len(small.ManagedFields) > 0 || small.Annotations["other"] != "" {
-		t.Errorf("Compact kept what nobody reads: %v", small)
+	m, err := meta.Accessor(compacted)
+	if err != nil {
+		t.Fatal(err)
 	}
-	before, _ := records.FromMeta(full)
-	after, _ := records.FromMeta(small)
-	if diff := cmp.Diff(before, after, cmp.AllowUnexported(records.Record{})); diff != "" {
+	if m.GetName() != full.Name || m.GetNamespace() != full.Namespace || m.GetUID() != full.UID || m.GetResourceVersion() != full.ResourceVersion {
+		t.Errorf("the store sees %+v of %+v", m, full)
+	}
+	index := records.NewIndex(func(records.Record) {})
+	index.Handler().OnAdd(compacted, true)
+	want, _ := records.FromMeta(full)
+	if diff := cmp.Diff([]records.Record{want}, index.OwnedBy(want.OwnerUID), cmp.AllowUnexported(records.Record{})); diff != "" {
 		t.Errorf("(-full +compact):\n%s", diff)
 	}
-	if other, err := records.Compact("no object"); err != nil || other != "no object" {
-		t.Errorf("Compact of something else: %v, %v", other, err)
+	for _, other := range []any{"no object", &metav1.PartialObjectMetadata{}} {
+		if left, err := records.Compact(other); err != nil || left != other {
+			t.Errorf("Compact of something else: %v, %v", left, err)
+		}
 	}
 }
