@@ -231,6 +231,47 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 	}
 }
 
+// TestTakenByAnotherOwner: both are told what became of an object that two
+// releases name, also when the one that took it is gone.
+func TestTakenByAnotherOwner(t *testing.T) {
+	l := newListened()
+	a := applied("a")
+	l.Put(a)
+	l.Expect(web, []apply.State{a})
+	taken := but(a, 11, others)
+	l.Put(taken)
+	l.Expect(other, []apply.State{taken})
+	expect := func(when string, want ...Drift) {
+		t.Helper()
+		if diff := cmp.Diff(want, l.Drift(web)); diff != "" {
+			t.Errorf("%s: the drift (-want +got):\n%s", when, diff)
+		}
+		if l.Intact(web, a.Key) {
+			t.Errorf("%s: it counts as intact", when)
+		}
+	}
+	expect("taken", Drift{Key: a.Key})
+	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, a.Key) {
+		t.Errorf("who took it sees %v", drift)
+	}
+	l.Remove(taken)
+	expect("deleted by who took it", Drift{Key: a.Key, Gone: true})
+	l.Expect(other, nil)
+	l.gone(&taken, true)
+	expect("given up by who took it", Drift{Key: a.Key, Gone: true})
+	again := but(a, 12)
+	l.Put(again)
+	l.Repaired(web, again)
+	if drift := l.Drift(web); len(drift) > 0 || !l.Intact(web, a.Key) {
+		t.Errorf("brought back, it sees %v", drift)
+	}
+	l.Expect(web, nil)
+	l.gone(&again, true)
+	if len(l.objects) > 0 || len(l.owners) > 0 {
+		t.Errorf("the index holds %d objects and %d owners", len(l.objects), len(l.owners))
+	}
+}
+
 func TestDeparturesAreBounded(t *testing.T) {
 	l := newListened()
 	at := func(i int) apply.State { return but(applied("a"+strconv.Itoa(i)), 10+i) }

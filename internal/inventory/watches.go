@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +40,9 @@ type Watches struct {
 	mu      sync.Mutex
 	kinds   map[schema.GroupKind]*watch
 	byOwner map[types.UID][]schema.GroupVersionKind
+	// last is what Need was told last: the releases of one chart have the same
+	// kinds, and share them.
+	last []schema.GroupVersionKind
 }
 
 type watch struct {
@@ -137,7 +141,10 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 			w.release(gvk.GroupKind(), owner)
 		}
 	}
-	w.byOwner[owner] = kinds
+	if !slices.Equal(kinds, w.last) {
+		w.last = kinds
+	}
+	w.byOwner[owner] = w.last
 	if len(kinds) == 0 {
 		delete(w.byOwner, owner)
 	}

@@ -287,8 +287,8 @@ func testUse(t *testing.T, w *watched) {
 
 	w.need(t, other)
 	fire()
-	if len(w.kinds) != 1 || len(w.Watches.byOwner) != 1 {
-		t.Errorf("%d kinds are watched for %d owners, want 1 for 1", len(w.kinds), len(w.Watches.byOwner))
+	if len(w.kinds) != 1 || len(w.byOwner) != 1 {
+		t.Errorf("%d kinds are watched for %d owners, want 1 for 1", len(w.kinds), len(w.byOwner))
 	}
 	w.need(t, other, roles)
 	begun(2)

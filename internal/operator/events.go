@@ -10,6 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
+// toldLately is of how many objects the recorder remembers what it told, to
+// count what repeats itself. Its default of 4,096 would hold two KiB of each, for
+// as long as the process lives; what repeats itself does so within a while.
+const toldLately = 256
+
 // newRecorder returns a recorder of core/v1 events. That of events.k8s.io counts
 // events with equal reasons as one and shows the text of the first alone, so
 // that a person would read of revision 2 when revision 5 was deployed.
@@ -18,7 +23,7 @@ func newRecorder(mgr manager.Manager, name string) (record.EventRecorder, error)
 	if err != nil {
 		return nil, fmt.Errorf("set up the event recorder: %w", err)
 	}
-	broadcaster := record.NewBroadcaster()
+	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: toldLately})
 	// At once: what is told before there is a sink is lost.
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.Events("")})
 	if err := mgr.Add(recording{broadcaster}); err != nil {

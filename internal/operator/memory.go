@@ -5,8 +5,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 const (
@@ -25,7 +23,6 @@ const (
 // which for an operator that rests most of its life is a second operator's
 // memory.
 type thrift struct {
-	clock clock.WithTicker
 	// allocated is how many bytes were ever allocated, and giveBack gives back
 	// what is not in use.
 	allocated func() uint64
@@ -33,19 +30,19 @@ type thrift struct {
 }
 
 func newThrift() thrift {
-	return thrift{clock: clock.RealClock{}, allocated: allocated, giveBack: debug.FreeOSMemory}
+	return thrift{allocated: allocated, giveBack: debug.FreeOSMemory}
 }
 
 // Start looks until the context ends.
 func (t thrift) Start(ctx context.Context) error {
-	again := t.clock.NewTicker(restLook)
+	again := time.NewTicker(restLook)
 	defer again.Stop()
 	var before, given uint64
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-again.C():
+		case <-again.C:
 		}
 		now := t.allocated()
 		rests := now-before <= restAllocates

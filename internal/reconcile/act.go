@@ -48,7 +48,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 	case err != nil:
 		return fmt.Errorf("patch the finalizers: %w", err)
 	}
-	r.latest.wrote(v.key, changed)
+	r.remember(ctx, v.key, changed)
 	return nil
 }
 

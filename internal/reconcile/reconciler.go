@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -183,6 +184,17 @@ func (r *Reconciler) lookIn(v *view) time.Duration {
 // Seen tells that the cache now holds this state of a custom resource.
 func (r *Reconciler) Seen(cr client.Object) {
 	r.latest.seen(client.ObjectKeyFromObject(cr), cr.GetResourceVersion())
+}
+
+// remember keeps what a write returned until the cache holds it. The watch is
+// often the faster one, and tells of it before the write has returned.
+func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
+	r.latest.wrote(key, written)
+	cached := &unstructured.Unstructured{}
+	cached.SetGroupVersionKind(r.Kind.GVK())
+	if err := r.Reader.Get(ctx, key, cached); err == nil {
+		r.latest.seen(key, cached.GetResourceVersion())
+	}
 }
 
 // Gone tells that a custom resource is gone, and drops what is remembered of

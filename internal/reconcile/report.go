@@ -50,7 +50,7 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (ch
 	case err != nil:
 		return false, fmt.Errorf("patch the status: %w", err)
 	}
-	r.latest.wrote(v.key, patched)
+	r.remember(ctx, v.key, patched)
 	r.tellTransitions(v, d, now.Conditions, wanted.Conditions)
 	return true, nil
 }

@@ -1,0 +1,47 @@
+package operator
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestThrift: memory is given back once after each burst, when it is over, and
+// not while it lasts or nothing happens.
+func TestThrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var allocated, given atomic.Uint64
+		thrift := thrift{allocated: allocated.Load, giveBack: func() { given.Add(1) }}
+		go func() {
+			if err := thrift.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, step := range []struct {
+			name      string
+			allocates uint64
+			looks     int
+			want      uint64
+		}{
+			{"it starts", 20 << 20, 1, 0},
+			{"it is still at work", 5 << 20, 3, 0},
+			{"it rests", 1 << 10, 1, 1},
+			{"it goes on resting", 1 << 10, 100, 1},
+			{"a little is done", 2 << 20, 1, 1},
+			{"which is not worth it", 0, 3, 1},
+			{"much is done", 9 << 20, 1, 1},
+			{"and over", 0, 1, 2},
+		} {
+			for range step.looks {
+				allocated.Add(step.allocates)
+				// Nothing here waits for real: the clock is the bubble's.
+				<-time.After(restLook)
+				synctest.Wait()
+			}
+			if got := given.Load(); got != step.want {
+				t.Errorf("%s: memory was given back %d times, want %d", step.name, got, step.want)
+			}
+		}
+	})
+}

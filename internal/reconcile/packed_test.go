@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+func TestPack(t *testing.T) {
+	whole := map[string]any{
+		"state":              "Ready",
+		"observedGeneration": int64(9007199254740993),
+		"replicas":           int64(3),
+		"share":              0.5,
+		"conditions":         []any{map[string]any{"type": "Ready", "status": "True"}},
+		"release":            map[string]any{"name": "web", "revision": int64(2)},
+	}
+	cr := &unstructured.Unstructured{Object: map[string]any{"status": whole}}
+	before := decodeStatus(cr.Object["status"])
+	Pack(cr)
+	text, ok := cr.Object["status"].(string)
+	if !ok {
+		t.Fatalf("packed it is %T", cr.Object["status"])
+	}
+	Pack(cr)
+	if cr.Object["status"] != text {
+		t.Errorf("packed twice it is %v", cr.Object["status"])
+	}
+	if diff := cmp.Diff(whole, statusFields(cr.Object["status"])); diff != "" {
+		t.Errorf("the fields (-before +packed):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, decodeStatus(cr.Object["status"])); diff != "" || before.Release.Revision != 2 {
+		t.Errorf("the status (-before +packed):\n%s", diff)
+	}
+	if !HasStatus(cr) {
+		t.Error("packed it counts as none")
+	}
+}
+
+// TestPackedNothing: what is no status is none, packed or not.
+func TestPackedNothing(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"none":       {},
+		"an empty":   {"status": map[string]any{}},
+		"a null":     {"status": nil},
+		"a list":     {"status": []any{"a"}},
+		"a wrong":    {"status": map[string]any{"conditions": "none"}},
+		"a cut text": {"status": `{"state": "Rea`},
+	} {
+		cr := &unstructured.Unstructured{Object: object}
+		Pack(cr)
+		if diff := cmp.Diff(api.Status{}, decodeStatus(cr.Object["status"])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got, want := HasStatus(cr), name == "a wrong" || name == "a cut text"; got != want {
+			t.Errorf("%s: there is a status: %v, want %v", name, got, want)
+		}
+	}
+}
