@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,7 +65,9 @@ func NewWatches(c cache.Cache, index *Index) *Watches {
 // was said before, and waits until all are watched. The error is ErrUnwatched
 // and names those that are not; the others are.
 func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+	w.mu.Lock()
 	watches, unknown, err := w.need(ctx, owner, kinds)
+	w.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -80,6 +83,24 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.Grou
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Also begins to watch more kinds that an owner's release has objects of, and
+// waits for nothing. Those that the API server does not have are left out.
+func (w *Watches) Also(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Clone(w.byOwner[owner])
+	for _, gvk := range kinds {
+		if !slices.Contains(all, gvk) {
+			all = append(all, gvk)
+		}
+	}
+	if len(all) == len(w.byOwner[owner]) {
+		return nil
+	}
+	_, _, err := w.need(ctx, owner, all)
+	return err
 }
 
 // Kinds returns what Need was last told of an owner.
@@ -107,9 +128,8 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
+// need is called under the lock.
 func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) (needed []*watch, unknown []schema.GroupVersionKind, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	keep := map[schema.GroupKind]bool{}
 	for _, gvk := range kinds {
 		known, ok := w.kinds[gvk.GroupKind()]

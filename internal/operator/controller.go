@@ -140,7 +140,7 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	logger := k.manager.GetLogger().WithValues("kind", kind.Kind)
 	name := strings.ToLower(kind.GVK().GroupKind().String())
 	c, err := controller.New(name, k.manager, controller.Options{
-		Reconciler:              reconciler,
+		Reconciler:              afterDefinitions{Reconciler: reconciler, tried: k.defined},
 		MaxConcurrentReconciles: workers,
 		EnableWarmup:            new(true),
 		LogConstructor: func(request *ctrlreconcile.Request) logr.Logger {

@@ -26,7 +26,7 @@ func (k *kinds) newInventory() (inventory.Inventory, error) {
 	if err != nil {
 		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
 	}
-	if err := k.manager.Add(dependents); err != nil {
+	if err := k.manager.Add(standbyCache{Cache: dependents}); err != nil {
 		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
 	}
 	index := inventory.NewIndex(k.drifted, k.healthChanged)

@@ -33,6 +33,8 @@ type kinds struct {
 
 	// pauses are what CRDs say of the rollouts.
 	pauses pauses
+	// defined is closed when all definitions were tried that are to be installed.
+	defined chan struct{}
 	// blind: CRDs cannot be watched, for lack of rights.
 	blind atomic.Bool
 
@@ -59,6 +61,14 @@ const (
 func (k *kinds) addTo(mgr manager.Manager) error {
 	k.changed = make(chan struct{}, 1)
 	k.forbidden = map[schema.GroupKind]chan struct{}{}
+	k.defined = make(chan struct{})
+	if k.options.InstallCRDs {
+		if err := mgr.Add(leading(k.installCRDs)); err != nil {
+			return err
+		}
+	} else {
+		close(k.defined)
+	}
 	return mgr.Add(k)
 }
 
@@ -67,9 +77,6 @@ func (k *kinds) NeedLeaderElection() bool { return false }
 
 // Start watches records and CRDs and starts kinds until the context ends.
 func (k *kinds) Start(ctx context.Context) error {
-	if k.options.InstallCRDs {
-		k.installCRDs(ctx)
-	}
 	if err := k.watchRecords(ctx); err != nil {
 		return err
 	}
@@ -162,6 +169,7 @@ func (k *kinds) each(tell func(*reconcile.Reconciler)) {
 // recordChanged calls for a pass over the custom resource whose record somebody
 // else changed.
 func (k *kinds) recordChanged(record records.Record) {
+	k.keepWarm(record)
 	k.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 }
 
