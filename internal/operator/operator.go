@@ -57,10 +57,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
 	metrics.ListKinds(kinds.board.metrics)
 	index := records.NewIndex(kinds.recordChanged)
-	objects, err := kinds.newInventory()
-	if err != nil {
-		return nil, err
-	}
+	objects := kinds.newInventory()
 	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), index, objects)
 	if err != nil {
 		return nil, err
