@@ -62,6 +62,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err != nil {
 		return nil, err
 	}
+	helmClient.Confined = len(options.Namespaces) > 0
 	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
