@@ -120,3 +120,38 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 	forbidden.WaitRevision(cr, 2)
 	expectNothingClusterWide(t, audit, namespaces...)
 }
+
+// A namespace that goes takes the operator's RoleBinding with it. What it leaves
+// waits for a person, disturbs no other namespace, and is forgotten: one that is
+// made anew by the same name is served.
+func TestNamespaceThatTakesTheRoleWithIt(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	goes := env.In(env.NewNamespace("goes"))
+	operator := env.NewOperator(harness.Options{
+		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
+		Namespaced: true,
+		Env:        []string{"WATCH_NAMESPACE=" + env.Namespace + "," + goes.Namespace},
+	}).Refusable()
+	goes.Grant(operator)
+	operator.Start()
+	web, stays := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "web").Obj()
+	goes.Create(web)
+	env.Create(stays)
+	goes.WaitReady(web)
+	// In which order Kubernetes deletes them is its business.
+	goes.Kubectl("delete", "rolebinding", "--all")
+	goes.Kubectl("delete", "namespace", goes.Namespace, "--wait=false")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Obj())
+	env.WaitRevision(stays, 2)
+	goes.Kubectl("patch", kind.Resource(), "web", "--type=merge", "--patch", `{"metadata": {"finalizers": null}}`)
+	goes.WaitGone(harness.Object("v1", "Namespace", goes.Namespace))
+
+	goes.Create(harness.Object("v1", "Namespace", goes.Namespace))
+	goes.Grant(operator)
+	goes.Create(harness.MakeCR(kind, "web").Obj())
+	goes.WaitReady(web)
+	goes.ExpectRevisions("web", "1 deployed")
+}
