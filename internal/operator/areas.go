@@ -51,6 +51,9 @@ func (k *kinds) openAreas(ctx context.Context) error {
 	for _, a := range k.areas {
 		go func() {
 			if err := k.openArea(ctx, a); err != nil {
+				if ctx.Err() == nil {
+					k.manager.GetLogger().Error(err, "namespace not served", "namespace", a.name)
+				}
 				failed <- err
 				return
 			}

@@ -101,6 +101,8 @@ func (l *Line) Expect(others []types.UID) {
 	for _, uid := range others {
 		if _, known := l.members[uid]; !known {
 			l.unseen[uid] = true
+			// Whoever asks meanwhile is to be named when it was seen.
+			l.told = Unknown
 		}
 	}
 }
