@@ -99,6 +99,14 @@ test: build cluster-binaries ## Run every test, on a cluster of its own.
 	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
 	exit $$result
 
+# To be run with the binary of a version when it has been released, and committed.
+PREVIOUS ?= $(BIN)/chartwright
+
+.PHONY: previous-state
+previous-state: build cluster-binaries ## Make anew what the operator PREVIOUS leaves in a cluster, for the next version's tests.
+	CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
+	  go test -count=1 ./test/e2e -run '^TestMakeStateOfThePreviousVersion$$'
+
 # Seeds run side by side. Four decks of five seeds are about 20 of everything
 # that can happen, and some hundred kills and faults.
 SOAK_SEEDS ?= 1,2,3,4,5

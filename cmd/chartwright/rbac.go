@@ -21,8 +21,7 @@ func newRBAC() *cobra.Command {
 		Short: "Derive the rights that the operator needs",
 		Long: `Derive the smallest ClusterRole that serves the kinds of the watches file: what
 their charts render, with any values, and what the operator does for them.
-With --namespaced it is a Role, for each of the namespaces of $WATCH_NAMESPACE,
-and a ClusterRole to see which kinds there are.
+With --namespaced it is a Role, for each of the namespaces of $WATCH_NAMESPACE.
 
 Each rule has a comment that says what it is for. What could not be found out
 is told on stderr, with file and line, and belongs into the key rbac of the

@@ -36,6 +36,10 @@ var ErrConflict = errors.New("an object of the chart belongs to another release"
 
 // Client runs Helm's actions. It holds what they share; see NewClient.
 type Client struct {
+	// Confined: the operator serves some namespaces, and asks for nothing beyond
+	// them but what a kind's Allow names. To be set before the first action.
+	Confined bool
+
 	own          identity
 	identitiesMu sync.Mutex
 	identities   map[string]identity // by user name

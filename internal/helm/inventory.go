@@ -28,6 +28,7 @@ type Inventory interface {
 	Forget(owner types.UID)
 	// Kinds returns what Need was last told.
 	Kinds(owner types.UID) []schema.GroupVersionKind
-	// Need makes sure that the kinds are watched before objects are applied.
-	Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error
+	// Need makes sure that the kinds are watched, in the namespace of the
+	// release, before objects are applied.
+	Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error
 }

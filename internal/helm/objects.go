@@ -36,7 +36,7 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 }
 
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
-	err := k.inventory.Need(k.ctx, k.owner.UID, kinds)
+	err := k.inventory.Need(k.ctx, k.owner.UID, k.namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
 		k.warn(api.EventUnwatched, err.Error())
 		return nil

@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,9 @@ func (c *Client) search(ctx context.Context, r *run) error {
 		}
 		for i := range list.APIResources {
 			resource := &list.APIResources[i]
+			if c.Confined && !resource.Namespaced && !slices.Contains(r.kube.allow.ClusterScoped, gv.WithKind(resource.Kind).GroupKind().String()) {
+				continue
+			}
 			is, err := c.owns(ctx, r, gv.WithResource(resource.Name), resource.Namespaced)
 			if err != nil {
 				return fmt.Errorf("look for objects of the release: %w", err)
@@ -46,12 +50,18 @@ func (c *Client) search(ctx context.Context, r *run) error {
 }
 
 // owns tells whether there are objects of a resource with the owner's label, in
-// all namespaces or, where that is not allowed, in the release's.
+// all namespaces or, where that is not allowed or none of our business, in the
+// release's.
 func (c *Client) owns(ctx context.Context, r *run, resource schema.GroupVersionResource, namespaced bool) (bool, error) {
 	options := metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(r.kube.owner.UID), Limit: 1}
-	list, err := c.own.objects.Metadata.Resource(resource).List(ctx, options)
-	if apierrors.IsForbidden(err) && namespaced {
-		list, err = c.own.objects.Metadata.Resource(resource).Namespace(r.kube.namespace).List(ctx, options)
+	all := c.own.objects.Metadata.Resource(resource)
+	here := all.Namespace(r.kube.namespace)
+	var list *metav1.PartialObjectMetadataList
+	var err error
+	if c.Confined && namespaced && !r.kube.allow.OtherNamespaces {
+		list, err = here.List(ctx, options)
+	} else if list, err = all.List(ctx, options); apierrors.IsForbidden(err) && namespaced {
+		list, err = here.List(ctx, options)
 	}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):

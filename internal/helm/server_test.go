@@ -156,7 +156,9 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 type dependents struct{ *inventory.Index }
 
 // Need has nothing to do: world.watch tells the index.
-func (dependents) Need(context.Context, types.UID, []schema.GroupVersionKind) error { return nil }
+func (dependents) Need(context.Context, types.UID, string, []schema.GroupVersionKind) error {
+	return nil
+}
 
 // Kinds has nothing to add to what the world watches.
 func (dependents) Kinds(types.UID) []schema.GroupVersionKind { return nil }

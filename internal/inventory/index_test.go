@@ -430,7 +430,7 @@ func TestRecallOfWhatIsScaled(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	l := newListened()
-	i := Inventory{Index: l.Index, Watches: NewWatches(nil, l.Index)}
+	i := Inventory{Index: l.Index, Watches: NewWatches(l.Index, nil)}
 	a, b := applied("a"), but(applied("b"), 10, others)
 	for _, s := range []apply.State{a, b} {
 		i.Put(s)

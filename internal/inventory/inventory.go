@@ -16,5 +16,5 @@ type Inventory struct {
 func (i Inventory) Forget(owner types.UID) {
 	i.Expect(owner, nil)
 	// To need nothing begins no watch, so that it neither waits nor fails.
-	_ = i.Need(context.Background(), owner, nil)
+	_ = i.Need(context.Background(), owner, "", nil)
 }

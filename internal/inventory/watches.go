@@ -30,14 +30,17 @@ const linger = 10 * time.Minute
 // milliseconds, or not at all.
 const patience = 3 * time.Second
 
-// Watches holds one watch a kind of dependents, as long as a release needs it.
+// Watches holds one watch a kind of dependents, as long as a release needs it,
+// in each namespace that has joined.
 type Watches struct {
-	cache cache.Cache
 	index *Index
+	// namespaced tells whether objects of a kind have a namespace.
+	namespaced func(schema.GroupVersionKind) (bool, error)
 	// after is time.AfterFunc, but for tests.
 	after func(time.Duration, func()) *time.Timer
 
 	mu      sync.Mutex
+	joined  []joined
 	kinds   map[schema.GroupKind]*watch
 	byOwner map[types.UID][]schema.GroupVersionKind
 	// last is what Need was told last: the releases of one chart have the same
@@ -45,30 +48,53 @@ type Watches struct {
 	last []schema.GroupVersionKind
 }
 
+// joined is a namespace, empty for all, with its cache.
+type joined struct {
+	namespace string
+	cache     cache.Cache
+}
+
 type watch struct {
-	gvk    schema.GroupVersionKind
-	users  map[types.UID]struct{}
-	synced toolscache.InformerSynced
+	gvk   schema.GroupVersionKind
+	users map[types.UID]struct{}
+	// synced tells of each cache that the watch is in.
+	synced map[joined]toolscache.InformerSynced
 	drop   *time.Timer
 }
 
-// NewWatches returns no watches yet. The cache must be one of its own, made
-// with Options.
-func NewWatches(c cache.Cache, index *Index) *Watches {
+// NewWatches returns no watches yet.
+func NewWatches(index *Index, namespaced func(schema.GroupVersionKind) (bool, error)) *Watches {
 	return &Watches{
-		cache:   c,
-		index:   index,
-		after:   time.AfterFunc,
-		kinds:   map[schema.GroupKind]*watch{},
-		byOwner: map[types.UID][]schema.GroupVersionKind{},
+		index:      index,
+		namespaced: namespaced,
+		after:      time.AfterFunc,
+		kinds:      map[schema.GroupKind]*watch{},
+		byOwner:    map[types.UID][]schema.GroupVersionKind{},
 	}
 }
 
-// Need says which kinds an owner's release has objects of, in place of what
-// was said before, and waits until all are watched. The error is ErrUnwatched
-// and names those that are not; the others are.
-func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+// Join adds a namespace, empty for all, and begins to watch there what is watched
+// in others. The cache must be one of its own, made with Options. What has no
+// namespace is watched by the first one's.
+func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.joined = append(w.joined, joined{namespace, c})
+	for _, known := range w.kinds {
+		if err := w.spread(ctx, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Need says which kinds the release of an owner, in a namespace, has objects of,
+// in place of what was said before, and waits until all are watched there. The
+// error is ErrUnwatched and names those that are not; the others are.
+func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
+	w.mu.Lock()
 	watches, unknown, err := w.need(ctx, owner, kinds)
+	w.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -79,11 +105,29 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, kinds []schema.Grou
 		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
 	}
 	for _, watch := range watches {
-		if !toolscache.WaitForCacheSync(ctx.Done(), watch.synced) {
+		if !toolscache.WaitForCacheSync(ctx.Done(), w.in(namespace, watch)...) {
 			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Also begins to watch more kinds that an owner's release has objects of, and
+// waits for nothing. Those that the API server does not have are left out.
+func (w *Watches) Also(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Clone(w.byOwner[owner])
+	for _, gvk := range kinds {
+		if !slices.Contains(all, gvk) {
+			all = append(all, gvk)
+		}
+	}
+	if len(all) == len(w.byOwner[owner]) {
+		return nil
+	}
+	_, _, err := w.need(ctx, owner, all)
+	return err
 }
 
 // Kinds returns what Need was last told of an owner.
@@ -111,9 +155,8 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
+// need is called under the lock.
 func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) (needed []*watch, unknown []schema.GroupVersionKind, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	keep := map[schema.GroupKind]bool{}
 	for _, gvk := range kinds {
 		known, ok := w.kinds[gvk.GroupKind()]
@@ -152,15 +195,47 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 }
 
 func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
-	informer, err := w.cache.GetInformer(ctx, shapeOf(gvk), cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", gvk.GroupKind(), err)
+	begun := &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.InformerSynced{}}
+	return begun, w.spread(ctx, begun)
+}
+
+// spread begins a watch in the namespaces in which it has not begun.
+func (w *Watches) spread(ctx context.Context, begun *watch) error {
+	for i, at := range w.joined {
+		if begun.synced[at] != nil {
+			continue
+		}
+		if i > 0 {
+			if namespaced, err := w.namespaced(begun.gvk); err != nil {
+				return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
+			} else if !namespaced {
+				return nil
+			}
+		}
+		informer, err := at.cache.GetInformer(ctx, shapeOf(begun.gvk), cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
+		}
+		registration, err := informer.AddEventHandler(w.index.handler())
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
+		}
+		begun.synced[at] = registration.HasSynced
 	}
-	registration, err := informer.AddEventHandler(w.index.handler())
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", gvk.GroupKind(), err)
+	return nil
+}
+
+// in returns what tells that a watch has seen all that a namespace has, and all
+// that has none: another namespace may be closed to us.
+func (w *Watches) in(namespace string, begun *watch) (synced []toolscache.InformerSynced) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for at, is := range begun.synced {
+		if at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1 {
+			synced = append(synced, is)
+		}
 	}
-	return &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: registration.HasSynced}, nil
+	return synced
 }
 
 // release ends an owner's use of a watch, and the watch after a while where
@@ -182,7 +257,9 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		}
 		delete(w.kinds, gk)
 		// What cannot be stopped goes on watching nothing.
-		_ = w.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
+		for at := range unused.synced {
+			_ = at.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
+		}
 		w.index.purge(gk)
 	})
 }

@@ -76,7 +76,10 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 		t.Fatal(err)
 	}
 	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(types.UID) {})
-	w.Inventory = Inventory{Index: index, Watches: NewWatches(dependents, index)}
+	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, nil)}
+	if err := w.Join(t.Context(), "", dependents); err != nil {
+		t.Fatal(err)
+	}
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
 		w.waits = append(w.waits, wait)
 		w.waiting = append(w.waiting, drop)
@@ -152,7 +155,7 @@ func (w *watched) hears(t *testing.T, what string) {
 // need is Need where it is to succeed.
 func (w *watched) need(t *testing.T, owner types.UID, kinds ...schema.GroupVersionKind) {
 	t.Helper()
-	if err := w.Need(t.Context(), owner, kinds); err != nil {
+	if err := w.Need(t.Context(), owner, "", kinds); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -167,7 +170,7 @@ func TestWatches(t *testing.T) {
 		w := newWatched(t, env.Config, env.Config)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := w.Need(ctx, web, []schema.GroupVersionKind{configMaps}); err == nil {
+		if err := w.Need(ctx, web, "", []schema.GroupVersionKind{configMaps}); err == nil {
 			t.Error("it waited for nothing, and found all well")
 		}
 		w.need(t, web, configMaps)
@@ -331,7 +334,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 	s := w.write(t, api.FieldManager, configMap("rights", ours))
 
 	began := time.Now()
-	err = w.Need(t.Context(), web, []schema.GroupVersionKind{unheardOf, secrets, roles, configMaps})
+	err = w.Need(t.Context(), web, "", []schema.GroupVersionKind{unheardOf, secrets, roles, configMaps})
 	if took := time.Since(began); took > patience+5*time.Second {
 		t.Errorf("it took %s, want little more than %s", took, patience)
 	}
@@ -355,7 +358,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 func testLaterKind(t *testing.T, env *envtest.Environment) {
 	w := newWatched(t, env.Config, env.Config)
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Later"}
-	if err := w.Need(t.Context(), web, []schema.GroupVersionKind{gvk}); !errors.Is(err, ErrUnwatched) {
+	if err := w.Need(t.Context(), web, "", []schema.GroupVersionKind{gvk}); !errors.Is(err, ErrUnwatched) {
 		t.Fatalf("got %v, want ErrUnwatched", err)
 	}
 	definition := &unstructured.Unstructured{Object: map[string]any{
@@ -375,7 +378,7 @@ func testLaterKind(t *testing.T, env *envtest.Environment) {
 		t.Fatal(err)
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := w.Need(ctx, web, []schema.GroupVersionKind{gvk})
+		err := w.Need(ctx, web, "", []schema.GroupVersionKind{gvk})
 		if errors.Is(err, ErrUnwatched) {
 			return false, nil
 		}
@@ -398,7 +401,7 @@ func testMemory(t *testing.T, w *watched) {
 	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
 	w.write(t, api.FieldManager, object)
 	w.need(t, web, configMaps)
-	informer, err := w.cache.GetInformer(t.Context(), shapeOf(configMaps))
+	informer, err := w.joined[0].cache.GetInformer(t.Context(), shapeOf(configMaps))
 	if err != nil {
 		t.Fatal(err)
 	}

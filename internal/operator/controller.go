@@ -24,55 +24,22 @@ import (
 
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
 var zeroDuration time.Duration
 
-// start gives a kind a cache and a controller of its own. The controller joins
-// when the cache is full; until then the kind is starting. One that may not be
-// watched holds up nobody: it starts anew when the operator gets other rights.
-func (k *kinds) start(ctx context.Context, kind catalog.Kind) {
-	gk := kind.GVK().GroupKind()
-	changed := make(chan struct{}, 1)
-	k.forbidden[gk] = changed
-	k.board.set(gk, stateStarting, "")
-	go func() {
-		logger := k.manager.GetLogger().WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version)
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kind.GVK())
-		customResources, err := k.fill(ctx, kind, object, changed)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			logger.Error(err, "kind not watched")
-			k.board.set(gk, stateStarting, err.Error())
-			return
-		}
-		k.watchObserved(ctx, kind)
-		if err := k.addController(kind, customResources, object); err != nil {
-			logger.Error(err, "kind not served")
-			k.board.set(gk, stateStarting, err.Error())
-			return
-		}
-		k.board.set(gk, stateServing, "")
-		logger.Info("serving kind", "chart", kind.Chart.Name(), "chartVersion", kind.Chart.Version())
-	}()
-}
-
-// fill returns a cache that holds the kind's custom resources. A try that was
-// refused goes on by itself, ever more rarely, and makes room for another when
-// the operator's rights have changed.
-func (k *kinds) fill(ctx context.Context, kind catalog.Kind, object client.Object, changed <-chan struct{}) (cache.Cache, error) {
+// fill returns a cache that holds the kind's custom resources of an area. A try
+// that was refused is told, goes on by itself, ever more rarely, and makes room
+// for another when the operator's rights have changed.
+func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, closed func()) (cache.Cache, error) {
 	for {
 		stop, refused := make(chan struct{}), make(chan struct{})
-		customResources, err := k.newCache(kind, stop, sync.OnceFunc(func() { close(refused) }))
+		customResources, err := s.newCache(a, stop, sync.OnceFunc(func() { close(refused) }))
 		if err != nil {
 			return nil, err
 		}
-		informer, err := customResources.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +53,8 @@ func (k *kinds) fill(ctx context.Context, kind catalog.Kind, object client.Objec
 		case <-synced:
 			return customResources, nil
 		case <-refused:
-			k.board.set(kind.GVK().GroupKind(), stateForbidden, "")
-			k.rights.ask()
+			closed()
+			s.rights.ask()
 		case <-ctx.Done():
 		}
 		select {
@@ -95,7 +62,6 @@ func (k *kinds) fill(ctx context.Context, kind catalog.Kind, object client.Objec
 			return customResources, nil
 		case <-changed:
 			close(stop)
-			k.board.set(kind.GVK().GroupKind(), stateStarting, "")
 		case <-ctx.Done():
 			close(stop)
 			return nil, ctx.Err()
@@ -103,44 +69,46 @@ func (k *kinds) fill(ctx context.Context, kind catalog.Kind, object client.Objec
 	}
 }
 
-// newCache returns a cache for the custom resources of a kind, which ends when it
+// newCache returns a cache for the custom resources of an area, which ends when it
 // is stopped.
-func (k *kinds) newCache(kind catalog.Kind, stop <-chan struct{}, refused func()) (cache.Cache, error) {
-	options := k.cacheOptions()
-	options.DefaultNamespaces = k.options.cacheNamespaces()
+func (s *service) newCache(a *area, stop <-chan struct{}, refused func()) (cache.Cache, error) {
+	options := s.cacheOptions()
+	a.limit(&options)
 	options.DefaultTransform = compactCR
 	options.DefaultWatchErrorHandler = onRefusal(func() {
 		refused()
-		k.rights.ask()
+		s.rights.ask()
 	})
 	// A pass copies what it changes.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
-	if kind.Selector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(kind.Selector)
+	if s.kind.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(s.kind.Selector)
 		if err != nil {
 			return nil, fmt.Errorf("selector: %w", err)
 		}
 		options.DefaultLabelSelector = selector
 	}
-	customResources, err := cache.New(k.manager.GetConfig(), options)
+	customResources, err := cache.New(s.manager.GetConfig(), options)
 	if err != nil {
 		return nil, err
 	}
-	return customResources, k.manager.Add(standbyCache{Cache: customResources, stop: stop})
+	return customResources, s.manager.Add(standbyCache{Cache: customResources, stop: stop})
 }
 
-func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, object *unstructured.Unstructured) error {
+// addController begins to serve the kind, with what the caches hold.
+func (s *service) addController() error {
 	wake := &wakeup{}
-	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: kind, Reader: customResources, Rights: k.rights.of(kind.GVK().GroupKind()), Wake: wake.call}
+	kind := s.kind
+	reconciler := &reconcile.Reconciler{Shared: s.shared, Kind: kind, Reader: &s.caches, Rights: s.rights.of(kind.GVK().GroupKind()), Wake: wake.call}
 
-	workers := k.options.MaxConcurrentReconciles
+	workers := s.options.MaxConcurrentReconciles
 	if kind.MaxConcurrentReconciles != nil {
 		workers = *kind.MaxConcurrentReconciles
 	}
-	logger := k.manager.GetLogger().WithValues("kind", kind.Kind)
+	logger := s.manager.GetLogger().WithValues("kind", kind.Kind)
 	name := strings.ToLower(kind.GVK().GroupKind().String())
-	c, err := controller.New(name, k.manager, controller.Options{
-		Reconciler:              reconciler,
+	c, err := controller.New(name, s.manager, controller.Options{
+		Reconciler:              afterDefinitions{Reconciler: reconciler, tried: s.defined},
 		MaxConcurrentReconciles: workers,
 		EnableWarmup:            new(true),
 		LogConstructor: func(request *ctrlreconcile.Request) logr.Logger {
@@ -153,17 +121,20 @@ func (k *kinds) addController(kind catalog.Kind, customResources cache.Cache, ob
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Kind[client.Object](customResources, object, &enqueue{}, heeding(reconciler))); err != nil {
-		return err
-	}
 	if err := c.Watch(source.Func(wake.listen)); err != nil {
 		return err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.serving = append(k.serving, reconciler)
-	reconciler.PauseRollout(k.pauses.get(k.definitionOf(kind)))
+	s.controller, s.reconciler = c, reconciler
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = append(s.serving, reconciler)
+	reconciler.PauseRollout(s.pauses.get(s.definitionOf(kind)))
 	return nil
+}
+
+// listen calls for passes over the custom resources that a cache holds.
+func (s *service) listen(customResources cache.Cache) error {
+	return s.controller.Watch(source.Kind[client.Object](customResources, s.object, &enqueue{}, heeding(s.reconciler)))
 }
 
 // heeding lets through the changes of a custom resource that a pass could act

@@ -30,21 +30,21 @@ const (
 	installAtMax = 5 * time.Minute
 )
 
-// installCRDs installs the definitions of all kinds, and returns when each was
-// tried once; those that failed are tried again as long as it takes. Every
-// replica does so when it starts: what two apply is the same.
-func (k *kinds) installCRDs(ctx context.Context) {
+// installCRDs installs the definitions of all kinds; those that failed are tried
+// again as long as it takes. Passes begin when each was tried once. The leader
+// alone does so: a standby may be of another version.
+func (k *kinds) installCRDs(ctx context.Context) error {
 	left := k.tryCRDs(ctx, k.options.Kinds)
-	go func() {
-		for pause := installAgain; len(left) > 0; pause = min(2*pause, installAtMax) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-				left = k.tryCRDs(ctx, left)
-			}
+	close(k.defined)
+	for pause := installAgain; len(left) > 0; pause = min(2*pause, installAtMax) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+			left = k.tryCRDs(ctx, left)
 		}
-	}()
+	}
+	return nil
 }
 
 // tryCRDs returns the kinds whose definitions are worth another try.

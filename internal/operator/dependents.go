@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -16,37 +18,45 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
-// newInventory returns the inventory over a cache of its own, which holds the
-// objects that carry this operator's label and begins empty.
-func (k *kinds) newInventory() (inventory.Inventory, error) {
-	options := k.cacheOptions()
-	options.DefaultNamespaces = k.options.cacheNamespaces()
-	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
-	dependents, err := cache.New(k.manager.GetConfig(), inventory.Options(options))
-	if err != nil {
-		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
-	}
-	if err := k.manager.Add(dependents); err != nil {
-		return inventory.Inventory{}, fmt.Errorf("watch dependents: %w", err)
-	}
+// newInventory returns the inventory of the objects that carry this operator's
+// label. It begins empty, and with no area.
+func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
-	watches := inventory.NewWatches(dependents, index)
+	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (bool, error) {
+		return apiutil.IsGVKNamespaced(gvk, k.manager.GetRESTMapper())
+	})
 	metrics.CountObjects(watches.Counts)
-	return inventory.Inventory{Index: index, Watches: watches}, nil
+	return inventory.Inventory{Index: index, Watches: watches}
 }
 
 // dependentsWithin is how long the start waits for all dependents together. What
 // may not be watched never begins.
 const dependentsWithin = 5 * time.Second
 
-// watchDependents watches what the stored releases have objects of, before any
-// pass asks how these objects are.
-func (k *kinds) watchDependents(ctx context.Context) error {
+// watchDependents watches what the stored releases of an area have objects of,
+// before any pass asks how these objects are.
+func (k *kinds) watchDependents(ctx context.Context, a *area) error {
+	options := k.cacheOptions()
+	a.limit(&options)
+	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
+	dependents, err := cache.New(k.manager.GetConfig(), inventory.Options(options))
+	if err != nil {
+		return fmt.Errorf("watch dependents: %w", err)
+	}
+	if err := k.manager.Add(standbyCache{Cache: dependents}); err != nil {
+		return fmt.Errorf("watch dependents: %w", err)
+	}
+	if err := k.shared.Inventory.Join(ctx, a.name, dependents); err != nil {
+		return err
+	}
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
 	blind := map[string]int{}
 	for _, record := range k.shared.Index.Deployed(k.options.Name) {
-		err := k.shared.Inventory.Need(within, record.OwnerUID, record.Inventory.GVKs())
+		if !a.has(record.Namespace) {
+			continue
+		}
+		err := k.shared.Inventory.Need(within, record.OwnerUID, record.Namespace, record.Inventory.GVKs())
 		switch {
 		case errors.Is(err, inventory.ErrUnwatched):
 			blind[err.Error()]++

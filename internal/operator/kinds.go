@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -25,14 +26,21 @@ type kinds struct {
 	sources *sources.Store
 	board   *board
 	rights  *rights
+	reviews authorizationclient.SelfSubjectAccessReviewInterface
 	notices notices
 	// observing is what status fields speak of beside the releases.
 	observing *observing
 	// changed is told of CRDs that come or change.
 	changed chan struct{}
 
+	// areas are the namespaces to serve.
+	areas []*area
 	// pauses are what CRDs say of the rollouts.
 	pauses pauses
+	// defined is closed when all definitions were tried that are to be installed.
+	defined chan struct{}
+	// sight is told that the right to watch CRDs may have come.
+	sight chan struct{}
 	// blind: CRDs cannot be watched, for lack of rights.
 	blind atomic.Bool
 
@@ -42,7 +50,7 @@ type kinds struct {
 	// looked: the API server was asked for the kinds once.
 	looked bool
 	// forbidden are told when the operator's rights have changed, by kind.
-	forbidden map[schema.GroupKind]chan struct{}
+	forbidden map[schema.GroupKind][]chan struct{}
 }
 
 // A new CRD is served some time after it is stored: how often, and how long,
@@ -53,12 +61,22 @@ const (
 	lookUntil = 30 * time.Second
 	settle    = 3 * time.Second
 	// lookBlind is how often to look where no watch tells of CRDs.
-	lookBlind = 30 * time.Second
+	lookBlind = 10 * time.Second
 )
 
 func (k *kinds) addTo(mgr manager.Manager) error {
+	k.areas = newAreas(k.options.Namespaces)
+	k.sight = make(chan struct{}, 1)
 	k.changed = make(chan struct{}, 1)
-	k.forbidden = map[schema.GroupKind]chan struct{}{}
+	k.forbidden = map[schema.GroupKind][]chan struct{}{}
+	k.defined = make(chan struct{})
+	if k.options.InstallCRDs {
+		if err := mgr.Add(leading(k.installCRDs)); err != nil {
+			return err
+		}
+	} else {
+		close(k.defined)
+	}
 	return mgr.Add(k)
 }
 
@@ -67,19 +85,10 @@ func (k *kinds) NeedLeaderElection() bool { return false }
 
 // Start watches records and CRDs and starts kinds until the context ends.
 func (k *kinds) Start(ctx context.Context) error {
-	if k.options.InstallCRDs {
-		k.installCRDs(ctx)
-	}
-	if err := k.watchRecords(ctx); err != nil {
-		return err
-	}
 	if err := k.watchCRDs(ctx); err != nil {
 		return err
 	}
-	if err := k.watchSources(ctx); err != nil {
-		return err
-	}
-	if err := k.watchDependents(ctx); err != nil {
+	if err := k.openAreas(ctx); err != nil {
 		return err
 	}
 	k.warnOfLeftBehind()
@@ -127,7 +136,7 @@ func (k *kinds) startServed(ctx context.Context) bool {
 	var left []catalog.Kind
 	for _, kind := range k.waiting {
 		gvk := kind.GVK()
-		_, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		mapping, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		switch {
 		case meta.IsNoMatchError(err):
 			left = append(left, kind)
@@ -138,7 +147,7 @@ func (k *kinds) startServed(ctx context.Context) bool {
 			left = append(left, kind)
 			continue
 		}
-		k.start(ctx, kind)
+		k.start(ctx, kind, mapping.Scope.Name())
 	}
 	if len(left) > 0 && !k.looked {
 		for _, kind := range left {
@@ -162,6 +171,7 @@ func (k *kinds) each(tell func(*reconcile.Reconciler)) {
 // recordChanged calls for a pass over the custom resource whose record somebody
 // else changed.
 func (k *kinds) recordChanged(record records.Record) {
+	k.keepWarm(record)
 	k.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // needsOf returns what serving a kind takes, one resource a rule.
-func needsOf(kind catalog.Kind, operator string) ([]need, error) {
+// An operator of some namespaces does without the sight of definitions.
+func needsOf(kind catalog.Kind, operator string, namespaced bool) ([]need, error) {
 	report, err := rbac.Derive([]catalog.Kind{kind}, rbac.Options{Operator: operator})
 	if err != nil {
 		return nil, fmt.Errorf("derive its rules: %w", err)
@@ -25,6 +26,9 @@ func needsOf(kind catalog.Kind, operator string) ([]need, error) {
 	for _, rule := range report.Rules {
 		// What nobody has is missing whole, and comes back split.
 		for _, single := range rbac.Allowed(nil, rule.PolicyRule) {
+			if namespaced && rbac.SeesDefinitions(single) {
+				continue
+			}
 			needs = append(needs, need{Rule: rbac.Rule{PolicyRule: single, Why: rule.Why}})
 		}
 	}

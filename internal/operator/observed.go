@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -103,8 +104,22 @@ func (k *kinds) observeWith(ctx context.Context, w observed.Watch, settle func()
 	if err != nil {
 		return err
 	}
+	go func() {
+		k.eachArea(ctx, func(a *area) {
+			if err := k.observeIn(ctx, a, w, selector, fail); err != nil && ctx.Err() == nil {
+				fail(err.Error())
+			}
+		})
+		k.observing.store.Synced(w)
+		settle()
+	}()
+	return nil
+}
+
+// observeIn watches in one area, and returns when all is seen that is there.
+func (k *kinds) observeIn(ctx context.Context, a *area, w observed.Watch, selector labels.Selector, fail func(string)) error {
 	options := k.cacheOptions()
-	options.DefaultNamespaces = k.options.cacheNamespaces()
+	a.limit(&options)
 	options.DefaultLabelSelector = selector
 	options.DefaultTransform = observed.Compact
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
@@ -131,12 +146,9 @@ func (k *kinds) observeWith(ctx context.Context, w observed.Watch, settle func()
 	if err != nil {
 		return err
 	}
-	go func() {
-		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			k.observing.store.Synced(w)
-		}
-		settle()
-	}()
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		return ctx.Err()
+	}
 	return nil
 }
 

@@ -42,21 +42,27 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, after: requestDeadline} })
 
-	mgr, err := newManager(config, options, logger)
+	// The requests about the lease are the way to get past the fence.
+	lease := rest.CopyConfig(config)
+	if options.LeaderElection {
+		held := &fence{now: time.Now}
+		config.Wrap(held.guard)
+		lease.Wrap(held.learn)
+	}
+
+	mgr, err := newManager(config, lease, options, logger)
 	if err != nil {
 		return nil, err
 	}
 	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
 	metrics.ListKinds(kinds.board.metrics)
 	index := records.NewIndex(kinds.recordChanged)
-	objects, err := kinds.newInventory()
-	if err != nil {
-		return nil, err
-	}
+	objects := kinds.newInventory()
 	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), index, objects)
 	if err != nil {
 		return nil, err
 	}
+	helmClient.Confined = len(options.Namespaces) > 0
 	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
@@ -107,7 +113,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	return mgr, mgr.Add(probes)
 }
 
-func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
+func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	// For the references in events and the leader election; custom resources
 	// are unstructured and need no scheme.
@@ -125,6 +131,10 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 		LeaderElectionID:              o.LeaseName(),
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaderElectionConfig:          lease,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(leaseRetry),
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
 		// Reads go to the caches of the kinds; this client is for writes.
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 )
@@ -105,16 +104,4 @@ func (o Options) LeaseName() string {
 		return o.LeaderElectionID
 	}
 	return o.Name + ".chartwright.dev"
-}
-
-// cacheNamespaces is Namespaces as caches take them, nil for all.
-func (o Options) cacheNamespaces() map[string]cache.Config {
-	if len(o.Namespaces) == 0 {
-		return nil
-	}
-	namespaces := make(map[string]cache.Config, len(o.Namespaces))
-	for _, namespace := range o.Namespaces {
-		namespaces[namespace] = cache.Config{}
-	}
-	return namespaces
 }

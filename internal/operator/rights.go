@@ -117,7 +117,7 @@ func (r *rights) Start(ctx context.Context) error {
 // derive finds out what the kind needs, which takes from some ten milliseconds to
 // a second, by its chart.
 func (k *kindRights) derive() {
-	needs, err := needsOf(k.kind, k.all.operator)
+	needs, err := needsOf(k.kind, k.all.operator, k.all.namespaces[0] != everywhere)
 	if err != nil {
 		k.all.logger.Error(err, "rules not known", "kind", k.kind.Kind, "group", k.kind.Group)
 	}

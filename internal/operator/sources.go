@@ -29,13 +29,13 @@ func (k *kinds) newSources() (*sources.Store, error) {
 
 // watchSources watches the kinds that some served kind takes values from, and
 // no other: an operator that needs no ConfigMap needs no right to them.
-func (k *kinds) watchSources(ctx context.Context) error {
+func (k *kinds) watchSources(ctx context.Context, a *area) error {
 	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
 		if !takesFrom(k.options.Kinds, kind) {
 			continue
 		}
 		options := k.cacheOptions()
-		options.DefaultNamespaces = k.options.cacheNamespaces()
+		a.limit(&options)
 		options.DefaultTransform = sources.Compact
 		if kind == watches.SourceSecret {
 			// There are many, and nobody takes values from them.

@@ -24,6 +24,7 @@ func (k *kinds) newRights() (*rights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the review of rights: %w", err)
 	}
+	k.reviews = client.SelfSubjectAccessReviews()
 	r := newRights(k.options, k.manager.GetRESTMapper(), newReviewer(client.SelfSubjectRulesReviews()), k.manager.GetLogger())
 	r.told = k.rightsChanged
 	return r, k.manager.Add(r)
@@ -49,10 +50,21 @@ func (k *kinds) rightsChanged(kind schema.GroupKind, lacks []lack, unknown strin
 			r.RightsChanged()
 		}
 	})
+	again := []chan struct{}{k.sight}
+	for _, a := range k.areas {
+		again = append(again, a.again)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	select {
-	case k.forbidden[kind] <- struct{}{}:
-	default: // it has been told, or has not begun
+	tellAll(append(again, k.forbidden[kind]...))
+}
+
+// tellAll tells what waits for rights that they may have come.
+func tellAll(waiting []chan struct{}) {
+	for _, again := range waiting {
+		select {
+		case again <- struct{}{}:
+		default: // it has been told, or does not wait
+		}
 	}
 }

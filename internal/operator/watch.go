@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,38 +26,73 @@ var (
 )
 
 // watchRecords feeds the index of release records and returns when it holds
-// all that are stored. Records of every owner are watched, since a name that
-// somebody else's release has is taken.
-func (k *kinds) watchRecords(ctx context.Context) error {
+// all that are stored in the area. Records of every owner are watched, since a
+// name that somebody else's release has is taken.
+func (k *kinds) watchRecords(ctx context.Context, a *area) error {
 	options := k.cacheOptions()
-	options.DefaultNamespaces = k.options.cacheNamespaces()
+	a.limit(&options)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{records.LabelOwner: records.OwnerHelm})
 	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", records.SecretType)
 	options.DefaultTransform = records.Compact
-	w, err := k.watch(ctx, secretGVK, options, k.shared.Index.Handler())
-	if err != nil {
-		return err
-	}
-	select {
-	case <-w.refused:
-		// Nothing can be done without them, and rights may come.
-		k.board.hold("release records, which are Secrets, may not be watched, for lack of rights")
-		k.rights.ask()
-	case <-w.synced:
-	case <-ctx.Done():
-	}
-	select {
-	case <-w.synced:
-		k.board.hold("the operator is starting")
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	refused := sync.OnceFunc(func() { close(a.closed) })
+	for {
+		try, stop := context.WithCancel(ctx)
+		w, err := k.watch(try, secretGVK, options, k.shared.Index.Handler())
+		if err != nil {
+			stop()
+			return err
+		}
+		select {
+		case <-w.refused:
+			refused()
+			k.rights.ask()
+		case <-w.synced:
+		case <-ctx.Done():
+		}
+		// The try goes on by itself, ever more rarely, and makes room for another
+		// when the operator's rights have changed.
+		select {
+		case <-w.synced:
+			context.AfterFunc(ctx, stop)
+			return nil
+		case <-a.again:
+			stop()
+		case <-ctx.Done():
+			stop()
+			return ctx.Err()
+		}
 	}
 }
 
 // watchCRDs tells k.changed when a CRD comes, changes or goes, and returns
 // when all are known. Without the right to it kinds are looked for now and then.
+// An operator of some namespaces need not have it, and asks for it first.
 func (k *kinds) watchCRDs(ctx context.Context) error {
+	if len(k.options.Namespaces) > 0 && !k.maySeeCRDs(ctx) {
+		k.blind.Store(true)
+		k.manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
+		go func() {
+			for {
+				select {
+				case <-k.sight:
+				case <-ctx.Done():
+					return
+				}
+				if k.maySeeCRDs(ctx) {
+					if err := k.startCRDs(ctx); err != nil && ctx.Err() == nil {
+						k.manager.GetLogger().Error(err, "CRDs not watched")
+					}
+					return
+				}
+			}
+		}()
+		return nil
+	}
+	return k.startCRDs(ctx)
+}
+
+// startCRDs begins to watch CRDs.
+func (k *kinds) startCRDs(ctx context.Context) error {
 	options := k.cacheOptions()
 	options.DefaultTransform = compactCRD
 	changed := func(definition any) {
@@ -74,17 +110,35 @@ func (k *kinds) watchCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return k.await(ctx, w, func() {
+	if err := k.await(ctx, w, func() {
 		k.blind.Store(true)
 		k.manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
-		go func() {
-			select {
-			case <-w.synced:
-				k.blind.Store(false)
-			case <-ctx.Done():
-			}
-		}()
-	})
+	}); err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case <-w.synced:
+			k.blind.Store(false)
+		case <-ctx.Done():
+		}
+	}()
+	return nil
+}
+
+// maySeeCRDs asks whether the operator may watch CRDs. Where nobody can tell, it
+// tries.
+func (k *kinds) maySeeCRDs(ctx context.Context) bool {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crdGVK.Group, Resource: "customresourcedefinitions", Verb: verb},
+		}}
+		answer, err := k.reviews.Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			return false
+		}
+	}
+	return true
 }
 
 // watching is the beginning of a watch.
@@ -109,7 +163,7 @@ func (k *kinds) await(ctx context.Context, w watching, refused func()) error {
 	}
 }
 
-// watch starts an informer on the metadata of a kind.
+// watch starts an informer on the metadata of a kind, until the context ends.
 func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
 	refused := make(chan struct{})
 	options.DefaultWatchErrorHandler = onRefusal(sync.OnceFunc(func() { close(refused) }))
@@ -117,7 +171,7 @@ func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options 
 	if err != nil {
 		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
-	if err := k.manager.Add(standbyCache{Cache: informers}); err != nil {
+	if err := k.manager.Add(standbyCache{Cache: informers, stop: ctx.Done()}); err != nil {
 		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
 	object := &metav1.PartialObjectMetadata{}

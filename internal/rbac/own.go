@@ -2,8 +2,10 @@ package rbac
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -39,12 +41,22 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 	for _, status := range statuses {
 		n.add("what it reports of them", status, "patch")
 	}
-	n.add("a kind starts when its definition appears, and stops when it goes", definitions, "list", "watch")
+	if !n.namespaced {
+		// No Role can allow it; the server is asked for missing kinds now and then.
+		n.add("a kind starts when its definition appears, and stops when it goes", definitions, "list", "watch")
+	}
 	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
 	n.add("what it did, for kubectl describe; and the last warning about an object that is not ready", events, "list", "create", "patch")
 	for _, kind := range kinds {
 		n.entry(kind, served)
 	}
+}
+
+// SeesDefinitions tells a rule by which an operator learns of definitions as they
+// come and change.
+func SeesDefinitions(rule rbacv1.PolicyRule) bool {
+	return slices.Equal(rule.APIGroups, []string{definitions.Group}) && slices.Equal(rule.Resources, []string{definitions.Resource}) &&
+		!slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "list" && verb != "watch" })
 }
 
 // installCRDs asks for what "run --install-crds" does. The API server knows no

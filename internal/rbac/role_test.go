@@ -83,17 +83,25 @@ func TestRoleReadsBack(t *testing.T) {
 }
 
 func TestNamespacedRole(t *testing.T) {
-	kind := kindOf(t, files{"templates/a.yaml": object("v1", "ConfigMap")})
-	report := derive(t, rbac.Options{Namespaced: true}, kind)
-	text, err := report.Role("manager-role")
+	chart := files{"templates/a.yaml": object("v1", "ConfigMap")}
+	text, err := derive(t, rbac.Options{Namespaced: true}, kindOf(t, chart)).Role("manager-role")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if roles := decode(t, text); len(roles) != 1 || roles[0].Kind != "Role" || strings.Contains(string(text), "customresourcedefinitions") {
+		t.Errorf("printed:\n%s", text)
+	}
+
+	// What a person declares is printed, too.
+	report := derive(t, rbac.Options{Namespaced: true}, kindOf(t, chart, `rbac: [{nonResourceURLs: ["/healthz"], verbs: [get]}]`))
+	if text, err = report.Role("manager-role"); err != nil {
 		t.Fatal(err)
 	}
 	roles := decode(t, text)
 	if len(roles) != 2 || roles[0].Kind != "Role" || roles[1].Kind != "ClusterRole" || roles[1].Name != "manager-role-cluster" {
 		t.Fatalf("printed:\n%s", text)
 	}
-	want := []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}}}
+	want := []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz"}}}
 	if diff := cmp.Diff(want, roles[1].Rules); diff != "" {
 		t.Errorf("for the whole cluster (-want +got):\n%s", diff)
 	}

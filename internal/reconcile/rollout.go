@@ -45,6 +45,16 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 	return r.line.line, nil
 }
 
+// Grown tells that the cache holds another namespace, with these custom
+// resources in it, before any pass over them: the rollout waits for them, too.
+func (r *Reconciler) Grown(others []types.UID) {
+	r.line.mu.Lock()
+	defer r.line.mu.Unlock()
+	if r.line.line != nil {
+		r.line.line.Expect(others)
+	}
+}
+
 // PauseRollout stops the rollout of the kind's chart, or lets it go on where the
 // watches entry does.
 func (r *Reconciler) PauseRollout(paused bool) {

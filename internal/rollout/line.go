@@ -94,6 +94,19 @@ func NewLine(most int, expected []types.UID) *Line {
 	return l
 }
 
+// Expect has the Line wait for others, of whom nothing was known before.
+func (l *Line) Expect(others []types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, uid := range others {
+		if _, known := l.members[uid]; !known {
+			l.unseen[uid] = true
+			// Whoever asks meanwhile is to be named when it was seen.
+			l.told = Unknown
+		}
+	}
+}
+
 // Pause stops the Line, or lets it go on. It returns those to look at again.
 func (l *Line) Pause(paused bool) []types.NamespacedName {
 	l.mu.Lock()

@@ -121,6 +121,18 @@ func TestLineWaitsUntilAllAreSeen(t *testing.T) {
 	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
 }
 
+// Those who come with another namespace are waited for, too.
+func TestLineExpectsOthers(t *testing.T) {
+	l := rollout.NewLine(1, nil)
+	put(l, rollout.Waiting, "b", "c")
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
+	l.Expect([]types.UID{uid("b"), uid("late")})
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Unknown, Place: 2, Of: 2})
+	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
+	expectNames(t, put(l, rollout.Failed, "late"), "c")
+	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Stopped, Place: 3, Of: 3})
+}
+
 func TestAilingComeLast(t *testing.T) {
 	l := rollout.NewLine(1, nil)
 	ailing := member("a", rollout.Waiting)

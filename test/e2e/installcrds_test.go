@@ -152,7 +152,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 }
 
-// TestReplicasInstallCRDsAtOnce: whoever comes second changes nothing.
+// TestReplicasInstallCRDsAtOnce: the leader does, and the standby sees them come.
 func TestReplicasInstallCRDsAtOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)

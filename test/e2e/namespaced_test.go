@@ -1,13 +1,30 @@
 package e2e
 
 import (
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// An operator that serves one namespace gets along with a Role in it, and the
-// sight of definitions.
+// expectNothingClusterWide expects that an operator has asked for nothing but
+// what is in its namespaces, which kinds there are, and what it may do.
+func expectNothingClusterWide(t *testing.T, audit *harness.Audit, namespaces ...string) {
+	t.Helper()
+	watches, _ := audit.Waiting()
+	for _, request := range append(audit.Requests(), watches...) {
+		discovery := request.ObjectRef.Resource == ""
+		review := strings.HasSuffix(request.ObjectRef.Resource, "reviews")
+		if !discovery && !review && !slices.Contains(namespaces, request.ObjectRef.Namespace) {
+			t.Errorf("the operator asked for %s", request)
+		}
+	}
+}
+
+// An operator that serves one namespace gets along with a Role in it, and asks
+// for nothing beyond.
 func TestRoleOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -16,8 +33,10 @@ func TestRoleOfOneNamespace(t *testing.T) {
 	operator := env.NewOperator(harness.Options{
 		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("workloads")), harness.MakeEntry(hooks, harness.Chart("hooks"))),
 		Namespaced: true,
-	}).Start()
-	// This one comes later, which only the sight of definitions tells.
+	})
+	audit := env.Audit(operator.User())
+	operator.Start()
+	// This one comes later, which no watch tells.
 	env.InstallCRD(hooks)
 	web, job := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(hooks, "job").Set("hooks.post-install", map[string]any{}).Obj()
 	env.Create(web, job)
@@ -33,4 +52,106 @@ func TestRoleOfOneNamespace(t *testing.T) {
 	env.Delete(web, job)
 	env.WaitGone(web, job, harness.ConfigMap("job"))
 	env.ExpectRevisions("job", "")
+	expectNothingClusterWide(t, audit, env.Namespace)
+}
+
+// Of three namespaces, one is forbidden at first and one is not there. None holds
+// up the others, whatever becomes of it, and each is served when it can be.
+func TestEachNamespaceStandsForItself(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	forbidden, later := env.In(env.NewNamespace("forbidden")), env.In(env.Namespace+"-later")
+	namespaces := []string{env.Namespace, forbidden.Namespace, later.Namespace}
+	operator := env.NewOperator(harness.Options{
+		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Namespaced: true,
+		Env:        []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ",")},
+	}).Refusable()
+	audit := env.Audit(operator.User())
+	operator.Start()
+	web := func(message string) *harness.CR {
+		cr := harness.MakeCR(kind, "web").Set("message", message)
+		return &cr
+	}
+	cr := web("one").Obj()
+	for _, e := range []*harness.Env{env, forbidden} {
+		e.Create(web("one").Obj())
+	}
+	env.WaitReady(cr)
+	text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"), kind)
+	for _, says := range []string{
+		"not in namespace " + forbidden.Namespace + ": it may not be watched there, for lack of rights\n",
+		"not in namespace " + later.Namespace + ": it may not be watched there, for lack of rights\n",
+		"# in " + forbidden.Namespace + ", " + later.Namespace + "; Helm keeps the record",
+	} {
+		if !strings.Contains(text, says) {
+			t.Errorf("/readyz lacks %q:\n%s", says, text)
+		}
+	}
+
+	// The rights come, and the namespace.
+	forbidden.Grant(operator)
+	forbidden.WaitReady(cr)
+	later.Create(harness.Object("v1", "Namespace", later.Namespace))
+	later.Grant(operator)
+	later.Create(web("one").Obj())
+	later.WaitReady(cr)
+	operator.WaitReadyz(http.StatusOK, "ready\n"+kind.GroupKind().String()+": serving\n")
+
+	// They go, also for a process that has never had them.
+	forbidden.Kubectl("delete", "rolebinding", "--all")
+	env.SetSpec(web("two").Obj())
+	env.WaitRevision(cr, 2)
+	operator.Stop()
+	forbidden.SetSpec(web("two").Obj())
+	operator.Start()
+	env.SetSpec(web("three").Obj())
+	later.SetSpec(web("two").Obj())
+	env.WaitRevision(cr, 3)
+	later.WaitRevision(cr, 2)
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	env.WaitEvent(cr, "DriftCorrected")
+	forbidden.ExpectRevisions("web", "1 deployed")
+
+	// And come again.
+	forbidden.Grant(operator)
+	forbidden.WaitRevision(cr, 2)
+	expectNothingClusterWide(t, audit, namespaces...)
+}
+
+// A namespace that goes takes the operator's RoleBinding with it. What it leaves
+// waits for a person, disturbs no other namespace, and is forgotten: one that is
+// made anew by the same name is served.
+func TestNamespaceThatTakesTheRoleWithIt(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	goes := env.In(env.NewNamespace("goes"))
+	operator := env.NewOperator(harness.Options{
+		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
+		Namespaced: true,
+		Env:        []string{"WATCH_NAMESPACE=" + env.Namespace + "," + goes.Namespace},
+	}).Refusable()
+	goes.Grant(operator)
+	operator.Start()
+	web, stays := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "web").Obj()
+	goes.Create(web)
+	env.Create(stays)
+	goes.WaitReady(web)
+	// In which order Kubernetes deletes them is its business.
+	goes.Kubectl("delete", "rolebinding", "--all")
+	goes.Kubectl("delete", "namespace", goes.Namespace, "--wait=false")
+	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Obj())
+	env.WaitRevision(stays, 2)
+	goes.Kubectl("patch", kind.Resource(), "web", "--type=merge", "--patch", `{"metadata": {"finalizers": null}}`)
+	goes.WaitGone(harness.Object("v1", "Namespace", goes.Namespace))
+
+	goes.Create(harness.Object("v1", "Namespace", goes.Namespace))
+	goes.Grant(operator)
+	goes.Create(harness.MakeCR(kind, "web").Obj())
+	goes.WaitReady(web)
+	goes.ExpectRevisions("web", "1 deployed")
 }

@@ -108,13 +108,7 @@ func TestInstallThatWasCutShortGoesOn(t *testing.T) {
 			}
 
 			operator.Start()
-			env.Wait("the hook to be made anew", func(context.Context) error {
-				job, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(t.Context(), "web-pre-install", metav1.GetOptions{})
-				if err == nil && job.UID == first {
-					err = errors.New("it is the first one")
-				}
-				return err
-			})
+			waitAnother(env, "web-pre-install", first)
 			labelNode(env, node)
 			env.WaitRevision(web, 1)
 			env.WaitRevisions("web", "1 deployed")
@@ -193,52 +187,6 @@ func TestUninstallThatWasCutShortGoesOn(t *testing.T) {
 			env.ExpectRevisions("web", "")
 		})
 	}
-}
-
-func TestStandbyTakesOver(t *testing.T) {
-	t.Parallel()
-	for _, how := range ends {
-		t.Run(how.name, func(t *testing.T) {
-			t.Parallel()
-			env := harness.New(t)
-			options := harness.Options{
-				Account: env.NewAccount(),
-				Args:    []string{"--leader-elect", "--leader-election-namespace", harness.SystemNamespace},
-			}
-			first := env.NewOperator(options).Start()
-			web := harness.MakePodSet("web").Obj()
-			env.Create(web)
-			env.WaitReady(web)
-			holder := leader(env)
-			env.NewOperator(options).Start()
-			env.SetSpec(harness.MakePodSet("web").Replicas(2).Obj())
-			env.WaitRevision(web, 2)
-			if now := leader(env); now != holder {
-				t.Fatalf("the lease went from %s to %s with no reason", holder, now)
-			}
-
-			how.end(first)
-			env.SetSpec(harness.MakePodSet("web").Replicas(3).Obj())
-			env.WaitRevision(web, 3)
-			env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
-			if now := leader(env); now == holder {
-				t.Errorf("the lease is still held by %s", now)
-			}
-		})
-	}
-}
-
-// leader returns who holds the lease.
-func leader(env *harness.Env) string {
-	env.T().Helper()
-	lease, err := env.Typed.CoordinationV1().Leases(harness.SystemNamespace).Get(env.T().Context(), env.Namespace+".chartwright.dev", metav1.GetOptions{})
-	if err != nil {
-		env.T().Fatal(err)
-	}
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
 }
 
 // newNodeLabel returns a label that no node has until labelNode.

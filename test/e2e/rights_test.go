@@ -151,6 +151,8 @@ func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
 			// Nobody tells of CRDs that come.
 			every("apiextensions.k8s.io", "customresourcedefinitions"),
 		},
+		// One of some namespaces does not ask for it.
+		Everywhere: true,
 	}).Start()
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
 	env.Create(web, plain)

@@ -80,6 +80,23 @@ func (a *Audit) Requests() []Request {
 	return found
 }
 
+// Waiting returns the watches that the user began so far, and what it asked for
+// of the leader election.
+func (a *Audit) Waiting() (watches, leases []Request) {
+	a.env.t.Helper()
+	a.env.syncAudit()
+	a.env.must(a.env.readAudit(a.offset, func(r Request, _ int64) {
+		switch {
+		case r.User.Username != a.user:
+		case r.ObjectRef.Resource == "leases":
+			leases = append(leases, r)
+		case r.Verb == "watch":
+			watches = append(watches, r)
+		}
+	}))
+	return watches, leases
+}
+
 // Writes returns what of it may have changed something, leaving out objects
 // whose names contain the one given, if any.
 func (a *Audit) Writes(except string) []Request {

@@ -49,6 +49,19 @@ func (e *Env) grant(options Options) {
 	}
 }
 
+// Grant gives an operator of several namespaces, one of Options.Namespaced, its
+// Role in the environment's, too.
+func (e *Env) Grant(o *Operator) {
+	e.t.Helper()
+	e.grant(o.options)
+}
+
+// Refusable lets an operator be refused whatever its namespaces do not allow.
+func (o *Operator) Refusable() *Operator {
+	shared.rights.note(o.User(), nil, []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}})
+	return o
+}
+
 // noteSystem notes what System may do by config/rbac.
 func (e *Env) noteSystem() {
 	e.t.Helper()

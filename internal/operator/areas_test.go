@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+func TestAreas(t *testing.T) {
+	for _, test := range []struct {
+		namespaces []string
+		names      []string
+		hasA       []bool
+		limited    []int
+	}{
+		{nil, []string{""}, []bool{true}, []int{0}},
+		{[]string{"a"}, []string{"a"}, []bool{true}, []int{1}},
+		{[]string{"b", "a"}, []string{"b", "a"}, []bool{false, true}, []int{1, 1}},
+	} {
+		for i, a := range newAreas(test.namespaces) {
+			var options cache.Options
+			a.limit(&options)
+			if a.name != test.names[i] || a.has("a") != test.hasA[i] || len(options.DefaultNamespaces) != test.limited[i] {
+				t.Errorf("%v: area %q has namespace a: %t, limits to %v", test.namespaces, a.name, a.has("a"), options.DefaultNamespaces)
+			}
+		}
+	}
+}
+
+// What is done in each area waits for none that is closed, and is done there when
+// it opens.
+func TestEachArea(t *testing.T) {
+	k := &kinds{areas: newAreas([]string{"open", "closed"})}
+	open, closed := k.areas[0], k.areas[1]
+	close(open.ready)
+	close(closed.closed)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var mu sync.Mutex
+	var done []string
+	later := make(chan struct{})
+	k.eachArea(ctx, func(a *area) {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, a.name)
+		if a == closed {
+			close(later)
+		}
+	})
+	mu.Lock()
+	if !slices.Equal(done, []string{"open"}) {
+		t.Errorf("done in %q, expected in the open one alone", done)
+	}
+	mu.Unlock()
+	close(closed.ready)
+	select {
+	case <-later:
+	case <-time.After(10 * time.Second):
+		t.Error("nothing is done in the one that opened")
+	}
+}

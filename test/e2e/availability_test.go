@@ -1,0 +1,308 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// replicas are two processes of one operator. Each logs in as somebody else, so
+// that the audit log tells them apart.
+type replicas struct {
+	*harness.Env
+	kind            harness.Kind
+	leader, standby *harness.Operator
+}
+
+// newReplicas starts the leader, and the standby after it.
+func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas {
+	t.Helper()
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	options := harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
+		Account: env.NewAccount(),
+		Args:    []string{"--leader-elect", "--leader-election-namespace", harness.SystemNamespace},
+	}
+	options.Proxy = proxy
+	r := replicas{Env: env, kind: kind, leader: env.NewOperator(options).Start()}
+	env.Wait("a leader", func(context.Context) error {
+		if leader(env) == "" {
+			return errors.New("nobody holds the lease")
+		}
+		return nil
+	})
+	options.Account, options.Proxy = env.NewAccount(), nil
+	r.standby = env.NewOperator(options).Start()
+	return r
+}
+
+// leader returns who holds the lease, empty where nobody does.
+func leader(env *harness.Env) string {
+	env.T().Helper()
+	lease, err := env.Typed.CoordinationV1().Leases(harness.SystemNamespace).Get(env.T().Context(), env.Namespace+".chartwright.dev", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// waitInstalled waits until so many releases are there and each has one revision,
+// which is deployed.
+func (r replicas) waitInstalled(count int) {
+	r.T().Helper()
+	r.WaitLong(fmt.Sprintf("%d releases", count), 2*time.Minute, func(ctx context.Context) error {
+		list, err := r.Typed.CoreV1().Secrets(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm"})
+		if err != nil {
+			return err
+		}
+		deployed := 0
+		for i := range list.Items {
+			labels := list.Items[i].Labels
+			if labels["version"] != "1" {
+				r.T().Errorf("release %s has a revision %s", labels["name"], labels["version"])
+			}
+			if labels["status"] == api.StatusDeployed {
+				deployed++
+			}
+		}
+		if deployed != count || len(list.Items) != count {
+			return fmt.Errorf("%d of %d revisions are deployed", deployed, len(list.Items))
+		}
+		return nil
+	})
+}
+
+// tookOver returns when the leader wrote the lease last, and when the standby
+// wrote anything first.
+func (r replicas) tookOver(leader, standby *harness.Audit) (free, first time.Time) {
+	r.T().Helper()
+	r.Wait("the standby to act", func(context.Context) error {
+		if len(standby.Writes("")) == 0 {
+			return errors.New("it has written nothing")
+		}
+		return nil
+	})
+	_, leases := leader.Waiting()
+	for _, request := range leases {
+		if request.Write() && request.ResponseStatus.Code == http.StatusOK {
+			free = request.StageTimestamp.Time
+		}
+	}
+	return free, standby.Writes("")[0].RequestReceivedTimestamp.Time
+}
+
+// A leader is killed in the midst of a hundred installs: the standby finishes
+// them, and whatever the leader had finished it leaves as it is.
+func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
+	t.Parallel()
+	const installs, killedAt = 100, 300
+	env := harness.New(t)
+	proxy := env.NewProxy()
+	r := newReplicas(t, proxy, env)
+	leader, standby := env.Audit(r.leader.User()), env.Audit(r.standby.User())
+	trap := r.leader.KillAtWrite(killedAt, harness.AfterWrite)
+	for i := range installs {
+		cr := harness.MakeCR(r.kind, fmt.Sprintf("web-%d", i))
+		if i%10 == 0 {
+			cr = cr.Set("hooks.post-install", map[string]any{})
+		}
+		env.Create(cr.Obj())
+	}
+	env.Wait("the leader to be killed", func(context.Context) error {
+		if _, sprung := trap.Sprung(); !sprung {
+			return fmt.Errorf("it has made %d writes", len(trap.Writes()))
+		}
+		return nil
+	})
+	// Nobody acts before the lease has run out.
+	underWay := map[string]bool{}
+	done := 0
+	records, err := env.Typed.CoreV1().Secrets(env.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records.Items {
+		labels := records.Items[i].Labels
+		if labels["status"] == api.StatusDeployed {
+			done++
+		} else {
+			underWay[labels["name"]] = true
+		}
+	}
+	if done == 0 || len(underWay) == 0 || done+len(underWay) == installs {
+		t.Fatalf("%d installs were done and %d under way: the leader was killed at a moment that shows nothing", done, len(underWay))
+	}
+	free, first := r.tookOver(leader, standby)
+	t.Logf("%d installs were done and %d under way; the standby acted %s after the leader renewed the lease", done, len(underWay), first.Sub(free))
+
+	r.waitInstalled(installs)
+	env.WaitLong("all to be ready", 2*time.Minute, func(ctx context.Context) error {
+		list, err := env.At(harness.MakeCR(r.kind, "web").Obj()).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for i := range list.Items {
+			status, err := harness.StatusOf(&list.Items[i])
+			if err != nil {
+				return err
+			}
+			if c := harness.Condition(status, "Ready"); c != nil && c.Status == metav1.ConditionTrue {
+				ready++
+			}
+		}
+		if ready != installs {
+			return fmt.Errorf("%d are", ready)
+		}
+		return nil
+	})
+	expectMadeOnce(t, underWay, append(leader.Writes(""), standby.Writes("")...), installs)
+}
+
+// expectMadeOnce expects that every record, every ConfigMap and every hook was
+// made once. What was cut short is begun anew, and so are its record and its
+// hook; its ConfigMap was there already.
+func expectMadeOnce(t *testing.T, underWay map[string]bool, writes []harness.Request, installs int) {
+	t.Helper()
+	made := map[string]map[string]int{"secrets": {}, "configmaps": {}, "jobs": {}}
+	for _, request := range writes {
+		if names, counted := made[request.ObjectRef.Resource]; counted && request.ResponseStatus.Code == http.StatusCreated {
+			names[request.ObjectRef.Name]++
+		}
+	}
+	for i := range installs {
+		release := fmt.Sprintf("web-%d", i)
+		again := 1
+		if underWay[release] {
+			again = 2
+		}
+		// Nobody was there any more to be told of what the last requests made.
+		if n := made["configmaps"][release]; n > 1 || n == 0 && !underWay[release] {
+			t.Errorf("ConfigMap %s was made %d times", release, n)
+		}
+		if n := made["secrets"]["sh.helm.release.v1."+release+".v1"]; n < 1 || n > again {
+			t.Errorf("the record of %s was made %d times", release, n)
+		}
+		if n := made["jobs"][release+"-post-install"]; i%10 == 0 && (n < 1 || n > again) || i%10 != 0 && n != 0 {
+			t.Errorf("the hook of %s was made %d times", release, n)
+		}
+	}
+}
+
+// A standby looks at its lease and at nothing else, writes nothing, and knows
+// all when it takes over: a leader that is stopped, even in the midst of an
+// action, gives the lease back, and the standby acts within three seconds.
+func TestStandbyIsWarm(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	r := newReplicas(t, nil, env)
+	leader, standby := env.Audit(r.leader.User()), env.Audit(r.standby.User())
+	const releases = 10
+	for i := range releases {
+		env.Create(harness.MakeCR(r.kind, fmt.Sprintf("web-%d", i)).Obj())
+	}
+	r.waitInstalled(releases)
+	node := newNodeLabel(env)
+	late := harness.MakeCR(r.kind, "late").Set("hooks.pre-install.node", node).Obj()
+	env.Create(late)
+	waitRunningHook(env, "late-pre-install")
+	env.WaitCondition(late, "Ready", metav1.ConditionUnknown, "Installing")
+
+	if requests := standby.Requests(); len(requests) > 0 {
+		t.Errorf("the standby asked for %v", requests)
+	}
+	_, leases := standby.Waiting()
+	for _, request := range leases {
+		if request.Verb != "get" {
+			t.Errorf("the standby asked for %s", request)
+		}
+	}
+
+	stopped := time.Now()
+	r.leader.Stop()
+	free, first := r.tookOver(leader, standby)
+	t.Logf("the lease was free %s after SIGTERM, and the standby acted %s after that", free.Sub(stopped), first.Sub(free))
+	if took := free.Sub(stopped); took > 3*time.Second {
+		t.Errorf("the lease was free %s after SIGTERM", took)
+	}
+	if took := first.Sub(free); took > 3*time.Second {
+		t.Errorf("the standby acted %s after the lease was free", took)
+	}
+
+	labelNode(env, node)
+	env.WaitReady(late)
+	env.ExpectRevisions("late", "1 deployed")
+	for _, request := range standby.Requests() {
+		switch {
+		case request.Verb == "list" && request.ObjectRef.Resource != "events" && request.ObjectRef.Resource != "pods":
+			t.Errorf("the standby was cold: it asked for %s", request)
+		case request.Write() && request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != "late":
+			t.Errorf("the standby wrote %s, which the leader had made", request)
+		}
+	}
+}
+
+// A leader that stood still for so long that another took its place ends when
+// it goes on, and undoes nothing of what the other did meanwhile.
+func TestLeaderThatStoodStillEnds(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	r := newReplicas(t, nil, env)
+	holder := leader(env)
+	node := newNodeLabel(env)
+	web := harness.MakeCR(r.kind, "web").Set("hooks.pre-install.node", node).Obj()
+	env.Create(web)
+	first := waitRunningHook(env, "web-pre-install")
+	var audit *harness.Audit
+	err := r.leader.Frozen(func() {
+		env.Wait("the standby to take over", func(context.Context) error {
+			if now := leader(env); now == holder {
+				return errors.New("the lease is still held by " + now)
+			}
+			return nil
+		})
+		waitAnother(env, "web-pre-install", first)
+		labelNode(env, node)
+		env.WaitReady(web)
+		audit = env.Audit(r.leader.User())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Wait("the first leader to end", func(context.Context) error {
+		if r.leader.Running() {
+			return errors.New("it runs")
+		}
+		return nil
+	})
+	for _, request := range audit.Writes("") {
+		if request.ResponseStatus.Code < http.StatusBadRequest && request.ObjectRef.Resource != "events" {
+			t.Errorf("the first leader wrote %s: %d", request, request.ResponseStatus.Code)
+		}
+	}
+	env.ExpectRevisions("web", "1 deployed")
+	env.WaitReady(web)
+	env.SetSpec(harness.MakeCR(r.kind, "web").Set("message", "two").Obj())
+	env.WaitRevision(web, 2)
+}
+
+// waitAnother waits until a hook's Job is another than the first.
+func waitAnother(env *harness.Env, job string, first any) {
+	env.T().Helper()
+	env.Wait("hook "+job+" to be made anew", func(ctx context.Context) error {
+		live, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(ctx, job, metav1.GetOptions{})
+		if err == nil && live.UID == first {
+			err = errors.New("it is the first one")
+		}
+		return err
+	})
+}

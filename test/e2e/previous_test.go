@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// previous is the namespace of the stored state, and names the operator and the
+// group of the kinds: releases know theirs.
+const previous = "previous"
+
+func previousFile(name string) string { return harness.Root("test", "e2e", "testdata", previous, name) }
+
+// previousReleases are those of the state, and what the previous version has left
+// of each.
+var previousReleases = map[string]string{
+	"deployed": "1 deployed",
+	"several":  "1 superseded, 2 superseded, 3 deployed",
+	"held":     "1 superseded, 2 superseded, 3 deployed",
+	"hooked":   "1 deployed",
+	"failed":   "1 deployed, 2 failed",
+}
+
+// previousState is what the state is made of, and put back into.
+type previousState struct {
+	*harness.Env
+	note, task harness.Kind
+	metrics    harness.Metrics
+	operator   *harness.Operator
+}
+
+func newPreviousState(t *testing.T) previousState {
+	t.Helper()
+	env := harness.New(t)
+	env.Create(harness.Object("v1", "Namespace", previous))
+	t.Cleanup(func() {
+		if err := env.Typed.CoreV1().Namespaces().Delete(context.Background(), previous, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	s := previousState{Env: env.In(previous), metrics: env.NewMetrics()}
+	s.note, s.task = s.NewKind("Note"), s.NewKind("Task")
+	s.InstallCRD(s.note)
+	s.InstallCRD(s.task)
+	s.operator = s.NewOperator(harness.Options{
+		Watches: s.Watches(harness.MakeEntry(s.note, previousFile("note")), harness.MakeEntry(s.task, previousFile("task"))),
+		Account: s.NewAccount(),
+		Args:    s.metrics.Args(),
+	})
+	return s
+}
+
+// failing is a spec whose hook fails.
+func (s previousState) failing() *unstructured.Unstructured {
+	return harness.MakeCR(s.task, "failed").Set("text", "two").Set("fail", true).Obj()
+}
+
+// What the previous version has left goes on as it is: no release gets another
+// revision, and nothing is written to what runs. What failed is tried again, in
+// the place of the try that failed.
+func TestStateOfThePreviousVersion(t *testing.T) {
+	t.Parallel()
+	s := newPreviousState(t)
+	objects := s.Restore(previousFile("state.yaml"))
+	custom := 0
+	for _, object := range objects {
+		if object.GroupVersionKind().Group == s.note.Group {
+			custom++
+		}
+	}
+	if custom != len(previousReleases) {
+		t.Fatalf("%d custom resources are stored, expected %d", custom, len(previousReleases))
+	}
+	audit := s.Audit(s.operator.User())
+	s.operator.Start()
+	s.Wait("a pass over each that has nothing to do", func(context.Context) error {
+		if idle := s.metrics.Sum("chartwright_reconciles_total", map[string]string{"outcome": "idle"}); idle < float64(custom-1) {
+			return fmt.Errorf("there were %v", idle)
+		}
+		return nil
+	})
+	s.Wait("another try of what failed", func(context.Context) error {
+		if !slices.ContainsFunc(audit.Writes(""), func(r harness.Request) bool { return r.ObjectRef.Name == "failed-before" }) {
+			return errors.New("its hook was not made again")
+		}
+		return nil
+	})
+	s.WaitCondition(s.failing(), "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	for _, request := range audit.Writes("failed") {
+		if request.ObjectRef.Subresource != "status" && request.ObjectRef.Resource != "events" {
+			t.Errorf("the operator wrote %s", request)
+		}
+	}
+	for _, release := range slices.Sorted(maps.Keys(previousReleases)) {
+		s.WaitRevisions(release, previousReleases[release])
+	}
+	for _, object := range objects {
+		if strings.Contains(object.GetName(), "failed-before") || strings.Contains(object.GetName(), ".failed.v2") {
+			continue
+		}
+		if live := s.Get(object); live.GetUID() != object.GetUID() || object.GroupVersionKind().Group == "" && live.GetGeneration() != object.GetGeneration() {
+			t.Errorf("%s %s is another", object.GetKind(), object.GetName())
+		}
+	}
+	held := harness.MakeCR(s.note, "held").Obj()
+	if status := s.WaitReady(held); status.Release == nil || status.Release.Revision != 3 || harness.Condition(status, "Held") == nil {
+		t.Errorf("what was held has status %+v", status)
+	}
+	expectData(t, s.Env, "held", "text", "one")
+
+	// And it can be worked with: edited, rolled back to what the previous version
+	// has deployed, and deleted.
+	several := harness.MakeCR(s.note, "several").Obj()
+	s.SetSpec(harness.MakeCR(s.note, "several").Set("text", "four").Obj())
+	s.WaitRevision(several, 4)
+	s.Ask(several, "rollback-to", "2")
+	s.WaitRevision(several, 5)
+	expectData(t, s.Env, "several", "text", "two")
+	hooked := harness.MakeCR(s.task, "hooked").Obj()
+	s.Delete(hooked)
+	s.WaitGone(hooked, harness.ConfigMap("hooked"))
+	expectData(t, s.Env, "hooked-after", "text", "one")
+	s.ExpectRevisions("hooked", "")
+}
+
+// It is no test: it makes the state anew, by the operator under test, where it is
+// asked to. See testdata/previous/README.md.
+func TestMakeStateOfThePreviousVersion(t *testing.T) {
+	if os.Getenv("CHARTWRIGHT_WRITE_STATE") == "" {
+		t.Skip("run by make previous-state")
+	}
+	s := newPreviousState(t)
+	s.operator.Start()
+	note := func(name, text string) *unstructured.Unstructured {
+		return harness.MakeCR(s.note, name).Set("text", text).Obj()
+	}
+	task := func(name string) *unstructured.Unstructured {
+		return harness.MakeCR(s.task, name).Set("text", "one").Obj()
+	}
+	crs := []*unstructured.Unstructured{note("deployed", "one"), note("several", "one"), note("held", "one"), task("hooked"), task("failed")}
+	s.Create(crs...)
+	s.WaitReady(crs...)
+	for _, name := range []string{"several", "held"} {
+		s.SetSpec(note(name, "two"))
+		s.WaitRevision(note(name, ""), 2)
+	}
+	s.SetSpec(note("several", "three"))
+	s.WaitRevision(note("several", ""), 3)
+	s.Ask(note("held", ""), "rollback-to", "1")
+	s.WaitRevision(note("held", ""), 3)
+	s.SetSpec(s.failing())
+	s.WaitCondition(s.failing(), "Ready", metav1.ConditionFalse, "UpgradeFailed")
+	s.operator.Stop()
+	for release, revisions := range previousReleases {
+		s.ExpectRevisions(release, revisions)
+	}
+
+	ours := func(object *unstructured.Unstructured) bool {
+		labels := object.GetLabels()
+		return object.GroupVersionKind().Group == s.note.Group || labels["owner"] == "helm" ||
+			labels[api.LabelOwnerUID] != "" || labels[api.LabelHookOwnerUID] != ""
+	}
+	s.Store(previousFile("state.yaml"), ours, s.note.GroupVersionKind, s.task.GroupVersionKind,
+		schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
+		schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
+	if err := os.WriteFile(previousFile("version"), []byte(s.Version()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
