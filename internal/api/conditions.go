@@ -195,6 +195,7 @@ const (
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady
+	EventRolloutStopped     = ReasonRolloutStopped
 )
 
 // Events on the operator's own Pod.
