@@ -169,7 +169,7 @@ const (
 	ReasonRepairFailed = "RepairFailed"
 )
 
-// ReasonForbidden: the reason of ConditionRightsMissing.
+// ReasonForbidden is the reason of ConditionRightsMissing.
 const ReasonForbidden = "Forbidden"
 
 // Reasons of Deployed, by the operator-sdk's names.

@@ -5,5 +5,5 @@ package api
 // nothing else is concerned. Absent otherwise.
 const ConditionStatusFieldsFailed = "StatusFieldsFailed"
 
-// ReasonExpressionFailed: the reason of ConditionStatusFieldsFailed.
+// ReasonExpressionFailed is the reason of ConditionStatusFieldsFailed.
 const ReasonExpressionFailed = "ExpressionFailed"

@@ -26,7 +26,7 @@ func (l *Line) News() (News, bool) {
 	verdict := l.verdict()
 	news := News{Waiting: len(l.waiting) - len(l.let)}
 	news.Stopped = verdict == Stopped && news.Waiting > 0
-	if verdict == Unknown || verdict == Paused || news.Stopped == l.stopped {
+	if verdict == Paused || news.Stopped == l.stopped {
 		return News{}, false
 	}
 	l.stopped = news.Stopped

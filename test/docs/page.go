@@ -54,15 +54,15 @@ func Read(page string) Page {
 
 // words are those of a node without its marks.
 func words(node ast.Node, source []byte) string {
-	var text strings.Builder
+	var said strings.Builder
 	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
 		if leaf, ok := child.(*ast.Text); ok {
-			text.Write(leaf.Segment.Value(source))
+			said.Write(leaf.Segment.Value(source))
 		} else {
-			text.WriteString(words(child, source))
+			said.WriteString(words(child, source))
 		}
 	}
-	return text.String()
+	return said.String()
 }
 
 // Anchor is what GitHub makes of a heading: small letters, digits, dashes for

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -42,7 +43,7 @@ type reader struct {
 	err        error
 }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *reader) failf(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
@@ -64,7 +65,7 @@ func (r *reader) walk(node parser.Node) []string {
 	}
 	if call, ok := node.(*parser.Call); ok && call.Func.Name == "histogram_quantile" {
 		if !slices.Contains(all, "le") {
-			r.fail("%s: the buckets have lost their label le", node)
+			r.failf("%s: the buckets have lost their label le", node)
 		}
 		all = slices.DeleteFunc(all, func(label string) bool { return label == "le" })
 	}
@@ -74,15 +75,15 @@ func (r *reader) walk(node parser.Node) []string {
 func (r *reader) selector(n *parser.VectorSelector) []string {
 	of, ok := labelsOf(r.known, n.Name)
 	if !ok {
-		r.fail("there is no metric %s", n.Name)
+		r.failf("there is no metric %s", n.Name)
 	}
 	r.expression.Series = append(r.expression.Series, n.Name)
 	for _, m := range n.LabelMatchers {
-		if m.Name == labels.MetricName {
+		if m.Name == model.MetricNameLabel {
 			continue
 		}
 		if !slices.Contains(of, m.Name) {
-			r.fail("%s has no label %s, but %v", n.Name, m.Name, of)
+			r.failf("%s has no label %s, but %v", n.Name, m.Name, of)
 		}
 		values := []string{m.Value}
 		if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
@@ -97,7 +98,7 @@ func (r *reader) aggregate(n *parser.AggregateExpr) []string {
 	of := r.walk(n.Expr)
 	for _, label := range n.Grouping {
 		if !slices.Contains(of, label) {
-			r.fail("%s: nothing in it has a label %s", n, label)
+			r.failf("%s: nothing in it has a label %s", n, label)
 		}
 	}
 	if !n.Without {
@@ -114,7 +115,7 @@ func (r *reader) binary(n *parser.BinaryExpr) []string {
 	if n.VectorMatching.On {
 		for _, label := range n.VectorMatching.MatchingLabels {
 			if !slices.Contains(left, label) || !slices.Contains(right, label) {
-				r.fail("%s: not both sides have a label %s", n, label)
+				r.failf("%s: not both sides have a label %s", n, label)
 			}
 		}
 		return left
@@ -122,7 +123,7 @@ func (r *reader) binary(n *parser.BinaryExpr) []string {
 	// Otherwise all of them must be equal, or nothing ever matches.
 	l, m := slices.Sorted(slices.Values(left)), slices.Sorted(slices.Values(right))
 	if n.VectorMatching.Card != parser.CardOneToOne && n.VectorMatching.Card != parser.CardManyToMany || !slices.Equal(l, m) {
-		r.fail("%s: its sides have other labels, %v and %v", n, l, m)
+		r.failf("%s: its sides have other labels, %v and %v", n, l, m)
 	}
 	return left
 }
