@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -25,6 +26,12 @@ func TestDocsNameEveryEvent(t *testing.T) {
 		}
 		if events[name] && !strings.Contains(string(text), "`"+value+"`") {
 			t.Errorf("docs/observing.md does not name the event %s", value)
+		}
+	}
+	page, _, _ := strings.Cut(string(text), "## /readyz")
+	for _, word := range firstColumns(page) {
+		if !slices.Contains(slices.Collect(maps.Values(values)), word) {
+			t.Errorf("docs/observing.md names the event %s, which there is not", word)
 		}
 	}
 	if len(events) < 20 {
@@ -49,9 +56,32 @@ func TestDocsAnnotations(t *testing.T) {
 			t.Errorf("docs/annotations.md does not name %s", key)
 		}
 	}
+	known := slices.Collect(maps.Values(annotationKeys(t)))
+	for _, word := range firstColumns(string(text)) {
+		// Those of other operators stand there in full.
+		if !slices.Contains(known, word) && !strings.Contains(word, "/") {
+			t.Errorf("docs/annotations.md names %s, which there is not", word)
+		}
+	}
 	if count < 15 {
 		t.Errorf("only %d annotations were found", count)
 	}
+}
+
+// firstColumns returns the words in code of the first columns of tables.
+func firstColumns(page string) (words []string) {
+	for line := range strings.SplitSeq(page, "\n") {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for i, part := range strings.Split(cell, "`") {
+			if i%2 == 1 {
+				words = append(words, part)
+			}
+		}
+	}
+	return words
 }
 
 // annotationKeys returns the annotations by the constants' names, without the
