@@ -166,6 +166,7 @@ verify-modules:
 verify-generated: build
 	@echo "checking that generated files are up to date ..."
 	@$(BIN)/chartwright generate --check --strict
+	@$(GO_TEST) $(REFERENCE) >/dev/null || $(GO_TEST) $(REFERENCE)
 
 .PHONY: verify-charts
 verify-charts: build
@@ -186,9 +187,13 @@ verify-leftovers:
 
 ##@ Generated files
 
+# The parts of docs/ that are made of the code, by the tests that hold them.
+REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/crd ./internal/lint
+
 .PHONY: generate
-generate: build ## Write anew what follows from watches.yaml and the charts: CRDs, rights, samples that are missing.
+generate: build ## Write anew what follows from watches.yaml, the charts and the code: CRDs, rights, missing samples, reference.
 	@$(BIN)/chartwright generate --strict
+	@go test $(REFERENCE) -update >/dev/null
 
 .PHONY: manifests
 manifests: generate ## The same, by its name in other projects.

@@ -79,8 +79,8 @@ func TestRunFlags(t *testing.T) {
 			if flag == nil {
 				t.Fatal("there is no such flag")
 			}
-			if test.kind != "" && (flag.Value.Type() != test.kind || flag.DefValue != test.fallback) {
-				t.Errorf("it is a %s, %q by default; want a %s, %q", flag.Value.Type(), flag.DefValue, test.kind, test.fallback)
+			if test.kind != "" && (flag.Value.Type() != test.kind || flag.Value.String() != test.fallback) {
+				t.Errorf("it is a %s, %q by default; want a %s, %q", flag.Value.Type(), flag.Value.String(), test.kind, test.fallback)
 			}
 			if flag.Usage == "" {
 				t.Error("it has no help")

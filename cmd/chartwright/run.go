@@ -35,7 +35,13 @@ watches.yaml in the working folder; where there is none, those that are embedded
 in the binary. Beside them are served those of --charts-dir: each of its folders
 with a chart and a kind.yaml. One that is broken is told, and the others run.
 
-$WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
+$WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.
+
+In a container the garbage collector heeds nine tenths of the memory limit,
+unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
+
+--metrics-addr and --enable-leader-election are older names of
+--metrics-bind-address and --leader-elect, which still work.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger := zapr.NewLogger(ctrlzap.NewRaw(ctrlzap.UseFlagOptions(&logging)))
@@ -74,6 +80,8 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, by which several in a cluster tell their objects apart")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply every object again; 0 is never, for changes are seen as they happen")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers for each kind")
+	// It is that of the machine, which is not that of whoever reads the help.
+	flags.Lookup("max-concurrent-reconciles").DefValue = "the number of CPUs"
 	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds")
 	flags.StringVar(&options.MetricsBindAddress, "metrics-bind-address", options.MetricsBindAddress, "address of the metrics endpoint; 0 turns it off")
 	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 turns them off")

@@ -3,44 +3,52 @@ package api
 // Condition types on a custom resource. Reconciling and Stalled follow the
 // kstatus convention: they are present only while they are True.
 const (
-	// ConditionReady is True when the release serves the current spec.
+	// ConditionReady is True when the newest revision is what the spec asks for,
+	// and all its objects are ready.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while the operator works towards the spec.
+	// ConditionReconciling is True while the operator works towards the spec;
+	// absent otherwise.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True when only a person can help, for example by
-	// correcting the spec. Retrying goes on all the same.
+	// ConditionStalled is True while only a person can help, for example by
+	// correcting the spec; absent otherwise. Retrying goes on all the same.
 	ConditionStalled = "Stalled"
 	// ConditionDeployed is True while some revision of the release is
 	// deployed, even if it is not the one that the spec asks for.
 	ConditionDeployed = "Deployed"
 	// ConditionRightsMissing is True while the operator's role lacks rules that
 	// every custom resource of the kind needs; its reason is ReasonForbidden.
-	// Ready tells whether anything has failed for that yet.
+	// Ready tells whether anything has failed for that yet; the message has the
+	// rules to add. Absent otherwise.
 	ConditionRightsMissing = "RightsMissing"
 	// ConditionDrifted is True while an object of the release is not what the
-	// release says.
+	// release says; absent otherwise.
 	ConditionDrifted = "Drifted"
 	// ConditionHeld is True while an earlier revision runs, whatever the spec
-	// says.
+	// says; the message tells from where, since when, and what ends it. Absent
+	// otherwise.
 	ConditionHeld = "Held"
-	// ConditionPaused is True while nothing is changed, as an annotation asks.
+	// ConditionPaused is True while nothing is changed, as an annotation asks;
+	// absent otherwise.
 	ConditionPaused = "Paused"
 	// ConditionUpdateAvailable is True while the operator has another chart for
-	// the kind than the release runs, and it is not this resource's turn.
+	// the kind than the release runs, and it is not this resource's turn; absent
+	// otherwise.
 	ConditionUpdateAvailable = "UpdateAvailable"
-	// ConditionTested tells how the chart's tests went on the newest revision.
+	// ConditionTested tells how the chart's tests went on the newest revision:
+	// True where they passed, False where they failed, absent where they were
+	// not run.
 	ConditionTested = "Tested"
 	// ConditionRollbackRefused is True while the annotation asks for a revision
-	// that cannot be had.
+	// that cannot be had; absent otherwise. The message lists those that can.
 	ConditionRollbackRefused = "RollbackRefused"
 	// ConditionInvalidAnnotations is True while an annotation has a value that
-	// cannot be understood, or a key of ours that nobody knows.
+	// cannot be understood, or a key of ours that nobody knows; absent otherwise.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
 )
 
 // Reasons of Ready, Reconciling and Stalled.
 const (
-	// ReasonDeployed: the newest revision matches the spec and is deployed.
+	// ReasonDeployed: all is as the spec asks.
 	ReasonDeployed = "Deployed"
 	// ReasonInstalling: the first revision is being installed.
 	ReasonInstalling = "Installing"
@@ -48,25 +56,30 @@ const (
 	ReasonUpgrading = "Upgrading"
 	// ReasonUninstalling: the custom resource is being deleted.
 	ReasonUninstalling = "Uninstalling"
-	// ReasonInvalidValues: the chart's values.schema.json refuses the spec.
+	// ReasonInvalidValues: the chart's values.schema.json refuses the spec; the
+	// message has the path.
 	ReasonInvalidValues = "InvalidValues"
 	// ReasonRenderFailed: a template of the chart fails with these values.
 	ReasonRenderFailed = "RenderFailed"
-	// ReasonInstallFailed: the last try to install ended in an error.
+	// ReasonInstallFailed: the last try to install ended in an error; it is tried
+	// again.
 	ReasonInstallFailed = "InstallFailed"
-	// ReasonUpgradeFailed: the last try to upgrade ended in an error.
+	// ReasonUpgradeFailed: the last try to upgrade ended in an error; it is tried
+	// again.
 	ReasonUpgradeFailed = "UpgradeFailed"
-	// ReasonAdopting: a release that no operator made is being taken over.
+	// ReasonAdopting: a release that no operator made, but the helm CLI did, is
+	// being taken over.
 	ReasonAdopting = "Adopting"
 	// ReasonAdoptionFailed: the last try to take it over ended in an error.
 	ReasonAdoptionFailed = "AdoptionFailed"
 	// ReasonNotAllowed: the kind's allow block in the watches file forbids what
-	// the chart would do with these values.
+	// the chart would do with these values; the message names the rule.
 	ReasonNotAllowed = "NotAllowed"
 	// ReasonRefused: the API server refuses an object of the new revision;
 	// nothing was changed.
 	ReasonRefused = "ObjectRefused"
-	// ReasonUninstallFailed: the last try to uninstall ended in an error.
+	// ReasonUninstallFailed: the last try to uninstall ended in an error; it is
+	// tried again.
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was cut short and will be done again.
 	ReasonInterrupted = "Interrupted"
@@ -77,13 +90,15 @@ const (
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"
-	// ReasonLocked: somebody else's operation on the release is under way.
+	// ReasonLocked: somebody else's operation on the release, such as helm
+	// upgrade, is under way.
 	ReasonLocked = "Locked"
 	// ReasonRollingBack: an earlier revision is being brought back.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRollbackFailed: the last try to bring it back ended in an error.
 	ReasonRollbackFailed = "RollbackFailed"
-	// ReasonPaused: a change waits for the pause to end.
+	// ReasonPaused: a change waits for the pause to end. It is the reason of the
+	// condition ConditionPaused, too.
 	ReasonPaused = "Paused"
 	// ReasonOrphaning: the custom resource is being deleted, and its release
 	// stays.
@@ -94,7 +109,8 @@ const (
 	// ReasonProgressing: the release is deployed, and some of its objects are
 	// not ready yet.
 	ReasonProgressing = "Progressing"
-	// ReasonProgressDeadlineExceeded: they should have been by now.
+	// ReasonProgressDeadlineExceeded: some of its objects should have been ready
+	// by now; the message says which is not, and why.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 	// ReasonObjectFailed: an object will not become ready unless somebody does
 	// something about it.
@@ -127,14 +143,18 @@ const (
 
 // Reasons of Tested.
 const (
+	// ReasonTestsPassed: all of the chart's tests have ended well.
 	ReasonTestsPassed = "TestsPassed"
+	// ReasonTestsFailed: one has not; the message has its error.
 	ReasonTestsFailed = "TestsFailed"
 )
 
 // Reasons of RollbackRefused and of InvalidAnnotations.
 const (
+	// ReasonNoSuchRevision: the revision is not stored, or was never deployed.
 	ReasonNoSuchRevision = "NoSuchRevision"
-	ReasonInvalidValue   = "InvalidValue"
+	// ReasonInvalidValue: the message names the annotation, and what was expected.
+	ReasonInvalidValue = "InvalidValue"
 )
 
 // Reasons of Drifted.
@@ -149,12 +169,14 @@ const (
 	ReasonRepairFailed = "RepairFailed"
 )
 
-// ReasonForbidden is the reason of RightsMissing.
+// ReasonForbidden is the reason of ConditionRightsMissing.
 const ReasonForbidden = "Forbidden"
 
 // Reasons of Deployed, by the operator-sdk's names.
 const (
+	// ReasonInstallSuccessful: the first revision is deployed.
 	ReasonInstallSuccessful = "InstallSuccessful"
+	// ReasonUpgradeSuccessful: a later one is.
 	ReasonUpgradeSuccessful = "UpgradeSuccessful"
 	// ReasonNotInstalled: no revision is deployed.
 	ReasonNotInstalled = "NotInstalled"
@@ -195,6 +217,7 @@ const (
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady
+	EventRolloutStopped     = ReasonRolloutStopped
 )
 
 // Events on the operator's own Pod.

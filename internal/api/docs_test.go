@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,9 +28,89 @@ func TestDocsNameEveryEvent(t *testing.T) {
 			t.Errorf("docs/observing.md does not name the event %s", value)
 		}
 	}
+	page, _, _ := strings.Cut(string(text), "## /readyz")
+	for _, word := range firstColumns(page) {
+		if !slices.Contains(slices.Collect(maps.Values(values)), word) {
+			t.Errorf("docs/observing.md names the event %s, which there is not", word)
+		}
+	}
 	if len(events) < 20 {
 		t.Errorf("only %d events were found", len(events))
 	}
+}
+
+// TestDocsAnnotations: docs/annotations.md names all that people may write.
+func TestDocsAnnotations(t *testing.T) {
+	text, err := os.ReadFile("../../docs/annotations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for name, key := range annotationKeys(t) {
+		// These are the operator's own, on objects, and one that rollout.md has.
+		if slices.Contains([]string{"AnnotationOwner", "AnnotationApplied", "AnnotationRolloutPaused"}, name) {
+			continue
+		}
+		count++
+		if !strings.Contains(string(text), "`"+key+"`") {
+			t.Errorf("docs/annotations.md does not name %s", key)
+		}
+	}
+	known := slices.Collect(maps.Values(annotationKeys(t)))
+	for _, word := range firstColumns(string(text)) {
+		// Those of other operators stand there in full.
+		if !slices.Contains(known, word) && !strings.Contains(word, "/") {
+			t.Errorf("docs/annotations.md names %s, which there is not", word)
+		}
+	}
+	if count < 15 {
+		t.Errorf("only %d annotations were found", count)
+	}
+}
+
+// firstColumns returns the words in code of the first columns of tables.
+func firstColumns(page string) (words []string) {
+	for line := range strings.SplitSeq(page, "\n") {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for i, part := range strings.Split(cell, "`") {
+			if i%2 == 1 {
+				words = append(words, part)
+			}
+		}
+	}
+	return words
+}
+
+// annotationKeys returns the annotations by the constants' names, without the
+// prefix that all have in common.
+func annotationKeys(t *testing.T) map[string]string {
+	t.Helper()
+	keys := map[string]string{}
+	for _, name := range []string{"keys.go", "aliases.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Annotation") {
+				return true
+			}
+			value := spec.Values[0]
+			if sum, ok := value.(*ast.BinaryExpr); ok {
+				value = sum.Y
+			}
+			if text, ok := value.(*ast.BasicLit); ok {
+				key, _ := strconv.Unquote(text.Value)
+				keys[spec.Names[0].Name] = strings.TrimPrefix(key, "/")
+			}
+			return true
+		})
+	}
+	return keys
 }
 
 // constants returns those of the package by their name, "=" and a name for one

@@ -15,7 +15,7 @@ func TestReleasesAreCountedByKind(t *testing.T) {
 	Observe("A", "2", Release{Status: "failed", NotReady: true})
 	Observe("A", "2", Release{Status: "deployed", NotReady: true, Held: true})
 	Observe("A", "3", Release{NotReady: true, Paused: true})
-	Observe("B", "4", Release{Status: "failed", NotReady: true})
+	Observe("B", "4", Release{Status: "failed", NotReady: true, Fought: true})
 	Observe("B", "5", Release{Status: "deployed"})
 	Forget("B", "5")
 	Forget("C", "6")
@@ -28,6 +28,10 @@ chartwright_releases{kind="B",status="failed"} 1
 # TYPE chartwright_releases_held gauge
 chartwright_releases_held{kind="A"} 1
 chartwright_releases_held{kind="B"} 0
+# HELP chartwright_releases_in_drift_fight Custom resources of which somebody damages an object again and again, by kind.
+# TYPE chartwright_releases_in_drift_fight gauge
+chartwright_releases_in_drift_fight{kind="A"} 0
+chartwright_releases_in_drift_fight{kind="B"} 1
 # HELP chartwright_releases_not_ready Custom resources that are not Ready, by kind.
 # TYPE chartwright_releases_not_ready gauge
 chartwright_releases_not_ready{kind="A"} 2

@@ -14,6 +14,8 @@ type Release struct {
 	NotReady bool
 	Held     bool
 	Paused   bool
+	// Fought: somebody damages an object of it again and again.
+	Fought bool
 }
 
 // releases counts custom resources by their kind, and never by their name: what
@@ -47,11 +49,12 @@ var (
 	notReady = prometheus.NewDesc("chartwright_releases_not_ready", "Custom resources that are not Ready, by kind.", []string{"kind"}, nil)
 	held     = prometheus.NewDesc("chartwright_releases_held", "Releases that are held at an earlier revision, by kind.", []string{"kind"}, nil)
 	paused   = prometheus.NewDesc("chartwright_releases_paused", "Custom resources that are paused, by kind.", []string{"kind"}, nil)
+	fought   = prometheus.NewDesc("chartwright_releases_in_drift_fight", "Custom resources of which somebody damages an object again and again, by kind.", []string{"kind"}, nil)
 )
 
 // Describe names what Collect sends.
 func (r *releases) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{byStatus, notReady, held, paused} {
+	for _, d := range []*prometheus.Desc{byStatus, notReady, held, paused, fought} {
 		to <- d
 	}
 }
@@ -62,12 +65,12 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 	defer r.mu.Unlock()
 	for kind, all := range r.byKind {
 		statuses := map[string]int{}
-		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0}
+		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0, fought: 0}
 		for _, one := range all {
 			if one.Status != "" {
 				statuses[one.Status]++
 			}
-			for desc, holds := range map[*prometheus.Desc]bool{notReady: one.NotReady, held: one.Held, paused: one.Paused} {
+			for desc, holds := range map[*prometheus.Desc]bool{notReady: one.NotReady, held: one.Held, paused: one.Paused, fought: one.Fought} {
 				if holds {
 					counts[desc]++
 				}

@@ -43,6 +43,9 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	return exitCode(err)
 }
 
+// Command is the plugin as a command, for those who write down what it takes.
+func Command(streams genericiooptions.IOStreams) *cobra.Command { return newRoot(streams) }
+
 // Exit codes.
 const (
 	exitDone = iota

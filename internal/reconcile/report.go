@@ -61,6 +61,7 @@ func (r *Reconciler) count(v *view, s api.Status) {
 		NotReady: !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
 		Held:     meta.IsStatusConditionTrue(s.Conditions, api.ConditionHeld),
 		Paused:   meta.IsStatusConditionTrue(s.Conditions, api.ConditionPaused),
+		Fought:   len(v.fighting) > 0,
 	}
 	if s.Release != nil {
 		counted.Status = s.Release.Status

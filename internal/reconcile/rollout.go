@@ -104,6 +104,9 @@ func (r *Reconciler) observeRollout(ctx context.Context, v *view) error {
 	}
 	uid := v.cr.GetUID()
 	r.wakeLine(line.Put(uid, rollout.Member{Key: v.key, Standing: standing, Ailing: standing == rollout.Waiting && !healthy(v)}))
+	if news, is := line.News(); is {
+		r.tellRollout(ctx, news)
+	}
 	if standing != rollout.Waiting {
 		return nil
 	}

@@ -28,7 +28,7 @@ func standingOf(v *view) rollout.Standing {
 		}
 		return rollout.Aside
 	case !outdated(v):
-		return arrived(v)
+		return arrived(v, fails)
 	case asked(v) && fails:
 		// It is what the person asks for that fails.
 		return rollout.Aside
@@ -52,17 +52,19 @@ func outdated(v *view) bool { return concerned(v) && v.history[0].ChartDigest !=
 
 // arrived tells how one does whose newest revision is of the kind's chart. One
 // that never had another is new, and what was deployed by it once has arrived:
-// their troubles are their own.
-func arrived(v *view) rollout.Standing {
+// their troubles are their own. One that failed has failed while it is tried again,
+// too: each try would else let others go.
+func arrived(v *view, fails bool) rollout.Standing {
 	o := v.observation
 	runs, _ := deployed(v.history)
 	upgraded := slices.ContainsFunc(v.history, func(r records.Record) bool {
 		return r.ChartDigest != "" && r.ChartDigest != v.digests.Chart
 	})
+	failed := o.Newest.Status == api.StatusFailed || fails && api.Pending(o.Newest.Status)
 	switch {
-	case !upgraded, o.Newest.Status == api.StatusFailed && runs.ChartDigest == v.digests.Chart:
+	case !upgraded, failed && runs.ChartDigest == v.digests.Chart:
 		return rollout.Done
-	case o.Newest.Status == api.StatusFailed:
+	case failed:
 		return rollout.Failed
 	case healthy(v), v.progress.wasReady:
 		return rollout.Done

@@ -73,6 +73,8 @@ func TestStanding(t *testing.T) {
 		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *view) { v.progress.wasReady = true }), rollout.Done},
 		{"upgraded and ready", viewOf(two, ofCharts("new", "old")), rollout.Done},
 		{"the upgrade failed", viewOf([]string{failed, dep}, ofCharts("new", "old")), rollout.Failed},
+		{"it failed, and is tried again", viewOf([]string{pending, dep}, ofCharts("new", "old"), fails, runningStep(decide.StepUpgrade)), rollout.Failed},
+		{"a later edit failed, and is tried again", viewOf([]string{pending, dep, sup}, ofCharts("new", "new", "old"), fails), rollout.Done},
 		{"it failed before it was stored", viewOf(one, ofCharts("old"), fails), rollout.Failed},
 		{"it is tried again", viewOf(one, ofCharts("old"), fails, runningStep(decide.StepUpgrade)), rollout.Failed},
 		{"a later edit failed", viewOf([]string{failed, dep, sup}, ofCharts("new", "new", "old")), rollout.Done},

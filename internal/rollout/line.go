@@ -74,6 +74,8 @@ type Line struct {
 	let     map[types.UID]bool
 	// told is the verdict of which those that wait were last told.
 	told Verdict
+	// stopped is what News has told last.
+	stopped bool
 }
 
 // entry is a Member in the order.

@@ -106,6 +106,44 @@ func TestLineIsPaused(t *testing.T) {
 	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
 }
 
+func expectNews(t *testing.T, l *rollout.Line, want *rollout.News) {
+	t.Helper()
+	var got *rollout.News
+	if news, is := l.News(); is {
+		got = &news
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the news (-want +got):\n%s", diff)
+	}
+}
+
+// News are told once, and neither before all were seen nor where nobody waits.
+func TestLineTellsThatItStops(t *testing.T) {
+	l := rollout.NewLine(3, []types.UID{uid("a"), uid("b"), uid("c")})
+	put(l, rollout.Failed, "b", "a")
+	expectNews(t, l, nil)
+	put(l, rollout.Aside, "c")
+	expectNews(t, l, nil)
+	put(l, rollout.Waiting, "c", "d")
+	failed := []types.NamespacedName{member("a", "").Key, member("b", "").Key}
+	expectNews(t, l, &rollout.News{Stopped: true, Failed: failed, Waiting: 2})
+	expectNews(t, l, nil)
+	put(l, rollout.Done, "b")
+	expectNews(t, l, nil)
+	l.Pause(true)
+	put(l, rollout.Done, "a")
+	expectNews(t, l, nil)
+	l.Pause(false)
+	expectNews(t, l, &rollout.News{Waiting: 2})
+	expectNews(t, l, nil)
+	// One that was let go does not wait.
+	for _, name := range []string{"c", "d"} {
+		expectTurn(t, l, name, rollout.Turn{Verdict: rollout.Go})
+	}
+	put(l, rollout.Failed, "c")
+	expectNews(t, l, nil)
+}
+
 // Nobody goes before all have been seen: one of them may be on its way, or have
 // failed.
 func TestLineWaitsUntilAllAreSeen(t *testing.T) {

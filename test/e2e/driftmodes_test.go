@@ -15,13 +15,19 @@ import (
 func serveDrift(t *testing.T, drift map[string]any) (*harness.Env, harness.Kind) {
 	t.Helper()
 	env := harness.New(t)
+	return env, serveDriftIn(env, drift)
+}
+
+func serveDriftIn(env *harness.Env, drift map[string]any, args ...string) harness.Kind {
+	env.T().Helper()
 	kind := env.NewKind("Plain")
 	env.InstallCRD(kind)
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("drift", drift)),
 		Account: env.NewAccount(),
+		Args:    args,
 	}).Start()
-	return env, kind
+	return kind
 }
 
 const (
@@ -113,10 +119,20 @@ func waitData(env *harness.Env, configMap, key, want string) {
 
 func TestFightSlowsDown(t *testing.T) {
 	t.Parallel()
-	env, kind := serveDrift(t, map[string]any{})
+	env := harness.New(t)
+	metrics := env.NewMetrics()
+	kind := serveDriftIn(env, map[string]any{}, metrics.Args()...)
 	web := harness.MakeCR(kind, "web").Set("count", 1).Set("message", "one").Obj()
 	env.Create(web)
 	env.WaitReady(web)
+	expectFights := func(want float64) {
+		env.Wait("the metrics to tell", func(context.Context) error {
+			if got := metrics.Sum("chartwright_releases_in_drift_fight", nil); got != want {
+				return fmt.Errorf("%v are in a fight, expected %v", got, want)
+			}
+			return nil
+		})
+	}
 	for range 5 {
 		env.Patch(harness.ConfigMap("web-0"), messageChanged)
 		waitData(env, "web-0", "message", "one")
@@ -125,9 +141,11 @@ func TestFightSlowsDown(t *testing.T) {
 	env.Patch(harness.ConfigMap("web-0"), messageChanged)
 	began := time.Now()
 	env.WaitCondition(web, "Drifted", metav1.ConditionTrue, "DriftFight")
+	expectFights(1)
 	waitData(env, "web-0", "message", "one")
 	if took := time.Since(began); took < 5*time.Second {
 		t.Errorf("it was repaired after %s", took)
 	}
+	expectFights(0)
 	env.ExpectRevisions("web", "1 deployed")
 }

@@ -179,6 +179,15 @@ func TestRollout(t *testing.T) {
 	if update := status.Update; update == nil || update.Chart != "workloads-0.2.0" || update.ChartVersion != "0.2.0" || update.Place != all || update.Of != all {
 		t.Errorf("the update is %+v", update)
 	}
+	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped here: ") {
+		t.Errorf("the event is %+v", event)
+	}
+	if n := r.CountEvents(last, "RolloutStopped"); n != 0 {
+		t.Errorf("%s, which waits, has the event, too", last.GetName())
+	}
+	if !strings.Contains(r.operator.Log(), "the rollout has stopped") {
+		t.Error("the log does not say so")
+	}
 	// What waits goes on serving.
 	if ready := harness.Condition(status, "Ready"); ready.Status != metav1.ConditionTrue || ready.Reason != "Deployed" {
 		t.Errorf("Ready is %+v", ready)
@@ -215,6 +224,9 @@ func TestRollout(t *testing.T) {
 
 	r.expectStandings(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "aside": 2})
 
+	if !strings.Contains(r.operator.Log(), "the rollout goes on") {
+		t.Error("the log does not say that it goes on")
+	}
 	// Who is held or paused was passed over, and says so.
 	r.waitUpdate(held, "Held", "when the hold ends")
 	r.waitUpdate(paused, "Paused", "when the pause ends")

@@ -1,0 +1,103 @@
+package api_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the conditions and reasons into docs/status.md")
+
+// named is a constant in the comment of another.
+var named = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
+
+// TestDocsStatus: docs/status.md has the conditions and reasons as they are, in
+// the words of the comments here.
+func TestDocsStatus(t *testing.T) {
+	const page, begin, end = "../../docs/status.md", "written by make generate -->\n", "<!-- end of conditions and reasons -->"
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(data), begin)
+	got, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no place for the conditions and reasons", page)
+	}
+	want := reference(t)
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s is not up to date, run 'make generate' (-want +got):\n%s", page, diff)
+	}
+}
+
+// reference writes a table of the conditions, and one of each group of reasons
+// under the heading that the group has as its comment.
+func reference(t *testing.T) string {
+	t.Helper()
+	values, _ := constants(t)
+	var conditions, reasons, single strings.Builder
+	for _, name := range []string{"conditions.go", "fields.go", "sources.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range file.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			headed := false
+			for _, spec := range group.Specs {
+				constant, _ := spec.(*ast.ValueSpec)
+				name, comment := constant.Names[0].Name, constant.Doc
+				if comment == nil && len(group.Specs) == 1 {
+					comment = group.Doc
+				}
+				switch {
+				case strings.HasPrefix(name, "Condition"):
+					fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				case strings.HasPrefix(name, "Reason") && len(group.Specs) == 1:
+					fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				case strings.HasPrefix(name, "Reason"):
+					if !headed {
+						fmt.Fprintf(&reasons, "\n### %s\n\n| reason | what happened |\n|---|---|\n", strings.TrimSuffix(oneLine(group.Doc.Text()), "."))
+						headed = true
+					}
+					fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				}
+			}
+		}
+	}
+	return "\n## Conditions\n\n| condition | what it tells |\n|---|---|\n" + conditions.String() + "\n## Reasons\n" + reasons.String() +
+		"\n### Other reasons\n\n| reason | what happened |\n|---|---|\n" + single.String() + "\n"
+}
+
+// said is what the comment of a constant says, with the words of users in the
+// place of names.
+func said(t *testing.T, name string, comment *ast.CommentGroup, values map[string]string) string {
+	t.Helper()
+	text, ok := strings.CutPrefix(oneLine(comment.Text()), name)
+	if !ok {
+		t.Errorf("the comment of %s does not begin with its name: docs/status.md is made of it", name)
+	}
+	text = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, ":"), " "), "is ")
+	text = strings.ToUpper(text[:1]) + text[1:]
+	text = named.ReplaceAllStringFunc(text, func(other string) string { return "`" + values[other] + "`" })
+	return strings.TrimSuffix(text, ".")
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

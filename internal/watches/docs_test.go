@@ -1,0 +1,52 @@
+package watches
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestDocsWatches: docs/watches.md, or a page of one key that it leads to, names
+// every key that the file may have.
+func TestDocsWatches(t *testing.T) {
+	var text strings.Builder
+	for _, page := range []string{"watches.md", "rollout.md", "rbac.md"} {
+		data, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	keys := map[string]bool{}
+	keysOf(reflect.TypeFor[Watch](), keys)
+	for key := range keys {
+		if !strings.Contains(text.String(), "`"+key+"`") && !strings.Contains(text.String(), key+": ") && !strings.Contains(text.String(), key+":\n") {
+			t.Errorf("no page names the key %s", key)
+		}
+	}
+	if len(keys) < 40 {
+		t.Errorf("only %d keys were found", len(keys))
+	}
+}
+
+// keysOf collects the keys of a structure of ours, and of those in it. Those of a
+// column are the CRD's own.
+func keysOf(structure reflect.Type, keys map[string]bool) {
+	for structure.Kind() == reflect.Pointer || structure.Kind() == reflect.Slice {
+		structure = structure.Elem()
+	}
+	if structure == reflect.TypeFor[PrinterColumn]() || structure.Kind() != reflect.Struct || structure.PkgPath() != reflect.TypeFor[Watch]().PkgPath() {
+		return
+	}
+	for field := range structure.Fields() {
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if key == "-" || !field.IsExported() {
+			continue
+		}
+		if key != "" {
+			keys[key] = true
+		}
+		keysOf(field.Type, keys)
+	}
+}

@@ -1,0 +1,81 @@
+package docs
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
+)
+
+// Page is what links may lead to in a page, and where its own lead.
+type Page struct {
+	// Anchors are those of its headings, in their order.
+	Anchors []string
+	// Links are the destinations of its links and images.
+	Links []string
+}
+
+// Anchors are those of the headings of a page.
+func Anchors(page string) []string { return Read(page).Anchors }
+
+// Read reads a page. What stands in code is no link.
+func Read(page string) Page {
+	source := []byte(page)
+	var read Page
+	seen := map[string]int{}
+	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
+	// The walk ends early by an error of ours alone, and there is none.
+	_ = ast.Walk(markdown.Parser().Parse(text.NewReader(source)), func(node ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := node.(type) {
+		case *ast.Heading:
+			anchor := Anchor(words(n, source))
+			if times := seen[anchor]; times > 0 {
+				read.Anchors = append(read.Anchors, fmt.Sprintf("%s-%d", anchor, times))
+			} else {
+				read.Anchors = append(read.Anchors, anchor)
+			}
+			seen[anchor]++
+		case *ast.Link:
+			read.Links = append(read.Links, string(n.Destination))
+		case *ast.Image:
+			read.Links = append(read.Links, string(n.Destination))
+		}
+		return ast.WalkContinue, nil
+	})
+	return read
+}
+
+// words are those of a node without its marks.
+func words(node ast.Node, source []byte) string {
+	var said strings.Builder
+	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
+		if leaf, ok := child.(*ast.Text); ok {
+			said.Write(leaf.Segment.Value(source))
+		} else {
+			said.WriteString(words(child, source))
+		}
+	}
+	return said.String()
+}
+
+// Anchor is what GitHub makes of a heading: small letters, digits, dashes for
+// spaces, and nothing else.
+func Anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		default:
+			return -1
+		}
+	}, heading)
+}

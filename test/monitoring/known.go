@@ -1,0 +1,67 @@
+package monitoring
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	// It registers ours, and imports the packages that register the others.
+	_ "github.com/chartwright/chartwright/internal/operator"
+)
+
+// scraped are the labels that Prometheus adds where a ServiceMonitor tells it
+// to scrape.
+var scraped = []string{"namespace", "pod", "job", "instance", "service", "container", "endpoint"}
+
+// described is what a description says of itself, for there is no other way to
+// its name and labels.
+var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+
+// Known returns the labels of each metric that is registered by its name.
+func Known() (map[string][]string, error) {
+	collector, ok := ctrlmetrics.Registry.(prometheus.Collector)
+	if !ok {
+		return nil, fmt.Errorf("the registry is a %T, which cannot be described", ctrlmetrics.Registry)
+	}
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		collector.Describe(descriptions)
+		close(descriptions)
+	}()
+	known := map[string][]string{}
+	for description := range descriptions {
+		match := described.FindStringSubmatch(description.String())
+		if match == nil {
+			return nil, fmt.Errorf("a description that cannot be read: %s", description)
+		}
+		labels := append([]string{}, scraped...)
+		if match[2] != "" {
+			labels = append(labels, strings.Split(match[2], ",")...)
+		}
+		known[match[1]] = labels
+	}
+	return known, nil
+}
+
+// labelsOf returns the labels of a series, which of a histogram are those of its
+// parts, too.
+func labelsOf(known map[string][]string, series string) ([]string, bool) {
+	if labels, ok := known[series]; ok {
+		return labels, true
+	}
+	for suffix, label := range map[string]string{"_bucket": "le", "_sum": "", "_count": ""} {
+		base, is := strings.CutSuffix(series, suffix)
+		labels, ok := known[base]
+		if !is || !ok {
+			continue
+		}
+		if label != "" {
+			labels = append(append([]string{}, labels...), label)
+		}
+		return labels, true
+	}
+	return nil, false
+}
