@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -114,7 +113,7 @@ func newManager(config *rest.Config, o Options, logger logr.Logger) (manager.Man
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:  scheme,
 		Logger:  logger,
-		Metrics: metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		Metrics: o.Metrics.server(),
 		// See newProbes.
 		HealthProbeBindAddress:        "0",
 		PprofBindAddress:              o.PprofBindAddress,
