@@ -138,7 +138,7 @@ func TestVersion(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &info); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if info["version"] == "" || info["go"] != runtime.Version() {
+		if info["version"] == "" || info["go"] != runtime.Version() || info["platform"] != runtime.GOOS+"/"+runtime.GOARCH {
 			t.Errorf("%s", text)
 		}
 	}

@@ -125,6 +125,7 @@ func authorized(config *rest.Config, client *http.Client) (metricsserver.Filter,
 // guardedWriter is written to by who asks for a token.
 type guardedWriter struct{ http.ResponseWriter }
 
+// WriteHeader answers 401 where the answer was to be 500.
 func (w guardedWriter) WriteHeader(status int) {
 	if status == http.StatusInternalServerError {
 		status = http.StatusUnauthorized

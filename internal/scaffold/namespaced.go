@@ -20,9 +20,7 @@ func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Ki
 	if err != nil {
 		return err
 	}
-	// This folder's names are those of what stands in the cluster, for it lies
-	// over config/default.
-	role, err := report.Role(name + "-manager-role")
+	role, err := report.Role("manager-role")
 	if err != nil {
 		return err
 	}

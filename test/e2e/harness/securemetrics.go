@@ -19,7 +19,7 @@ import (
 
 // Roles of config/rbac around the metrics.
 const (
-	metricsAuthRole = "chartwright-metrics-auth-role"
+	metricsAuthRole   = "chartwright-metrics-auth-role"
 	metricsReaderRole = "chartwright-metrics-reader"
 )
 
