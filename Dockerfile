@@ -3,6 +3,7 @@ FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 ARG TARGETOS
 ARG TARGETARCH
 ARG VERSION=dev
+ARG COMMIT
 WORKDIR /src
 
 # Modules before sources: they change less often, so this layer is mostly there already.
@@ -12,7 +13,7 @@ RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
     go build -trimpath \
-    -ldflags "-s -w -X github.com/chartwright/chartwright/internal/version.Version=${VERSION}" \
+    -ldflags "-s -w -X github.com/chartwright/chartwright/internal/version.Version=${VERSION} -X github.com/chartwright/chartwright/internal/version.Commit=${COMMIT}" \
     -o /chartwright ./cmd/chartwright
 
 # No shell and no packages: one static binary, with the charts in it. An image with other charts is made

@@ -212,7 +212,7 @@ uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(shell git rev-parse HEAD 2>/dev/null) --tag $(IMG) .
 
 .PHONY: docker-push
 docker-push: ## Push the image IMG.
@@ -222,12 +222,15 @@ docker-push: ## Push the image IMG.
 # of $KUBECONFIG.
 DEPLOY_KUBECTL := $(or $(OWN_KUBECTL),$(BIN)/kube/kubectl)
 
+# What is deployed: default, namespaced, or a folder of config that you have added.
+DEPLOY_CONFIG ?= default
+
 # The overlay is made anew each time, and nothing that is under version control
 # changes.
 define OVERLAY
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [../../config/default]
+resources: [../../config/$(DEPLOY_CONFIG)]
 patches:
   - target: {kind: Deployment, name: chartwright-controller-manager}
     patch: |-
@@ -236,16 +239,24 @@ patches:
 endef
 export OVERLAY
 
-.PHONY: deploy
-deploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy the image IMG to the cluster of $KUBECONFIG, with PULL_POLICY.
+.PHONY: overlay
+overlay:
 	@mkdir -p $(BIN)/deploy && echo "$$OVERLAY" >$(BIN)/deploy/kustomization.yaml
+
+.PHONY: dist
+dist: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Write dist/install.yaml, all that DEPLOY_CONFIG (default) deploys with the image IMG, for kubectl apply.
+	@mkdir -p dist && $(DEPLOY_KUBECTL) kustomize $(BIN)/deploy >dist/install.yaml
+	@echo "dist/install.yaml runs the image $(IMG)"
+
+.PHONY: deploy
+deploy: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy DEPLOY_CONFIG (default) with the image IMG to the cluster of $KUBECONFIG, with PULL_POLICY.
 	@$(DEPLOY_KUBECTL) apply --server-side --force-conflicts -k $(BIN)/deploy
 	@$(DEPLOY_KUBECTL) rollout status --namespace chartwright-system --timeout 3m deployment/chartwright-controller-manager
 
 .PHONY: undeploy
 undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, then the operator and the CRDs.
 	@$(call delete-resources,$(DEPLOY_KUBECTL))
-	@$(DEPLOY_KUBECTL) delete --ignore-not-found -k config/default
+	@$(DEPLOY_KUBECTL) delete --ignore-not-found -k config/$(DEPLOY_CONFIG)
 
 # Custom resources go while the operator is there to uninstall their releases:
 # without it their finalizers would hold them, and the CRDs, forever.
@@ -365,4 +376,4 @@ clean: ## Stop the local clusters, and remove them and all that was built.
 	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
 	  rm -rf $$cluster; \
 	done
-	@rm -rf $(BIN)
+	@rm -rf $(BIN) dist

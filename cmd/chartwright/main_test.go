@@ -61,7 +61,12 @@ func TestRunFlags(t *testing.T) {
 		{"reconcile-period", "duration", "0s"},
 		{"max-concurrent-reconciles", "int", strconv.Itoa(runtime.NumCPU())},
 		{"max-concurrent-actions", "int", "16"},
-		{"metrics-bind-address", "string", ":8080"},
+		{"metrics-bind-address", "string", "127.0.0.1:8080"},
+		{"metrics-secure", "bool", ""},
+		{"metrics-require-rbac", "bool", ""},
+		{"metrics-cert-path", "string", ""},
+		{"metrics-cert-name", "string", "tls.crt"},
+		{"metrics-cert-key", "string", "tls.key"},
 		{"health-probe-bind-address", "string", ":8081"},
 		{"pprof-bind-address", "string", ""},
 		{"leader-elect", "bool", "false"},
@@ -133,7 +138,7 @@ func TestVersion(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &info); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if info["version"] == "" || info["go"] != runtime.Version() {
+		if info["version"] == "" || info["go"] != runtime.Version() || info["platform"] != runtime.GOOS+"/"+runtime.GOARCH {
 			t.Errorf("%s", text)
 		}
 	}
@@ -187,6 +192,14 @@ func TestRunRefuses(t *testing.T) {
 		{"profiles for everybody", []string{"--pprof-bind-address", ":6060"}, []string{
 			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,
 		}},
+		{"metrics for everybody", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
+			`--metrics-secure=false: metrics without TLS are served on a loopback address alone`,
+		}},
+		{"a token in the clear", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS a token"}},
+		{"a certificate that is not there", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
+			"expected a certificate tls.crt and its key tls.key: open " + filepath.Join(folder, "tls.crt"),
+		}},
+		{"a flag that is neither", []string{"--metrics-secure=maybe"}, []string{"--metrics-secure"}},
 		{"an unknown flag", []string{"--watch-file", file}, []string{"unknown flag: --watch-file"}},
 		{"an argument", []string{"now"}, []string{"unknown command"}},
 		{"no cluster", nil, []string{"find the cluster by $KUBECONFIG"}},

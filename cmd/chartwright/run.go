@@ -83,7 +83,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	// It is that of the machine, which is not that of whoever reads the help.
 	flags.Lookup("max-concurrent-reconciles").DefValue = "the number of CPUs"
 	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds")
-	flags.StringVar(&options.MetricsBindAddress, "metrics-bind-address", options.MetricsBindAddress, "address of the metrics endpoint; 0 turns it off")
+	metricsFlags(cmd, &options.Metrics)
 	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 turns them off")
 	flags.StringVar(&options.PprofBindAddress, "pprof-bind-address", "", "loopback address at which profiles can be had, such as 127.0.0.1:6060 (default: none)")
 	flags.BoolVar(&options.LeaderElection, "leader-elect", options.LeaderElection, "act only while holding the lease, so that several replicas may run")
@@ -91,7 +91,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	flags.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
 	flags.DurationVar(&options.GracefulShutdown, "graceful-shutdown-timeout", options.GracefulShutdown, "how long a stop may take; less than the pod's terminationGracePeriodSeconds")
 
-	flags.StringVar(&options.MetricsBindAddress, "metrics-addr", options.MetricsBindAddress, "")
+	flags.StringVar(&options.Metrics.BindAddress, "metrics-addr", options.Metrics.BindAddress, "")
 	flags.BoolVar(&options.LeaderElection, "enable-leader-election", options.LeaderElection, "")
 	for old, now := range map[string]string{"metrics-addr": "metrics-bind-address", "enable-leader-election": "leader-elect"} {
 		// Only a flag that is not there is an error.

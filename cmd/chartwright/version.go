@@ -19,7 +19,8 @@ func newVersion() *cobra.Command {
 			info := version.Get()
 			switch output {
 			case "":
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s, %s, Helm %s)\n", info.Version, orUnknown(info.Commit), info.Go, info.Helm)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",
+					info.Version, orUnknown(info.Commit), orUnknown(info.Date), info.Go, info.Platform, orUnknown(info.Helm), orUnknown(info.Kubernetes))
 				return err
 			case "json":
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)

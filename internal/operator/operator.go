@@ -13,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -123,7 +122,7 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:  scheme,
 		Logger:  logger,
-		Metrics: metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		Metrics: o.Metrics.server(),
 		// See newProbes.
 		HealthProbeBindAddress:        "0",
 		PprofBindAddress:              o.PprofBindAddress,

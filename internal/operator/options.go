@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ type Options struct {
 	// ReconcilePeriod is how often every object is applied again; 0 is never.
 	ReconcilePeriod time.Duration
 
-	MetricsBindAddress     string
+	Metrics                Metrics
 	HealthProbeBindAddress string
 	// PprofBindAddress is where profiles can be had; empty or "0" is nowhere.
 	PprofBindAddress        string
@@ -52,7 +51,7 @@ func Defaults() Options {
 		Name:                    "chartwright",
 		MaxConcurrentReconciles: runtime.NumCPU(),
 		MaxConcurrentActions:    16,
-		MetricsBindAddress:      ":8080",
+		Metrics:                 Metrics{BindAddress: "127.0.0.1:8080", CertName: "tls.crt", KeyName: "tls.key"},
 		HealthProbeBindAddress:  ":8081",
 		GracefulShutdown:        25 * time.Second,
 	}
@@ -73,6 +72,9 @@ func (o Options) Validate() error {
 	if o.ReconcilePeriod < 0 {
 		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
 	}
+	if err := o.Metrics.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := checkLoopback(o.PprofBindAddress); err != nil {
 		errs = append(errs, fmt.Errorf("--pprof-bind-address %q: %w", o.PprofBindAddress, err))
 	}
@@ -88,11 +90,11 @@ func checkLoopback(address string) error {
 	if address == "" || address == "0" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(address)
+	loopback, err := isLoopback(address)
 	if err != nil {
 		return fmt.Errorf("expected an address such as 127.0.0.1:6060: %w", err)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !loopback {
 		return errors.New("expected a loopback address, 127.0.0.1, [::1] or localhost, for nobody is asked who they are there; kubectl port-forward reaches it")
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestAdd(t *testing.T) {
 	if !strings.HasSuffix(files["watches.yaml"], plan.Entry) {
 		t.Errorf("the entry is told to be\n%s", plan.Entry)
 	}
-	for _, folder := range []string{"crd", "rbac", "manager", "default", "samples"} {
+	for _, folder := range folders {
 		build(t, filepath.Join(dir, "config", folder))
 	}
 	kinds, err := catalog.FromFile(dir + "/watches.yaml")

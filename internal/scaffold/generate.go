@@ -138,6 +138,9 @@ func (p Project) generateRoles(plan *Plan, name string, served []catalog.Kind, k
 	if err := plan.generated(folder+"/role.yaml", role); err != nil {
 		return err
 	}
+	if err := p.generateNamespaced(plan, name, served); err != nil {
+		return err
+	}
 	wanted, resources := map[string]bool{}, []string{"role.yaml"}
 	for _, k := range kinds {
 		for _, level := range levels {

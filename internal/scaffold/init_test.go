@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestInit(t *testing.T) {
 			t.Errorf("%s has to do with Go", name)
 		}
 	}
-	for _, folder := range []string{"crd", "rbac", "manager", "default", "samples"} {
+	for _, folder := range folders {
 		build(t, filepath.Join(dir, "config", folder))
 	}
 	plan, err := project(dir).Generate()
@@ -39,7 +40,7 @@ func TestInitIsOfThisRepository(t *testing.T) {
 	dir := newProject(t)
 	config := filepath.Join(repository, "config")
 	for name, got := range tree(t, filepath.Join(dir, "config")) {
-		if name == "rbac/role.yaml" {
+		if strings.HasSuffix(name, "/role.yaml") {
 			continue
 		}
 		want, err := os.ReadFile(filepath.Join(config, name))
@@ -49,9 +50,7 @@ func TestInitIsOfThisRepository(t *testing.T) {
 		}
 		// The lists of what is generated.
 		wanted := string(want)
-		if strings.HasSuffix(name, "kustomization.yaml") {
-			got, wanted = withoutKinds(got), withoutKinds(wanted)
-		}
+		got, wanted = withoutKinds(name, got), withoutKinds(name, wanted)
 		if diff := cmp.Diff(wanted, strings.ReplaceAll(got, "shop", "chartwright")); diff != "" {
 			t.Errorf("config/%s differs from internal/scaffold/files/project/config/%[1]s: change both (-repository +project):\n%[2]s", name, diff)
 		}
@@ -68,14 +67,24 @@ func ofKinds(name string) bool {
 	return strings.HasPrefix(name, "crd/bases/") || strings.HasPrefix(name, "samples/") || strings.HasSuffix(name, "_role.yaml")
 }
 
-func withoutKinds(text string) string {
+// listsKinds are the lines by which a kustomization lists what there is for each
+// kind.
+var listsKinds = map[string]*regexp.Regexp{
+	"crd/kustomization.yaml":     regexp.MustCompile(`- bases/`),
+	"samples/kustomization.yaml": regexp.MustCompile(`\.yaml$`),
+	"rbac/kustomization.yaml":    regexp.MustCompile(`_(admin|editor|viewer)_role\.yaml$`),
+}
+
+func withoutKinds(name, text string) string {
+	lists := listsKinds[name]
+	if lists == nil {
+		return text
+	}
 	var lines []string
 	for line := range strings.Lines(text) {
-		if _, name, item := strings.Cut(line, "- "); item && strings.HasSuffix(strings.TrimSpace(name), ".yaml") && !strings.Contains(text, "service_account.yaml") ||
-			strings.HasSuffix(strings.TrimSpace(line), "_role.yaml") && !strings.Contains(line, "leader") {
-			continue
+		if !lists.MatchString(strings.TrimSpace(line)) {
+			lines = append(lines, strings.Replace(line, "resources: []", "resources:", 1))
 		}
-		lines = append(lines, strings.Replace(line, "resources: []", "resources:", 1))
 	}
 	return strings.Join(lines, "")
 }

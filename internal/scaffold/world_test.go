@@ -20,6 +20,9 @@ var update = flag.Bool("update", false, "write testdata/*.golden anew")
 // repository is the root of this repository.
 const repository = "../.."
 
+// folders are those below config that kustomize builds.
+var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "namespaced"}
+
 // newProject makes a project called shop and returns its folder.
 func newProject(t *testing.T) string {
 	t.Helper()
@@ -137,7 +140,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 // derived are files whose content is tested where it is made.
-var derived = regexp.MustCompile(`^config/crd/bases/|^config/rbac/role\.yaml$|^charts/`)
+var derived = regexp.MustCompile(`^config/crd/bases/|^config/(rbac|namespaced)/role\.yaml$|^charts/`)
 
 // golden compares a tree with a file of testdata.
 func golden(t *testing.T, name string, files map[string]string) {

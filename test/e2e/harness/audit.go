@@ -162,9 +162,13 @@ func (e *Env) readAudit(offset int64, see func(r Request, end int64)) error {
 // readAudit calls see with each request after an offset whose line has a text,
 // and where it ends.
 func readAudit(offset int64, with string, see func(r Request, end int64)) error {
-	file, err := os.Open(shared.auditLog())
+	return readAuditLog(shared.auditLog(), offset, with, see)
+}
+
+func readAuditLog(log string, offset int64, with string, see func(r Request, end int64)) error {
+	file, err := os.Open(log)
 	if err != nil {
-		return fmt.Errorf("%w: start the cluster with --audit-log %s", err, shared.auditLog())
+		return fmt.Errorf("%w: start the cluster with --audit-log %s", err, log)
 	}
 	defer func() { _ = file.Close() }()
 	if _, err := file.Seek(offset, io.SeekStart); err != nil {

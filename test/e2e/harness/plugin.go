@@ -44,6 +44,9 @@ func (e *Env) NewPerson(rules ...rbacv1.PolicyRule) *Person {
 	return p
 }
 
+// Account is whom the person logs in as.
+func (p *Person) Account() Account { return p.account }
+
 // May gives the person rights in all namespaces.
 func (p *Person) May(rules ...rbacv1.PolicyRule) {
 	p.env.t.Helper()
