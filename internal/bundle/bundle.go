@@ -64,6 +64,7 @@ type maker struct {
 	Input
 	*parts
 
+	person   person
 	bundle   *Bundle
 	problems []error
 }
@@ -75,7 +76,11 @@ func Make(ctx context.Context, in Input) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{Input: in, parts: parts, bundle: &Bundle{Files: map[string][]byte{}}}
+	written, err := readPerson(parts.base)
+	if err != nil {
+		return nil, err
+	}
+	m := &maker{Input: in, parts: parts, person: written, bundle: &Bundle{Files: map[string][]byte{}}}
 	if len(m.Channels) == 0 {
 		return nil, errors.New("no channel is given: a catalog offers each bundle in one at least, such as stable")
 	}
@@ -83,7 +88,7 @@ func Make(ctx context.Context, in Input) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.check(csv)
+	m.check()
 	if len(m.problems) > 0 {
 		return nil, errors.Join(m.problems...)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,24 @@ func input(t *testing.T, dir, name string) bundle.Input {
 		Options: bundle.Options{Version: "1.2.3", Image: "registry.example.com/" + name + ":v1.2.3", Channels: []string{"stable"}},
 		Name:    name, Folder: "bundle", Kinds: kinds, Objects: build(t, filepath.Join(dir, "config", "manifests")),
 	}
+}
+
+// ofRepository is read once, for to build config takes its time.
+var ofRepository struct {
+	once sync.Once
+	in   bundle.Input
+}
+
+// fresh returns what the bundle of this repository is made of, to be changed.
+func fresh(t *testing.T) bundle.Input {
+	t.Helper()
+	ofRepository.once.Do(func() { ofRepository.in = input(t, repository, "chartwright") })
+	in := ofRepository.in
+	in.Objects = nil
+	for _, object := range ofRepository.in.Objects {
+		in.Objects = append(in.Objects, object.DeepCopy())
+	}
+	return in
 }
 
 func build(t *testing.T, folder string) []*unstructured.Unstructured {
@@ -70,7 +89,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string,
 // TestBundleOfThisRepository is of the format, and of what is deployed without
 // OLM.
 func TestBundleOfThisRepository(t *testing.T) {
-	in := input(t, repository, "chartwright")
+	in := fresh(t)
 	b := made(t, in)
 	if len(b.Notes) > 0 {
 		t.Errorf("notes: %q", b.Notes)
@@ -121,7 +140,7 @@ func single(rules []rbacv1.PolicyRule) map[string]bool {
 // TestRightsAreThoseOfTheRoles: none more and none less, and those that a Role
 // can give are in permissions.
 func TestRightsAreThoseOfTheRoles(t *testing.T) {
-	in := input(t, repository, "chartwright")
+	in := fresh(t)
 	install := read(t, made(t, in)).csv.Spec.Install.Spec
 	deployed := build(t, filepath.Join(repository, "config", "default"))
 	var manager rbacv1.ClusterRole
@@ -195,7 +214,7 @@ func TestEqualInputsMakeEqualBundles(t *testing.T) {
 
 // TestOptions: what is said of one version.
 func TestOptions(t *testing.T) {
-	in := input(t, repository, "chartwright")
+	in := fresh(t)
 	in.Channels, in.DefaultChannel = []string{"candidate-v1", "stable-v1"}, "stable-v1"
 	in.Replaces = "1.2.2"
 	in.CreatedAt = time.Date(2026, 1, 31, 13, 0, 0, 0, time.FixedZone("", 3600))

@@ -28,35 +28,11 @@ var (
 	conventional = []string{"candidate", "fast", "stable"}
 )
 
-// person is what a person writes in the base.
-type person struct {
-	DisplayName string `json:"displayName"`
-	Description string `json:"description"`
-	Icon        []struct {
-		Data      string `json:"base64data"`
-		MediaType string `json:"mediatype"`
-	} `json:"icon"`
-	Maintainers []struct {
-		Name  string `json:"name"`
-		Email string `json:"email"`
-	} `json:"maintainers"`
-	Links          []link `json:"links"`
-	Provider       link   `json:"provider"`
-	MinKubeVersion string `json:"minKubeVersion"`
-}
-
-type link struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
-
 // check finds what OLM, or a catalog such as OperatorHub, would refuse.
-func (m *maker) check(csv map[string]any) {
-	var spec person
-	m.decode(csv["spec"], &spec)
-	m.checkVersions(spec)
-	m.checkText(spec)
-	m.checkIcon(spec)
+func (m *maker) check() {
+	m.checkVersions()
+	m.checkText()
+	m.checkIcon()
 	m.checkModes()
 	m.checkAnnotations()
 	m.checkExamples()
@@ -73,7 +49,7 @@ func (m *maker) check(csv map[string]any) {
 	}
 }
 
-func (m *maker) checkVersions(spec person) {
+func (m *maker) checkVersions() {
 	version, err := semver.StrictNewVersion(m.Version)
 	switch {
 	case err != nil:
@@ -94,47 +70,47 @@ func (m *maker) checkVersions(spec person) {
 			m.problemf("the version %s cannot replace %s, which is not lower", m.Version, m.Replaces)
 		}
 	}
-	if spec.MinKubeVersion != "" {
-		if _, err := semver.StrictNewVersion(spec.MinKubeVersion); err != nil {
-			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", spec.MinKubeVersion)
+	if m.person.MinKubeVersion != "" {
+		if _, err := semver.StrictNewVersion(m.person.MinKubeVersion); err != nil {
+			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.person.MinKubeVersion)
 		}
 	}
 }
 
-func (m *maker) checkText(spec person) {
-	if spec.DisplayName == "" {
+func (m *maker) checkText() {
+	if m.person.DisplayName == "" {
 		m.problemf("ClusterServiceVersion: spec.displayName: missing: it is the operator's name for people")
 	}
-	if spec.Provider.Name == "" {
+	if m.person.Provider.Name == "" {
 		m.problemf("ClusterServiceVersion: spec.provider.name: missing: it is who stands behind the operator")
 	}
-	if spec.Description == "" {
+	if m.person.Description == "" {
 		m.notef("ClusterServiceVersion: spec.description: it is what a catalog shows of the operator, in Markdown")
 	}
-	if len(spec.Maintainers) == 0 {
+	if len(m.person.Maintainers) == 0 {
 		m.notef("ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask")
 	}
-	for i, one := range spec.Maintainers {
+	for i, one := range m.person.Maintainers {
 		if _, err := mail.ParseAddress(one.Email); err != nil || one.Name == "" {
 			m.problemf("ClusterServiceVersion: spec.maintainers[%d]: %q <%s>: expected a name, and an email address", i, one.Name, one.Email)
 		}
 	}
-	for i, one := range spec.Links {
+	for i, one := range m.person.Links {
 		if at, err := url.ParseRequestURI(one.URL); err != nil || at.Host == "" || one.Name == "" {
 			m.problemf("ClusterServiceVersion: spec.links[%d]: %q %q: expected a name, and a url such as https://example.com", i, one.Name, one.URL)
 		}
 	}
 }
 
-func (m *maker) checkIcon(spec person) {
-	if len(spec.Icon) == 0 {
+func (m *maker) checkIcon() {
+	if len(m.person.Icon) == 0 {
 		m.notef("ClusterServiceVersion: spec.icon: catalogs such as OperatorHub want one")
 		return
 	}
-	if len(spec.Icon) > 1 {
-		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(spec.Icon))
+	if len(m.person.Icon) > 1 {
+		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.person.Icon))
 	}
-	icon := spec.Icon[0]
+	icon := m.person.Icon[0]
 	if data, err := base64.StdEncoding.DecodeString(icon.Data); err != nil || len(data) == 0 {
 		m.problemf("ClusterServiceVersion: spec.icon[0].base64data: expected a picture, in base64")
 	}
@@ -146,7 +122,7 @@ func (m *maker) checkIcon(spec person) {
 func (m *maker) checkModes() {
 	supported := false
 	seen := map[string]bool{}
-	for i, mode := range m.installModes() {
+	for i, mode := range m.person.InstallModes {
 		if !slices.Contains(modes, mode.Type) || seen[mode.Type] {
 			m.problemf("ClusterServiceVersion: spec.installModes[%d].type: %q: expected each once of %s", i, mode.Type, strings.Join(modes, ", "))
 		}

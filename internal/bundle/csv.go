@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -110,19 +111,17 @@ func (m *maker) deploymentSpecs() []any {
 	specs := make([]any, 0, len(m.deployments))
 	for _, d := range m.deployments {
 		spec, _, _ := unstructured.NestedMap(d.source.Object, "spec")
-		containers, _, _ := unstructured.NestedSlice(spec, "template", "spec", "containers")
-		for _, container := range containers {
-			fields, ok := container.(map[string]any)
-			if !ok || fields["image"] != Placeholder {
+		for _, key := range []string{"initContainers", "containers"} {
+			containers, _, _ := unstructured.NestedSlice(spec, "template", "spec", key)
+			if len(containers) == 0 {
 				continue
 			}
-			if m.Image == "" {
-				m.problemf("Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", d.Name, fields["name"], Placeholder)
+			for _, container := range containers {
+				m.replaceImage(d.Name, container)
 			}
-			fields["image"] = m.Image
+			// It was read from there.
+			_ = unstructured.SetNestedSlice(spec, containers, "template", "spec", key)
 		}
-		// It was read from there.
-		_ = unstructured.SetNestedSlice(spec, containers, "template", "spec", "containers")
 		entry := map[string]any{"name": d.Name, "spec": spec}
 		if len(d.Labels) > 0 {
 			entry["label"] = d.Labels
@@ -132,38 +131,25 @@ func (m *maker) deploymentSpecs() []any {
 	return specs
 }
 
+func (m *maker) replaceImage(deployment string, container any) {
+	fields, ok := container.(map[string]any)
+	if !ok || fields["image"] != Placeholder {
+		return
+	}
+	if m.Image == "" {
+		m.problemf("Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", deployment, fields["name"], Placeholder)
+	}
+	fields["image"] = m.Image
+}
+
 // ofSome tells whether the operator may be installed for a few namespaces.
 func (m *maker) ofSome() bool {
-	for _, mode := range m.installModes() {
+	for _, mode := range m.person.InstallModes {
 		if mode.Supported && mode.Type != "AllNamespaces" {
 			return true
 		}
 	}
 	return false
-}
-
-type installMode struct {
-	Type      string `json:"type"`
-	Supported bool   `json:"supported"`
-}
-
-func (m *maker) installModes() []installMode {
-	var spec struct {
-		InstallModes []installMode `json:"installModes"`
-	}
-	m.decode(m.base.Object["spec"], &spec)
-	return spec.InstallModes
-}
-
-// decode reads fields of the base. What is not of their types is a problem.
-func (m *maker) decode(from, to any) {
-	data, err := json.Marshal(from)
-	if err == nil {
-		err = json.Unmarshal(data, to)
-	}
-	if err != nil {
-		m.problemf("ClusterServiceVersion: spec: %w", err)
-	}
 }
 
 // owned is what a ClusterServiceVersion says of one version of a definition.
@@ -229,9 +215,7 @@ func overlay(entry owned, written []any) any {
 	var merged map[string]any
 	_ = json.Unmarshal(data, &merged)
 	by, _ := written[at].(map[string]any)
-	for key, value := range by {
-		merged[key] = value
-	}
+	maps.Copy(merged, by)
 	return merged
 }
 
@@ -245,21 +229,10 @@ func (m *maker) served(kind schema.GroupKind) *catalog.Kind {
 	return nil
 }
 
-// relatedImage is an image that has to be there where the cluster has no other
-// registries.
-type relatedImage struct {
-	Name  string `json:"name"`
-	Image string `json:"image"`
-}
-
 // relatedImages returns the operator's, those of what the examples are made of,
 // and others that the base names.
 func (m *maker) relatedImages(examples examples) []relatedImage {
 	var images []relatedImage
-	var spec struct {
-		RelatedImages []relatedImage `json:"relatedImages"`
-	}
-	m.decode(m.base.Object["spec"], &spec)
 	add := func(more ...relatedImage) {
 		for _, image := range more {
 			if !slices.ContainsFunc(images, func(known relatedImage) bool { return known.Image == image.Image }) {
@@ -267,7 +240,7 @@ func (m *maker) relatedImages(examples examples) []relatedImage {
 			}
 		}
 	}
-	add(spec.RelatedImages...)
+	add(m.person.RelatedImages...)
 	for _, d := range m.deployments {
 		for _, container := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
 			add(relatedImage{Name: container.Name, Image: m.imageOf(container)})

@@ -42,5 +42,6 @@ func (p Project) Bundle(ctx context.Context, folder string, options bundle.Optio
 	if err := plan.generated(filepath.Join(filepath.Dir(folder), "bundle.Dockerfile"), made.Dockerfile); err != nil {
 		return nil, err
 	}
-	return plan, plan.expire(filepath.Join(folder, "manifests"), regexp.MustCompile(`\.yaml$`), manifests)
+	err = plan.expire(filepath.Join(folder, "manifests"), regexp.MustCompile(`\.yaml$`), manifests)
+	return plan, err
 }
