@@ -33,7 +33,8 @@ func TestBundle(t *testing.T) {
 	}
 
 	plan, err = project(dir).Bundle(t.Context(), folder, options)
-	if carryOut(t, plan, err); len(plan.Stale()) > 0 {
+	carryOut(t, plan, err)
+	if len(plan.Stale()) > 0 {
 		t.Errorf("the same again writes %v", plan.Stale())
 	}
 
