@@ -127,6 +127,7 @@ func TestObjectsBesideTheOperator(t *testing.T) {
 	in := fresh(t)
 	more(&in, "v1", "Service", "metrics", map[string]any{"spec": map[string]any{"ports": []any{map[string]any{"port": int64(8443)}}}})
 	more(&in, "v1", "ServiceAccount", "another", nil)
+	more(&in, "batch/v1", "CronJob", "tidy", nil)
 	b := made(t, in)
 	files := map[string]string{
 		"manifests/metrics_v1_service.yaml":                                                              "port: 8443",
