@@ -131,6 +131,7 @@ func TestObjectsBesideTheOperator(t *testing.T) {
 	b := made(t, in)
 	files := map[string]string{
 		"manifests/metrics_v1_service.yaml":                                                              "port: 8443",
+		"manifests/tidy_batch_v1_cronjob.yaml":                                                           "",
 		"manifests/another_v1_serviceaccount.yaml":                                                       "name: another",
 		"manifests/chartwright-podset-viewer-role_rbac.authorization.k8s.io_v1_clusterrole.yaml":         "aggregate-to-view",
 		"manifests/chartwright-manager-role_rbac.authorization.k8s.io_v1_clusterrole.yaml":               "",
