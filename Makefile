@@ -145,7 +145,7 @@ lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
 
 # Nothing here changes a file of the tree.
 .PHONY: verify
-verify: verify-format verify-modules verify-generated verify-charts verify-config verify-leftovers lint ## Check all that can be checked without running it.
+verify: verify-format verify-modules verify-generated verify-charts verify-config verify-bundle verify-leftovers lint ## Check all that can be checked without running it.
 
 .PHONY: verify-format
 verify-format: $(BIN)/golangci-lint
@@ -179,6 +179,11 @@ verify-config: $(BIN)/kube/kubectl
 	@for file in $$(find config -name kustomization.yaml); do \
 	  $(BIN)/kube/kubectl kustomize $${file%/*} >/dev/null || exit 1; \
 	done
+
+.PHONY: verify-bundle
+verify-bundle: build
+	@echo "checking that a bundle for OLM can be made ..."
+	@$(BIN)/chartwright bundle --dry-run --strict $(BUNDLE_FLAGS) >/dev/null
 
 .PHONY: verify-leftovers
 verify-leftovers:
@@ -267,6 +272,33 @@ for crd in $$($(1) get --ignore-not-found -o name -k config/crd); do \
     echo "Some are left, and so is all the rest. Does the operator run, and what does its log say?"; exit 1; }; \
 done
 endef
+
+##@ Operator Lifecycle Manager
+
+# A bundle is of one version, so it is made and not kept: that of the tag, if
+# there is one. See docs/olm.md.
+BUNDLE_VERSION  ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),0.0.1)
+BUNDLE_IMG      ?= chartwright-bundle:v$(BUNDLE_VERSION)
+CHANNELS        ?= stable
+DEFAULT_CHANNEL ?=
+REPLACES        ?=
+
+# The time of the commit, so that equal sources make equal bundles.
+BUNDLE_FLAGS = --version $(BUNDLE_VERSION) --image $(IMG) --channels $(CHANNELS) \
+  $(if $(DEFAULT_CHANNEL),--default-channel $(DEFAULT_CHANNEL)) $(if $(REPLACES),--replaces $(REPLACES)) \
+  $(addprefix --created-at ,$(shell git log -1 --format=%cI 2>/dev/null))
+
+.PHONY: bundle
+bundle: build ## Make the bundle of BUNDLE_VERSION, of the image IMG: CHANNELS, DEFAULT_CHANNEL, REPLACES.
+	@$(BIN)/chartwright bundle $(BUNDLE_FLAGS)
+
+.PHONY: bundle-build
+bundle-build: bundle ## Build the bundle's image BUNDLE_IMG.
+	$(CONTAINER_TOOL) build --file bundle.Dockerfile --tag $(BUNDLE_IMG) .
+
+.PHONY: bundle-push
+bundle-push: ## Push the bundle's image BUNDLE_IMG.
+	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
 
 ##@ Local cluster
 
@@ -376,4 +408,4 @@ clean: ## Stop the local clusters, and remove them and all that was built.
 	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
 	  rm -rf $$cluster; \
 	done
-	@rm -rf $(BIN) dist
+	@rm -rf $(BIN) dist bundle bundle.Dockerfile

@@ -39,7 +39,7 @@ with the line that generated files have is somebody's own, and stays.`,
 			}
 			if check {
 				printNotes(cmd, plan)
-				err = upToDate(plan)
+				err = upToDate(plan, "chartwright generate")
 			} else {
 				err = carryOut(cmd, plan)
 			}
@@ -55,8 +55,8 @@ with the line that generated files have is somebody's own, and stays.`,
 	return cmd
 }
 
-// upToDate fails where something would be written.
-func upToDate(plan *scaffold.Plan) error {
+// upToDate fails where the command would write something.
+func upToDate(plan *scaffold.Plan, command string) error {
 	stale := plan.Stale()
 	if len(stale) == 0 {
 		return nil
@@ -67,5 +67,5 @@ func upToDate(plan *scaffold.Plan) error {
 			scaffold.OpCreate: "missing", scaffold.OpUpdate: "not up to date", scaffold.OpRemove: "of a kind that is gone",
 		}[file.Op])
 	}
-	return fmt.Errorf("run 'chartwright generate':%s", lines.String())
+	return fmt.Errorf("run '%s':%s", command, lines.String())
 }

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write testdata/*.golden anew")
 const repository = "../.."
 
 // folders are those below config that kustomize builds.
-var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "namespaced"}
+var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "namespaced", "scorecard", "manifests"}
 
 // newProject makes a project called shop and returns its folder.
 func newProject(t *testing.T) string {

@@ -32,6 +32,9 @@ type Options struct {
 	// Namespaced gives it the rights of "chartwright rbac --namespaced", in the
 	// test's namespace.
 	Namespaced bool
+	// Rights, if there are any, are what it gets in the place of those that its
+	// kinds need.
+	Rights *Rights
 	// Lacks are rights that the test takes away on purpose.
 	Lacks []rbacv1.PolicyRule
 	// Everywhere is to watch all namespaces, which takes kinds of the test's
@@ -68,6 +71,9 @@ func (e *Env) NewOperator(options Options) *Operator {
 		options.Name = e.Namespace
 	}
 	switch {
+	case options.Rights != nil:
+		options.Account = e.NewAccount()
+		e.grantThese(options.Account, *options.Rights)
 	case options.Account != (Account{}):
 		e.grant(options)
 	case options.Watches != "" || options.ChartsDir != "" || len(options.Lacks) > 0:

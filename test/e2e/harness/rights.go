@@ -62,6 +62,18 @@ func (o *Operator) Refusable() *Operator {
 	return o
 }
 
+// Rights are rules for the test's namespace, and for the whole cluster.
+type Rights struct{ Here, Everywhere []rbacv1.PolicyRule }
+
+// grantThese gives the account rights that do not come from "chartwright rbac".
+func (e *Env) grantThese(a Account, rights Rights) {
+	e.t.Helper()
+	e.giveIn(a, rights.Here)
+	e.give(a, rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: a.name + "-"}, Rules: rights.Everywhere})
+	shared.rights.note(a.User(), rights.Here, nil)
+	shared.rights.note(a.User(), rights.Everywhere, nil)
+}
+
 // noteSystem notes what System may do by config/rbac.
 func (e *Env) noteSystem() {
 	e.t.Helper()

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestBundleCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"init", "shop", "--domain", "example.com"}, {"add", "--new", "web", "--group", "shop", "--version", "v1"}} {
+		if _, stderr, err := execute(t, args...); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, stderr)
+		}
+		if args[0] == "init" {
+			t.Chdir("shop")
+		}
+	}
+	base := []string{"bundle", "--version", "1.2.3", "--image", "shop:v1.2.3", "--channels", "candidate,stable", "--created-at", "2026-01-31T12:00:00Z", "--replaces", "1.2.2"}
+	const note = "Note: ClusterServiceVersion: spec.maintainers: "
+	for _, test := range []struct {
+		name   string
+		args   []string
+		stdout string
+		err    string
+	}{
+		{"nothing is there", []string{"--check"}, "", "run 'chartwright bundle':\n  bundle.Dockerfile: missing\n  bundle/manifests/"},
+		{"try", []string{"--dry-run"}, "create    bundle/metadata/annotations.yaml\n", ""},
+		{"still nothing", []string{"--check"}, "", "bundle/metadata/annotations.yaml: missing"},
+		{"make", nil, "created   bundle/metadata/annotations.yaml\n", ""},
+		{"all is there", []string{"--check"}, "", ""},
+		{"again", nil, "everything is up to date\n", ""},
+		{"with notes", []string{"--check", "--strict"}, "", "--strict: a note is of what has to be seen to"},
+		{"another version", []string{"--check", "--version", "1.2.4"}, "", "bundle/manifests/shop.clusterserviceversion.yaml: not up to date"},
+	} {
+		stdout, stderr, err := execute(t, append(base, test.args...)...)
+		if !strings.Contains(stdout, test.stdout) || test.stdout == "" && stdout != "" || !strings.Contains(stderr, note) {
+			t.Errorf("%s: stdout %q, want %q; stderr %q", test.name, stdout, test.stdout, stderr)
+		}
+		if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.err)
+		}
+	}
+	csv, err := os.ReadFile("bundle/manifests/shop.clusterserviceversion.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"  name: shop.v1.2.3\n", "createdAt: \"2026-01-31T12:00:00Z\"\n", "replaces: shop.v1.2.2\n", "image: shop:v1.2.3\n"} {
+		if !strings.Contains(string(csv), line) {
+			t.Errorf("no %q in\n%s", line, csv)
+		}
+	}
+
+	for args, want := range map[string]string{
+		"bundle":                                          `required flag(s) "version" not set`,
+		"bundle --version 1.2.3":                          "say by --image which",
+		"bundle --version 1 --image a":                    `the version "1": expected one of Semantic Versioning`,
+		"bundle --version 1.2.3 --created-at today":       "--created-at today: expected a time such as 2026-01-31T12:00:00Z",
+		"bundle --version 1.2.3 --watches-file gone.yaml": "gone.yaml is not there: run the command in the folder of a project",
+		"bundle --version 1.2.3 --config-dir gone":        "gone",
+	} {
+		if stdout, _, err := execute(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) || stdout != "" {
+			t.Errorf("%s: %v, want %q; stdout %q", args, err, want, stdout)
+		}
+	}
+}

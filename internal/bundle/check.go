@@ -1,0 +1,190 @@
+package bundle
+
+import (
+	"encoding/base64"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// What catalogs know, see https://olm.operatorframework.io and
+// https://sdk.operatorframework.io.
+var (
+	modes        = []string{"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"}
+	capabilities = []string{"Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"}
+	categories   = []string{
+		"AI/Machine Learning", "Application Runtime", "Big Data", "Cloud Provider", "Database", "Developer Tools",
+		"Drivers and plugins", "Integration & Delivery", "Logging & Tracing", "Modernization & Migration",
+		"Monitoring", "Networking", "Observability", "OpenShift Optional", "Security", "Storage", "Streaming & Messaging",
+	}
+	iconTypes = []string{"image/gif", "image/jpeg", "image/png", "image/svg+xml"}
+	// conventional begin the names of channels.
+	conventional = []string{"candidate", "fast", "stable"}
+)
+
+// check finds what OLM, or a catalog such as OperatorHub, would refuse.
+func (m *maker) check() {
+	m.checkVersions()
+	m.checkText()
+	m.checkIcon()
+	m.checkModes()
+	m.checkAnnotations()
+	m.checkExamples()
+	if len(m.deployments) == 0 {
+		m.problemf("config/manifests has no Deployment: nothing would be installed")
+	}
+	for _, channel := range m.Channels {
+		if !slices.ContainsFunc(conventional, func(begin string) bool { return strings.HasPrefix(channel, begin) }) {
+			m.notef("the channel %s: by custom the names of channels begin with %s", channel, strings.Join(conventional, ", "))
+		}
+	}
+	if m.DefaultChannel != "" && !slices.Contains(m.Channels, m.DefaultChannel) {
+		m.notef("the default channel %s is none that this bundle is in: some other has to be", m.DefaultChannel)
+	}
+}
+
+func (m *maker) checkVersions() {
+	version, err := semver.StrictNewVersion(m.Version)
+	switch {
+	case err != nil:
+		m.problemf("the version %q: expected one of Semantic Versioning, such as 1.2.3", m.Version)
+	case version.String() == "0.0.0":
+		m.problemf("the version 0.0.0 is taken for none: choose a higher one")
+	}
+	name := csvName(m.Name, m.Version)
+	if problems := validation.IsDNS1123Subdomain(name); err == nil && len(problems) > 0 {
+		m.problemf("the version %q: %s cannot be a name: %s", m.Version, name, strings.Join(problems, "; "))
+	}
+	if m.Replaces != "" {
+		before, err := semver.StrictNewVersion(m.Replaces)
+		switch {
+		case err != nil:
+			m.problemf("the version %q that is replaced: expected one of Semantic Versioning, such as 1.2.2", m.Replaces)
+		case version != nil && !before.LessThan(version):
+			m.problemf("the version %s cannot replace %s, which is not lower", m.Version, m.Replaces)
+		}
+	}
+	if m.person.MinKubeVersion != "" {
+		if _, err := semver.StrictNewVersion(m.person.MinKubeVersion); err != nil {
+			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.person.MinKubeVersion)
+		}
+	}
+}
+
+func (m *maker) checkText() {
+	if m.person.DisplayName == "" {
+		m.problemf("ClusterServiceVersion: spec.displayName: missing: it is the operator's name for people")
+	}
+	if m.person.Provider.Name == "" {
+		m.problemf("ClusterServiceVersion: spec.provider.name: missing: it is who stands behind the operator")
+	}
+	if m.person.Description == "" {
+		m.notef("ClusterServiceVersion: spec.description: it is what a catalog shows of the operator, in Markdown")
+	}
+	if len(m.person.Maintainers) == 0 {
+		m.notef("ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask")
+	}
+	for i, one := range m.person.Maintainers {
+		if _, err := mail.ParseAddress(one.Email); err != nil || one.Name == "" {
+			m.problemf("ClusterServiceVersion: spec.maintainers[%d]: %q <%s>: expected a name, and an email address", i, one.Name, one.Email)
+		}
+	}
+	for i, one := range m.person.Links {
+		if at, err := url.ParseRequestURI(one.URL); err != nil || at.Host == "" || one.Name == "" {
+			m.problemf("ClusterServiceVersion: spec.links[%d]: %q %q: expected a name, and a url such as https://example.com", i, one.Name, one.URL)
+		}
+	}
+}
+
+func (m *maker) checkIcon() {
+	if len(m.person.Icon) == 0 {
+		m.notef("ClusterServiceVersion: spec.icon: catalogs such as OperatorHub want one")
+		return
+	}
+	if len(m.person.Icon) > 1 {
+		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.person.Icon))
+	}
+	icon := m.person.Icon[0]
+	if data, err := base64.StdEncoding.DecodeString(icon.Data); err != nil || len(data) == 0 {
+		m.problemf("ClusterServiceVersion: spec.icon[0].base64data: expected a picture, in base64")
+	}
+	if !slices.Contains(iconTypes, icon.MediaType) {
+		m.problemf("ClusterServiceVersion: spec.icon[0].mediatype: %q: expected one of %s", icon.MediaType, strings.Join(iconTypes, ", "))
+	}
+}
+
+func (m *maker) checkModes() {
+	supported := false
+	seen := map[string]bool{}
+	for i, mode := range m.person.InstallModes {
+		if !slices.Contains(modes, mode.Type) || seen[mode.Type] {
+			m.problemf("ClusterServiceVersion: spec.installModes[%d].type: %q: expected each once of %s", i, mode.Type, strings.Join(modes, ", "))
+		}
+		seen[mode.Type] = true
+		supported = supported || mode.Supported
+	}
+	if !supported {
+		m.problemf("ClusterServiceVersion: spec.installModes: none is supported: expected one at least of %s", strings.Join(modes, ", "))
+	}
+	if m.ofSome() && !m.toldNamespaces() {
+		m.problemf("ClusterServiceVersion: spec.installModes: the operator is said to be for a few namespaces, but no container has WATCH_NAMESPACE from metadata.annotations['olm.targetNamespaces'], which OLM fills in: " +
+			"add it in config/manifests/kustomization.yaml, or support AllNamespaces alone")
+	}
+}
+
+// toldNamespaces tells whether a container learns from OLM which namespaces it
+// is for.
+func (m *maker) toldNamespaces() bool {
+	for _, d := range m.deployments {
+		for _, container := range d.Spec.Template.Spec.Containers {
+			if slices.ContainsFunc(container.Env, func(env corev1.EnvVar) bool {
+				return env.Name == "WATCH_NAMESPACE" && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil &&
+					env.ValueFrom.FieldRef.FieldPath == "metadata.annotations['olm.targetNamespaces']"
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *maker) checkAnnotations() {
+	annotations := m.base.GetAnnotations()
+	if level, given := annotations["capabilities"]; given && !slices.Contains(capabilities, level) {
+		m.problemf("ClusterServiceVersion: metadata.annotations.capabilities: %q: expected one of %s", level, strings.Join(capabilities, ", "))
+	}
+	if list := annotations["categories"]; list != "" {
+		for category := range strings.SplitSeq(list, ",") {
+			if !slices.Contains(categories, strings.TrimSpace(category)) {
+				m.problemf("ClusterServiceVersion: metadata.annotations.categories: %q: expected some of %s", strings.TrimSpace(category), strings.Join(categories, ", "))
+			}
+		}
+	}
+}
+
+// checkExamples tells of kinds without an example.
+func (m *maker) checkExamples() {
+	for _, d := range m.definitions {
+		for _, version := range d.Spec.Versions {
+			if !version.Served {
+				continue
+			}
+			shown := slices.ContainsFunc(m.samples, func(sample *unstructured.Unstructured) bool {
+				gvk := sample.GroupVersionKind()
+				return gvk.Group == d.Spec.Group && gvk.Kind == d.Spec.Names.Kind && gvk.Version == version.Name
+			})
+			if !shown && version.Storage {
+				m.notef("the kind %s has no sample of version %s, so that nobody is shown one", d.Spec.Names.Kind, version.Name)
+			}
+		}
+	}
+	if len(m.definitions) == 0 {
+		m.problemf("config/manifests has no CustomResourceDefinition: make a kind by 'chartwright add'")
+	}
+}

@@ -1,0 +1,263 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// Annotations of a ClusterServiceVersion.
+const (
+	annotationExamples  = "alm-examples"
+	annotationImage     = "containerImage"
+	annotationCreated   = "createdAt"
+	annotationNamespace = "operatorframework.io/suggested-namespace"
+)
+
+// csvName is the name of an operator's version.
+func csvName(operator, version string) string { return operator + ".v" + version }
+
+// clusterServiceVersion returns the base with what follows from the rest.
+func (m *maker) clusterServiceVersion(ctx context.Context) (map[string]any, error) {
+	csv := m.base.DeepCopy()
+	csv.SetName(csvName(m.Name, m.Version))
+	if csv.GetNamespace() == "" {
+		// Other tools expect one, and OLM chooses another.
+		csv.SetNamespace("placeholder")
+	}
+	examples := m.examples(ctx)
+	listed, err := json.MarshalIndent(examples.resources, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	m.annotate(csv, string(listed))
+
+	m.leaveOut()
+	permissions, cluster := m.rights()
+	install := map[string]any{"deployments": m.deploymentSpecs()}
+	if len(permissions) > 0 {
+		install["permissions"] = permissions
+	}
+	if len(cluster) > 0 {
+		install["clusterPermissions"] = cluster
+	}
+	fields := map[string]any{
+		"version":                   m.Version,
+		"install":                   map[string]any{"strategy": "deployment", "spec": install},
+		"customresourcedefinitions": m.customResourceDefinitions(examples),
+		"relatedImages":             m.relatedImages(examples),
+	}
+	if m.Replaces != "" {
+		fields["replaces"] = csvName(m.Name, m.Replaces)
+	}
+	plain, err := unstructuredOf(fields)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range plain {
+		if err := unstructured.SetNestedField(csv.Object, value, "spec", key); err != nil {
+			return nil, fmt.Errorf("ClusterServiceVersion: %w", err)
+		}
+	}
+	return csv.Object, nil
+}
+
+// unstructuredOf makes maps and lists of structs, as the API machinery has them.
+func unstructuredOf(fields map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	err = json.Unmarshal(data, &object.Object)
+	return object.Object, err
+}
+
+func (m *maker) annotate(csv *unstructured.Unstructured, examples string) {
+	annotations := csv.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationExamples] = examples
+	for _, d := range m.deployments {
+		for _, container := range d.Spec.Template.Spec.Containers {
+			if container.Image == Placeholder && m.Image != "" {
+				annotations[annotationImage] = m.Image
+			}
+		}
+	}
+	if !m.CreatedAt.IsZero() {
+		annotations[annotationCreated] = m.CreatedAt.UTC().Format(time.RFC3339)
+	}
+	if annotations[annotationNamespace] == "" && m.namespace != "" {
+		annotations[annotationNamespace] = m.namespace
+	}
+	csv.SetAnnotations(annotations)
+}
+
+// deploymentSpecs returns the deployments as they are, but for the image.
+func (m *maker) deploymentSpecs() []any {
+	specs := make([]any, 0, len(m.deployments))
+	for _, d := range m.deployments {
+		spec, _, _ := unstructured.NestedMap(d.source.Object, "spec")
+		for _, key := range []string{"initContainers", "containers"} {
+			containers, _, _ := unstructured.NestedSlice(spec, "template", "spec", key)
+			if len(containers) == 0 {
+				continue
+			}
+			for _, container := range containers {
+				m.replaceImage(d.Name, container)
+			}
+			// It was read from there.
+			_ = unstructured.SetNestedSlice(spec, containers, "template", "spec", key)
+		}
+		entry := map[string]any{"name": d.Name, "spec": spec}
+		if len(d.Labels) > 0 {
+			entry["label"] = d.Labels
+		}
+		specs = append(specs, entry)
+	}
+	return specs
+}
+
+func (m *maker) replaceImage(deployment string, container any) {
+	fields, ok := container.(map[string]any)
+	if !ok || fields["image"] != Placeholder {
+		return
+	}
+	if m.Image == "" {
+		m.problemf("Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", deployment, fields["name"], Placeholder)
+	}
+	fields["image"] = m.Image
+}
+
+// ofSome tells whether the operator may be installed for a few namespaces.
+func (m *maker) ofSome() bool {
+	for _, mode := range m.person.InstallModes {
+		if mode.Supported && mode.Type != "AllNamespaces" {
+			return true
+		}
+	}
+	return false
+}
+
+// owned is what a ClusterServiceVersion says of one version of a definition.
+type owned struct {
+	Name              string       `json:"name"`
+	Version           string       `json:"version"`
+	Kind              string       `json:"kind"`
+	DisplayName       string       `json:"displayName,omitempty"`
+	Description       string       `json:"description,omitempty"`
+	Resources         []apiOf      `json:"resources,omitempty"`
+	SpecDescriptors   []descriptor `json:"specDescriptors,omitempty"`
+	StatusDescriptors []descriptor `json:"statusDescriptors,omitempty"`
+}
+
+// apiOf is a kind of objects. Name is of a resource that is no object, and has
+// to be there.
+type apiOf struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// customResourceDefinitions describes the kinds. What the base says of one goes
+// before what follows from the chart, field by field, and what it requires of
+// others stays.
+func (m *maker) customResourceDefinitions(examples examples) map[string]any {
+	written, _, _ := unstructured.NestedMap(m.base.Object, "spec", "customresourcedefinitions")
+	list, _ := written["owned"].([]any)
+	entries := []any{}
+	for _, d := range m.definitions {
+		kind := schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
+		for _, version := range d.Spec.Versions {
+			entry := owned{
+				Name: d.Name, Version: version.Name, Kind: d.Spec.Names.Kind,
+				DisplayName: words(d.Spec.Names.Kind), Resources: examples.kinds[kind],
+			}
+			if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
+				entry.Description = version.Schema.OpenAPIV3Schema.Description
+				entry.SpecDescriptors = specDescriptors(version)
+				entry.StatusDescriptors = statusDescriptors(version, m.served(kind))
+			}
+			entries = append(entries, overlay(entry, list))
+		}
+	}
+	described := map[string]any{"owned": entries}
+	if required := written["required"]; required != nil {
+		described["required"] = required
+	}
+	return described
+}
+
+// overlay lays what a person wrote of a definition over what follows.
+func overlay(entry owned, written []any) any {
+	at := slices.IndexFunc(written, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		return fields["name"] == entry.Name && fields["version"] == entry.Version
+	})
+	if at < 0 {
+		return entry
+	}
+	// It is made of texts and lists of these.
+	data, _ := json.Marshal(entry)
+	var merged map[string]any
+	_ = json.Unmarshal(data, &merged)
+	by, _ := written[at].(map[string]any)
+	maps.Copy(merged, by)
+	return merged
+}
+
+// served returns the kind that serves a definition, nil if none does.
+func (m *maker) served(kind schema.GroupKind) *catalog.Kind {
+	for i, served := range m.Kinds {
+		if served.GVK().GroupKind() == kind {
+			return &m.Kinds[i]
+		}
+	}
+	return nil
+}
+
+// relatedImages returns the operator's, those of what the examples are made of,
+// and others that the base names.
+func (m *maker) relatedImages(examples examples) []relatedImage {
+	var images []relatedImage
+	add := func(more ...relatedImage) {
+		for _, image := range more {
+			if !slices.ContainsFunc(images, func(known relatedImage) bool { return known.Image == image.Image }) {
+				images = append(images, image)
+			}
+		}
+	}
+	add(m.person.RelatedImages...)
+	for _, d := range m.deployments {
+		for _, container := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
+			add(relatedImage{Name: container.Name, Image: m.imageOf(container)})
+		}
+	}
+	add(examples.images...)
+	return images
+}
+
+func (m *maker) imageOf(container corev1.Container) string {
+	if container.Image == Placeholder {
+		return cmp.Or(m.Image, container.Image)
+	}
+	return container.Image
+}
+
+// versionSchema returns the schema of spec or status.
+func versionSchema(version apiextensionsv1.CustomResourceDefinitionVersion, name string) apiextensionsv1.JSONSchemaProps {
+	return version.Schema.OpenAPIV3Schema.Properties[name]
+}

@@ -1,0 +1,218 @@
+package bundle
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// descriptor tells consoles how to show a field.
+type descriptor struct {
+	Path         string   `json:"path"`
+	DisplayName  string   `json:"displayName,omitempty"`
+	Description  string   `json:"description,omitempty"`
+	XDescriptors []string `json:"x-descriptors,omitempty"`
+}
+
+// What consoles know to show.
+const (
+	prefixUI         = "urn:alm:descriptor:com.tectonic.ui:"
+	prefixKubernetes = "urn:alm:descriptor:io.kubernetes:"
+
+	showConditions = "urn:alm:descriptor:io.kubernetes.conditions"
+	showPhase      = "urn:alm:descriptor:io.kubernetes.phase"
+	showLink       = "urn:alm:descriptor:org.w3:link"
+	showText       = "urn:alm:descriptor:text"
+)
+
+type props = apiextensionsv1.JSONSchemaProps
+
+// specDescriptors describes the fields of the spec: those at the top, whatever
+// they are, and in them the ones that a form can ask for.
+func specDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion) []descriptor {
+	replicas := ""
+	if version.Subresources != nil && version.Subresources.Scale != nil {
+		replicas = strings.TrimPrefix(version.Subresources.Scale.SpecReplicasPath, ".spec.")
+	}
+	var found []descriptor
+	var walk func(parent string, schema props)
+	walk = func(parent string, schema props) {
+		for _, name := range sortedKeys(schema.Properties) {
+			// A path has no way to say that a dot is part of a name.
+			if strings.ContainsAny(name, ".[]") {
+				continue
+			}
+			field, path := schema.Properties[name], parent+name
+			show := input(name, path, replicas, field)
+			if parent == "" || len(show) > 0 {
+				found = append(found, describe(path, field, show))
+			}
+			if len(show) == 0 {
+				walk(path+".", field)
+			}
+		}
+	}
+	walk("", versionSchema(version, "spec"))
+	return found
+}
+
+func describe(path string, field props, show []string) descriptor {
+	name := field.Title
+	if name == "" {
+		name = words(strings.ReplaceAll(path, ".", " "))
+	}
+	return descriptor{Path: path, DisplayName: name, Description: field.Description, XDescriptors: show}
+}
+
+var (
+	secretName = regexp.MustCompile(`(?i)secret[-_]?(name|ref)$`)
+	someSecret = regexp.MustCompile(`(?i)secret$`)
+	// secretKind is how descriptions call the kind.
+	secretKind     = regexp.MustCompile(`\bSecrets?\b`)
+	configMapName  = regexp.MustCompile(`(?i)config[-_]?map([-_]?(name|ref))?$`)
+	serviceAccount = regexp.MustCompile(`(?i)service[-_]?account[-_]?name$`)
+	password       = regexp.MustCompile(`(?i)pass(word|wd|phrase)$`)
+)
+
+// input is what a form asks for a field with; none for what no form can ask.
+func input(name, path, replicas string, field props) []string {
+	switch {
+	case path == replicas:
+		return []string{prefixUI + "podCount"}
+	case field.Type == "boolean":
+		return []string{prefixUI + "booleanSwitch"}
+	case len(field.Enum) > 0:
+		return choices(field)
+	case field.XIntOrString:
+		return []string{prefixUI + "text"}
+	case field.Type == "integer", field.Type == "number":
+		return []string{prefixUI + "number"}
+	case field.Type == "string":
+		return []string{text(name, field)}
+	case field.Type == "object" && isResources(field):
+		return []string{prefixUI + "resourceRequirements"}
+	}
+	return nil
+}
+
+func text(name string, field props) string {
+	switch {
+	case secretName.MatchString(name), someSecret.MatchString(name) && secretKind.MatchString(field.Description):
+		return prefixKubernetes + "Secret"
+	case configMapName.MatchString(name):
+		return prefixKubernetes + "ConfigMap"
+	case serviceAccount.MatchString(name):
+		return prefixKubernetes + "ServiceAccount"
+	case field.Format == "password", password.MatchString(name):
+		return prefixUI + "password"
+	}
+	return prefixUI + "text"
+}
+
+// choices are the values of an enum.
+func choices(field props) []string {
+	values := make([]string, 0, len(field.Enum))
+	for _, raw := range field.Enum {
+		var value any
+		if json.Unmarshal(raw.Raw, &value) != nil || value == nil || value == "" {
+			continue
+		}
+		if said, ok := value.(string); ok {
+			values = append(values, said)
+		} else {
+			values = append(values, string(raw.Raw))
+		}
+	}
+	if slices.Equal(slices.Sorted(slices.Values(values)), []string{"Always", "IfNotPresent", "Never"}) {
+		return []string{prefixUI + "imagePullPolicy"}
+	}
+	for i, value := range values {
+		values[i] = prefixUI + "select:" + value
+	}
+	return values
+}
+
+// isResources tells the requests and limits of a container.
+func isResources(field props) bool {
+	_, requests := field.Properties["requests"]
+	_, limits := field.Properties["limits"]
+	return requests && limits
+}
+
+// reported are the fields of every status that are worth a place in a console.
+var reported = []string{"state", "conditions", "release.chart", "release.revision", "resources.ready", "resources.total"}
+
+// statusDescriptors describes the kind's own fields, then those of every status.
+func statusDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion, kind *catalog.Kind) []descriptor {
+	status := versionSchema(version, "status")
+	var paths []string
+	if kind != nil {
+		paths = append(kind.Fields.Names(), reported...)
+	} else {
+		paths = sortedKeys(status.Properties)
+	}
+	var found []descriptor
+	for _, path := range paths {
+		if field, there := fieldAt(status, path); there {
+			found = append(found, describe(path, field, output(path, field)))
+		}
+	}
+	return found
+}
+
+// output is how a field of the status is shown; none for what is no one text.
+func output(path string, field props) []string {
+	switch {
+	case path == "conditions":
+		return []string{showConditions}
+	case path == "phase" && field.Type == "string":
+		return []string{showPhase}
+	case field.Format == "uri", field.Format == "url":
+		return []string{showLink}
+	case slices.Contains([]string{"string", "integer", "number", "boolean"}, field.Type):
+		return []string{showText}
+	}
+	return nil
+}
+
+func fieldAt(schema props, path string) (props, bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		field, there := schema.Properties[name]
+		if !there {
+			return props{}, false
+		}
+		schema = field
+	}
+	return schema, true
+}
+
+// words takes a name apart: existingSecret becomes Existing Secret.
+func words(name string) string {
+	var text strings.Builder
+	letters := []rune(name)
+	for i, letter := range letters {
+		if letter == '-' || letter == '_' || letter == ' ' {
+			continue
+		}
+		between := i > 0 && (letters[i-1] == '-' || letters[i-1] == '_' || letters[i-1] == ' ')
+		rises := i > 0 && unicode.IsUpper(letter) && (unicode.IsLower(letters[i-1]) || unicode.IsDigit(letters[i-1]) ||
+			i+1 < len(letters) && unicode.IsUpper(letters[i-1]) && unicode.IsLower(letters[i+1]))
+		if (between || rises) && text.Len() > 0 {
+			text.WriteRune(' ')
+		}
+		if between || i == 0 {
+			letter = unicode.ToUpper(letter)
+		}
+		text.WriteRune(letter)
+	}
+	return text.String()
+}
+
+func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

@@ -1,0 +1,191 @@
+package bundle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// permission is what a ClusterServiceVersion says of the rights of an account.
+type permission struct {
+	ServiceAccountName string              `json:"serviceAccountName"`
+	Rules              []rbacv1.PolicyRule `json:"rules"`
+}
+
+// rights finds the rules of the accounts that the deployments run as. OLM makes
+// the accounts, and binds the rules of permissions in each namespace that the
+// operator is for, or everywhere if it is for all, and those of
+// clusterPermissions everywhere. So a rule that a ClusterRole has here is one of
+// permissions, unless it is of what has no namespace: that makes an operator of
+// a few namespaces one with rights in these alone. Roles that are nobody's of
+// these accounts become files.
+func (m *maker) rights() (permissions, cluster []permission) {
+	isCluster := m.clusterScoped()
+	bound := map[*unstructured.Unstructured]bool{}
+	for _, account := range m.runAs() {
+		in, everywhere := permission{ServiceAccountName: account}, permission{ServiceAccountName: account}
+		for _, b := range m.bindings {
+			if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
+				return s.Kind == rbacv1.ServiceAccountKind && s.Name == account
+			}) {
+				continue
+			}
+			bound[b.source] = true
+			r := m.role(b)
+			if r == nil {
+				m.problemf("%s %s gives the account %s the %s %s, which config/manifests has not, so that its rules are not known: OLM takes rules, write a role that has them",
+					b.source.GetKind(), b.Name, account, b.RoleRef.Kind, b.RoleRef.Name)
+				continue
+			}
+			bound[r.source] = true
+			for _, rule := range r.Rules {
+				switch {
+				case b.Namespace != "":
+					in.Rules = append(in.Rules, rule)
+				case !m.ofSome():
+					everywhere.Rules = append(everywhere.Rules, rule)
+				default:
+					namespaced, clusterWide := split(rule, isCluster)
+					in.Rules = append(in.Rules, namespaced...)
+					everywhere.Rules = append(everywhere.Rules, clusterWide...)
+				}
+			}
+		}
+		if len(in.Rules) > 0 {
+			permissions = append(permissions, in)
+		}
+		if len(everywhere.Rules) > 0 {
+			cluster = append(cluster, everywhere)
+		}
+	}
+	m.keep(bound, slices.Concat(permissions, cluster))
+	return permissions, cluster
+}
+
+// keep makes files of accounts and roles that the ClusterServiceVersion does not
+// speak of.
+func (m *maker) keep(bound map[*unstructured.Unstructured]bool, given []permission) {
+	for _, account := range m.accounts {
+		if !slices.ContainsFunc(given, func(p permission) bool { return p.ServiceAccountName == account.GetName() }) {
+			m.others = append(m.others, account)
+		}
+	}
+	for _, r := range m.roles {
+		if !bound[r.source] {
+			m.others = append(m.others, r.source)
+		}
+	}
+	for _, b := range m.bindings {
+		if !bound[b.source] {
+			m.others = append(m.others, b.source)
+		}
+	}
+	slices.SortStableFunc(m.others, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(strings.Compare(a.GetKind(), b.GetKind()), strings.Compare(a.GetName(), b.GetName()))
+	})
+}
+
+// runAs returns the accounts of the deployments.
+func (m *maker) runAs() []string {
+	var accounts []string
+	for _, d := range m.deployments {
+		if account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"); !slices.Contains(accounts, account) {
+			accounts = append(accounts, account)
+		}
+	}
+	return accounts
+}
+
+// role returns the role that a binding gives, nil if it is not there.
+func (m *maker) role(b binding) *role {
+	for i, r := range m.roles {
+		if r.source.GetKind() != b.RoleRef.Kind || r.Name != b.RoleRef.Name {
+			continue
+		}
+		if r.Namespace == "" || r.Namespace == b.Namespace {
+			return &m.roles[i]
+		}
+	}
+	return nil
+}
+
+// split takes a rule apart into what a Role can allow and what not.
+func split(rule rbacv1.PolicyRule, isCluster func(schema.GroupResource) bool) (namespaced, cluster []rbacv1.PolicyRule) {
+	wildcard := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.Contains(rule.Resources, rbacv1.ResourceAll)
+	if len(rule.NonResourceURLs) > 0 || wildcard {
+		return nil, []rbacv1.PolicyRule{rule}
+	}
+	var in, everywhere []string
+	for _, resource := range rule.Resources {
+		name, _, _ := strings.Cut(resource, "/")
+		if slices.ContainsFunc(rule.APIGroups, func(group string) bool {
+			return isCluster(schema.GroupResource{Group: group, Resource: name})
+		}) {
+			everywhere = append(everywhere, resource)
+		} else {
+			in = append(in, resource)
+		}
+	}
+	with := func(resources []string) []rbacv1.PolicyRule {
+		if len(resources) == 0 {
+			return nil
+		}
+		part := *rule.DeepCopy()
+		part.Resources = resources
+		return []rbacv1.PolicyRule{part}
+	}
+	return with(in), with(everywhere)
+}
+
+// reviews are asked of the API server, and are in no namespace.
+var reviews = []schema.GroupResource{
+	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+}
+
+// clusterScoped tells of the resources of Kubernetes, of the definitions and of
+// the charts' own which have no namespace. Any other passes for one that has.
+func (m *maker) clusterScoped() func(schema.GroupResource) bool {
+	known := map[schema.GroupResource]bool{
+		{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}: true,
+		{Group: "apiregistration.k8s.io", Resource: "apiservices"}:                true,
+	}
+	for _, review := range reviews {
+		known[review] = true
+	}
+	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
+		if helm.ClusterScoped(gvk.GroupKind()) {
+			plural, _ := meta.UnsafeGuessKindToResource(gvk)
+			known[plural.GroupResource()] = true
+		}
+	}
+	for _, d := range m.definitions {
+		known[schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}] = d.Spec.Scope == apiextensionsv1.ClusterScoped
+	}
+	for _, kind := range m.Kinds {
+		definitions, err := kind.Chart.CRDs()
+		if err != nil {
+			m.problemf("%s: %w", kind.Kind, err)
+		}
+		for _, d := range definitions {
+			text := func(fields ...string) string {
+				value, _, _ := unstructured.NestedString(d.Object, append([]string{"spec"}, fields...)...)
+				return value
+			}
+			known[schema.GroupResource{Group: text("group"), Resource: text("names", "plural")}] = text("scope") == string(apiextensionsv1.ClusterScoped)
+		}
+	}
+	return func(resource schema.GroupResource) bool { return known[resource] }
+}

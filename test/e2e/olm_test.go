@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/bundle"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// installed is what the Operator Lifecycle Manager installs of a bundle.
+type installed struct {
+	Metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Install struct {
+			Spec struct {
+				Deployments []struct {
+					Name string                `json:"name"`
+					Spec appsv1.DeploymentSpec `json:"spec"`
+				} `json:"deployments"`
+				Permissions, ClusterPermissions []struct {
+					Rules []rbacv1.PolicyRule `json:"rules"`
+				}
+			} `json:"spec"`
+		} `json:"install"`
+	} `json:"spec"`
+}
+
+// The test plays the part of the Operator Lifecycle Manager, for one namespace:
+// the operator has the bundle's permissions there, its clusterPermissions, and
+// no other right. With these the bundle's examples become ready and go.
+func TestBundleInstallsForOneNamespace(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	files := makeBundle(t)
+	var csv installed
+	if err := yaml.Unmarshal(files["manifests/chartwright.clusterserviceversion.yaml"], &csv); err != nil {
+		t.Fatal(err)
+	}
+	install := csv.Spec.Install.Spec
+	serverTakes(t, env, files, install.Deployments[0].Name, install.Deployments[0].Spec)
+
+	env.NewOperator(harness.Options{Rights: &harness.Rights{
+		Here: install.Permissions[0].Rules, Everywhere: install.ClusterPermissions[0].Rules,
+	}}).Start()
+	var examples []json.RawMessage
+	if err := json.Unmarshal([]byte(csv.Metadata.Annotations["alm-examples"]), &examples); err != nil {
+		t.Fatal(err)
+	}
+	var documents strings.Builder
+	var names []string
+	for _, example := range examples {
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(example, &object); err != nil {
+			t.Fatal(err)
+		}
+		// A Config has no namespace, and its release goes to another.
+		if object.Kind == "Config" {
+			continue
+		}
+		gvk := object.GroupVersionKind()
+		names = append(names, object.Kind+"."+gvk.Version+"."+gvk.Group+"/"+object.Name)
+		documents.WriteString("---\n" + string(example) + "\n")
+	}
+	env.KubectlWith(documents.String(), "apply", "-f", "-")
+	env.Kubectl(append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, names...)...)
+	if list := env.Helm("list"); strings.Count(list, "deployed") != len(examples)-1 {
+		t.Errorf("helm list shows\n%s", list)
+	}
+	env.KubectlWith(documents.String(), "delete", "-f", "-", "--timeout=60s")
+}
+
+func makeBundle(t *testing.T) map[string][]byte {
+	t.Helper()
+	objects, err := bundle.Build(harness.Root("config", "manifests"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := catalog.FromFile(harness.Root("watches.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := bundle.Make(t.Context(), bundle.Input{
+		Options: bundle.Options{Version: "1.2.3", Image: "chartwright:v1.2.3", Channels: []string{"stable"}},
+		Name:    "chartwright", Folder: "bundle", Kinds: kinds, Objects: objects,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Files
+}
+
+// serverTakes asks the API server whether it would take the objects of the
+// bundle, and the Deployment that OLM makes.
+func serverTakes(t *testing.T, env *harness.Env, files map[string][]byte, name string, spec appsv1.DeploymentSpec) {
+	t.Helper()
+	deployment, err := yaml.Marshal(appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("deployment.yaml", deployment)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		// The one kind that is OLM's own.
+		if dir, file := filepath.Split(path); dir == "manifests/" && !strings.HasSuffix(file, ".clusterserviceversion.yaml") {
+			write(file, files[path])
+		}
+	}
+	said := env.Kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", folder)
+	if taken := strings.Count(said, "(server dry run)"); taken < len(files)-3 {
+		t.Errorf("%d objects were taken, of %d files:\n%s", taken, len(files), said)
+	}
+}
