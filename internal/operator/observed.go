@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -104,13 +105,17 @@ func (k *kinds) observeWith(ctx context.Context, w observed.Watch, settle func()
 	if err != nil {
 		return err
 	}
+	var failed atomic.Bool
 	go func() {
 		k.eachArea(ctx, func(a *area) {
 			if err := k.observeIn(ctx, a, w, selector, fail); err != nil && ctx.Err() == nil {
+				failed.Store(true)
 				fail(err.Error())
 			}
 		})
-		k.observing.store.Synced(w)
+		if !failed.Load() && ctx.Err() == nil {
+			k.observing.store.Synced(w)
+		}
 		settle()
 	}()
 	return nil
