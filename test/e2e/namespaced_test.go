@@ -71,10 +71,7 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 	}).Refusable()
 	audit := env.Audit(operator.User())
 	operator.Start()
-	web := func(message string) *harness.CR {
-		cr := harness.MakeCR(kind, "web").Set("message", message)
-		return &cr
-	}
+	web := func(message string) harness.CR { return harness.MakeCR(kind, "web").Set("message", message) }
 	cr := web("one").Obj()
 	for _, e := range []*harness.Env{env, forbidden} {
 		e.Create(web("one").Obj())
