@@ -51,6 +51,9 @@ func TestBundleInstallsForOneNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	install := csv.Spec.Install.Spec
+	if len(install.Deployments) != 1 || len(install.Permissions) != 1 || len(install.ClusterPermissions) != 1 {
+		t.Fatalf("%d deployments, %d permissions, %d clusterPermissions: expected one of each", len(install.Deployments), len(install.Permissions), len(install.ClusterPermissions))
+	}
 	serverTakes(t, env, files, install.Deployments[0].Name, install.Deployments[0].Spec)
 
 	env.NewOperator(harness.Options{Rights: &harness.Rights{
