@@ -36,6 +36,8 @@ type Chart struct {
 	templates []templates.File
 	// examples are the files ci/*-values.yaml, by their names.
 	examples map[string][]byte
+	// parsed are the templates as they are executed.
+	parsed parsed
 }
 
 // Name returns the name in Chart.yaml.

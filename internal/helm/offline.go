@@ -114,19 +114,11 @@ const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
 // check returns a chart with dependencies processed, whose schemas take the
 // values.
 func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
-	probe := clone(c.chart)
-	vals := chartutil.Values(given)
-	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	merged, err := chartutil.CoalesceValues(probe, vals)
+	checked, err := c.input(given)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	if err := c.schemas.validate(probe, merged); err != nil {
 		return nil, err
 	}
-	return probe, nil
+	return checked.chart, nil
 }
 
 // read takes the objects out of a release.
