@@ -128,7 +128,7 @@ func subcharts(c *chart.Chart) map[string]*chart.Chart {
 
 // LoadArchive loads a chart from a .tgz.
 func LoadArchive(r io.Reader) (*Chart, error) {
-	files, err := loader.LoadArchiveFiles(r)
+	files, err := archived(r)
 	if err != nil {
 		return nil, err
 	}

@@ -229,8 +229,7 @@ func TestSnippetsRenderAsByHelm(t *testing.T) {
 	renderer := render.New(render.Defaults())
 	failed := 0
 	for _, snippet := range snippets {
-		chart := folder.with("templates/snippet.yaml", snippet)
-		c := &Chart{chart: chart.unchecked(t)}
+		c := &Chart{chart: folder.with("templates/snippet.yaml", snippet).unchecked(t)}
 		want, wantErr := byHelm(c, maps.Clone(values))
 		got, err := byUs(t, renderer, c, maps.Clone(values))
 		if diff := cmp.Diff(errorText(wantErr), errorText(err)); diff != "" {

@@ -49,7 +49,7 @@ func (b *budget) stop(err error) {
 	panic(b.err)
 }
 
-func (b *budget) exceeded(format string, args ...any) {
+func (b *budget) exceededf(format string, args ...any) {
 	b.stop(&LimitError{File: b.file, Exceeded: fmt.Sprintf(format, args...)})
 }
 
@@ -66,7 +66,7 @@ func (b *budget) take(steps int) {
 		panic(b.err)
 	}
 	if steps < 0 || steps > b.limits.Steps-b.steps {
-		b.exceeded("it takes more than %d steps (calls of functions and turns of range)", b.limits.Steps)
+		b.exceededf("it takes more than %d steps (calls of functions and turns of range)", b.limits.Steps)
 	}
 	b.steps += steps
 	if b.steps < b.look {
@@ -78,7 +78,7 @@ func (b *budget) take(steps int) {
 	}
 	took := time.Since(b.began)
 	if took > b.limits.Time {
-		b.exceeded("it takes longer than %s", b.limits.Time)
+		b.exceededf("it takes longer than %s", b.limits.Time)
 	}
 	if b.steps > b.limits.LargeSteps || took > b.limits.LargeTime {
 		b.large()
@@ -88,7 +88,7 @@ func (b *budget) take(steps int) {
 // keep counts memory that a function has given, or will.
 func (b *budget) keep(bytes int) {
 	if bytes > b.limits.Memory-b.memory {
-		b.exceeded("it takes more than %s of memory", mebibytes(b.limits.Memory))
+		b.exceededf("it takes more than %s of memory", mebibytes(b.limits.Memory))
 	}
 	b.memory += bytes
 	if b.memory > b.limits.LargeMemory {
@@ -101,7 +101,7 @@ func (b *budget) keep(bytes int) {
 func (b *budget) want(what string, bytes float64) {
 	b.step()
 	if bytes > float64(b.limits.Value) {
-		b.exceeded("%s makes or takes more than %s at once", what, mebibytes(b.limits.Value))
+		b.exceededf("%s makes or takes more than %s at once", what, mebibytes(b.limits.Value))
 	}
 	// A megabyte walked through takes about as long as this many steps.
 	b.take(int(bytes) >> 8)
@@ -114,7 +114,7 @@ const maxActions = 50_000
 // actions is called before a template is parsed.
 func (b *budget) actions(text string) {
 	if strings.Count(text, "{{") > maxActions {
-		b.exceeded("a template has more than %d actions", maxActions)
+		b.exceededf("a template has more than %d actions", maxActions)
 	}
 }
 
@@ -125,7 +125,7 @@ const maxBrackets = 10_000
 // hundred times as large, as every comma may stand for a value.
 func (b *budget) parse(what, text string) {
 	if len(text) > b.limits.Parse-b.parsed {
-		b.exceeded("%s reads more than %s, all in all", what, mebibytes(b.limits.Parse))
+		b.exceededf("%s reads more than %s, all in all", what, mebibytes(b.limits.Parse))
 	}
 	b.parsed += len(text)
 	b.take(len(text) >> 6)
@@ -139,7 +139,7 @@ func (b *budget) parse(what, text string) {
 			open--
 		}
 		if open > maxBrackets {
-			b.exceeded("%s reads a text with more than %d open brackets", what, maxBrackets)
+			b.exceededf("%s reads a text with more than %d open brackets", what, maxBrackets)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (w *writer) Write(text []byte) (written int, err error) {
 		}
 	}()
 	if w.Len()+len(text) > w.budget.limits.Value {
-		w.budget.exceeded("it writes more than %s in one template", mebibytes(w.budget.limits.Value))
+		w.budget.exceededf("it writes more than %s in one template", mebibytes(w.budget.limits.Value))
 	}
 	w.budget.keep(len(text))
 	return w.Builder.Write(text)
@@ -169,7 +169,7 @@ func (w *writer) Write(text []byte) (written int, err error) {
 func (b *budget) enter(depth int) {
 	b.take(2)
 	if b.depth+depth > b.limits.Depth {
-		b.exceeded("templates call each other more than %d deep (a tpl counts as %d)", b.limits.Depth, depthOfTpl)
+		b.exceededf("templates call each other more than %d deep (a tpl counts as %d)", b.limits.Depth, depthOfTpl)
 	}
 	b.depth += depth
 }

@@ -41,7 +41,7 @@ const exact = 1 << 53
 func (b *budget) count(what string, start, stop, step int) float64 {
 	for _, n := range []int{start, stop, step} {
 		if n > exact || n < -exact {
-			b.exceeded("%s gets the number %d", what, n)
+			b.exceededf("%s gets the number %d", what, n)
 		}
 	}
 	return math.Abs(float64(stop)-float64(start))/math.Max(1, math.Abs(float64(step))) + 1

@@ -72,7 +72,7 @@ func (i instrumenter) action(n *parse.ActionNode) {
 	case *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
 		return
 	case *parse.IdentifierNode:
-		if f := functions[first.Ident]; builtins[first.Ident] == true || f != nil && reflect.TypeOf(f).Out(0).Kind() == reflect.String {
+		if f := functions[first.Ident]; builtins[first.Ident] == "" || f != nil && reflect.TypeOf(f).Out(0).Kind() == reflect.String {
 			return
 		}
 	}

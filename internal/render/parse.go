@@ -69,12 +69,12 @@ func parseInto(t *template.Template, text string, used map[string]bool) error {
 }
 
 // builtins are the functions that templates may call beside those of every
-// chart, by whether they return texts.
+// chart, each with something that it returns.
 var builtins = template.FuncMap{
-	"and": false, "call": false, "index": false, "slice": false, "len": false, "not": false, "or": false,
-	"eq": false, "ge": false, "gt": false, "le": false, "lt": false, "ne": false,
-	"print": true, "printf": true, "println": true, "html": true, "js": true, "urlquery": true,
-	"include": true, "tpl": true, "lookup": false,
+	"and": 0, "call": 0, "index": 0, "slice": 0, "len": 0, "not": 0, "or": 0,
+	"eq": 0, "ge": 0, "gt": 0, "le": 0, "lt": 0, "ne": 0,
+	"print": "", "printf": "", "println": "", "html": "", "js": "", "urlquery": "",
+	"include": "", "tpl": "", "lookup": 0,
 }
 
 // parseError words an error as Helm does.

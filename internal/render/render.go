@@ -94,10 +94,10 @@ func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (ren
 			return nil, executionError(name, err)
 		}
 		if output += to.Len(); output > e.budget.limits.Output {
-			e.budget.exceeded("the chart writes more than %s", mebibytes(e.budget.limits.Output))
+			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
 		if size += tokens(to.String()); size > e.budget.limits.Tokens {
-			e.budget.exceeded("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
+			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
 	}
@@ -205,16 +205,14 @@ func withoutMissing(text string) string { return strings.ReplaceAll(text, "<no v
 // executionError words an error as Helm does: of what the chart's author says
 // by fail and required nothing is told but where.
 func executionError(file string, err error) error {
-	var execution template.ExecError
-	if !errors.As(err, &execution) {
+	if _, ok := errors.AsType[template.ExecError](err); !ok {
 		return err
 	}
 	tokens := strings.SplitN(err.Error(), ": ", 3)
 	if len(tokens) != 3 {
 		return fmt.Errorf("execution error in (%s): %w", file, err)
 	}
-	var said *saidError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*saidError](err); ok {
 		return fmt.Errorf("execution error at (%s): %s", tokens[1], said.message)
 	}
 	return err

@@ -92,9 +92,9 @@ func (w *weigher) reflected(v reflect.Value, depth int) {
 			w.reflected(v.Elem(), depth-1)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for _, field := range v.Fields() {
 			w.bytes += perValue
-			w.reflected(v.Field(i), depth-1)
+			w.reflected(field, depth-1)
 		}
 	default:
 	}
@@ -108,7 +108,7 @@ func (b *budget) weigh(what string, values ...any) (bytes, number int) {
 		w.value(value, b.limits.Depth)
 	}
 	if w.deep {
-		b.exceeded("%s gets a value that is nested more than %d deep or contains itself", what, b.limits.Depth)
+		b.exceededf("%s gets a value that is nested more than %d deep or contains itself", what, b.limits.Depth)
 	}
 	b.want(what, float64(w.bytes))
 	return w.bytes, w.values

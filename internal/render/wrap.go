@@ -66,7 +66,7 @@ func wrap3e[A, B, C, R any](b *budget, f func(A, B, C) (R, error), before func(A
 // count counts what a function has returned. What comes as any is, if nothing
 // else is said of the function, only passed on, as get does it.
 func count[R any](b *budget, value R) {
-	if _, any := any(&value).(*any); !any {
+	if _, passed := any(&value).(*any); !passed {
 		b.result(value)
 	}
 }
