@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
@@ -44,7 +43,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
 	// That of Helm is 1, too, whatever revision it becomes.
-	rendered, err := c.render(ctx, run, r, chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: 1, IsInstall: true})
+	rendered, err := c.render(ctx, run, r, firstRevision(r.Release, r.Namespace))
 	if err == nil {
 		_, err = install.Run(rendered, r.Values)
 	}

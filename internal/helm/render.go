@@ -23,6 +23,18 @@ type input struct {
 
 // input returns what the chart makes of given values, if its schemas take them.
 func (c *Chart) input(given map[string]any) (*input, error) {
+	in, err := c.unchecked(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.schemas.validate(in.chart, in.values); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// unchecked is input for values that the schemas need not take.
+func (c *Chart) unchecked(given map[string]any) (*input, error) {
 	processed := clone(c.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values(given)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
@@ -31,26 +43,32 @@ func (c *Chart) input(given map[string]any) (*input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	if err := c.schemas.validate(processed, merged); err != nil {
-		return nil, err
-	}
 	return &input{chart: processed, values: merged}, nil
 }
 
-// render renders the chart of an action within limits, and returns it with what
-// it has rendered in the place of its templates: Helm's engine, which knows no
-// limits, writes it once more as it is.
+// firstRevision is what templates see as .Release of an install.
+func firstRevision(release, namespace string) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
+}
+
+// render renders the chart of an action.
 func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*chart.Chart, error) {
-	capabilities := r.config.Capabilities
-	if needs := r.input.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
+	return request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, r.lookup())
+}
+
+// rendered renders a chart within limits, and returns it with what it has
+// rendered in the place of its templates: Helm's engine, which knows no limits,
+// writes it once more as it is.
+func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (*chart.Chart, error) {
+	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
 		// The action says so.
-		return clone(request.Chart.chart), nil
+		return clone(c.chart), nil
 	}
-	files, err := request.Chart.render(ctx, r.input, c.renderer, options, capabilities, r.lookup())
+	files, err := c.render(ctx, in, by, options, capabilities, lookup)
 	if err != nil {
 		return nil, err
 	}
-	return written(request.Chart.chart, r.input.chart.Name(), files), nil
+	return written(c.chart, in.chart.Name(), files), nil
 }
 
 // render executes the templates.

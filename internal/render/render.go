@@ -115,7 +115,10 @@ func (e *engine) own(lookup Lookup) template.FuncMap {
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 			b.take(clockSteps)
 			found, err := lookup(apiVersion, kind, namespace, name)
-			b.encode("lookup", found)
+			// How large a list is, is for the cluster to say.
+			w := weigher{most: b.limits.Memory}
+			w.value(found, b.limits.Depth)
+			b.keep(w.bytes)
 			return found, err
 		},
 		turnFunction: func() string {

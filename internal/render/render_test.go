@@ -98,3 +98,24 @@ func TestLimitsCountEachRender(t *testing.T) {
 		}
 	}
 }
+
+// TestLookupsCount: what the cluster answers may be large, but not over and over.
+func TestLookupsCount(t *testing.T) {
+	list := map[string]any{"items": []any{strings.Repeat("x", 20<<20)}}
+	lookup := func(string, string, string, string) (map[string]any, error) { return list, nil }
+	renderer := New(Defaults())
+	for text, want := range map[string]string{
+		"{{ len (lookup `v1` `Pod` `` ``).items }}":                      "",
+		"{{ range 100 }}{{ $_ := lookup `v1` `Pod` `` `` }}{{ end }}":    "128 MiB of memory",
+		"{{ range 100 }}{{ toYaml (lookup `v1` `Pod` `` ``) }}{{ end }}": "toYaml makes or takes",
+	} {
+		set, err := Parse([]File{{Name: "web/templates/lookup.yaml", Text: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = renderer.Files(t.Context(), set, func(string) any { return nil }, lookup)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
