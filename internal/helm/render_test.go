@@ -242,6 +242,10 @@ func TestSnippetsRenderAsByHelm(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s\n(-Helm +ours):\n%s", snippet, diff)
 		}
+		fixed, err := byHelm(&Chart{chart: written(c.chart, "small", got)}, maps.Clone(values))
+		if diff := cmp.Diff(got, fixed); err != nil || diff != "" {
+			t.Errorf("%s, written by Helm (-ours +written): %v\n%s", snippet, err, diff)
+		}
 	}
 	if failed < 5 || failed > len(snippets)/2 {
 		t.Errorf("%d of %d fail", failed, len(snippets))
