@@ -63,7 +63,7 @@ func TestOneRenderIsLarge(t *testing.T) {
 	}
 	select {
 	case err := <-done:
-		t.Errorf("a large render did not wait: %v", err)
+		t.Fatalf("a large render did not wait: %v", err)
 	default:
 	}
 	<-renderer.alone
@@ -71,7 +71,7 @@ func TestOneRenderIsLarge(t *testing.T) {
 		t.Error(err)
 	}
 	if len(renderer.alone) > 0 {
-		t.Error("a render that is over still counts as the large one")
+		t.Fatal("a render that is over still counts as the large one")
 	}
 	// One that waits ends with its action.
 	renderer.alone <- struct{}{}
