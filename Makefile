@@ -23,6 +23,7 @@ module-version = $(shell sed -n 's|^\(require\)\{0,1\}[[:space:]]*$(2) \(v[^ ]*\
 KUBERNETES_VERSION    := $(call module-version,test/cluster,k8s.io/kubernetes)
 KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
 HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
+GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 
 # One setting for building, testing and checking: what is compiled for one
@@ -131,6 +132,15 @@ bench: build cluster-binaries $(BIN)/bench ## Measure how fast the operator is a
 bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, rest or a restart costs more than it may, by counts and ratios.
 	@$(BIN)/bench check
 
+FUZZ_TIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZ_TIME; make test runs their seeds.
+	@grep -roE '^func Fuzz[A-Za-z]+' internal --include='*_test.go' | while IFS=: read -r file fuzz; do \
+	  echo "$${file%/*}: $${fuzz#func }"; \
+	  go test -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZ_TIME) ./$${file%/*} || exit 1; \
+	done
+
 .PHONY: test-cluster
 test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
 	cd test/cluster && go test ./internal/... ./cmd/cluster
@@ -145,7 +155,7 @@ lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
 
 # Nothing here changes a file of the tree.
 .PHONY: verify
-verify: verify-format verify-modules verify-generated verify-charts verify-config verify-bundle verify-leftovers lint ## Check all that can be checked without running it.
+verify: verify-format verify-modules verify-generated verify-charts verify-config verify-bundle verify-leftovers lint verify-vulnerabilities ## Check all that can be checked without running it.
 
 .PHONY: verify-format
 verify-format: $(BIN)/golangci-lint
@@ -153,7 +163,7 @@ verify-format: $(BIN)/golangci-lint
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 
-MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint
+MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -189,6 +199,21 @@ verify-bundle: build
 verify-leftovers:
 	@echo "checking that nothing is left to do ..."
 	@! git grep -nE 'TOD[O]|FIXM[E]'
+
+# The database is on the network, and what is checked without one is not less
+# good for that. A small package tells whether it can be reached.
+GOVULNDB ?= https://vuln.go.dev
+
+.PHONY: verify-vulnerabilities
+verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities, by the database GOVULNDB.
+	@echo "checking for known vulnerabilities ..."
+	@said=$$($(BIN)/govulncheck -db '$(GOVULNDB)' -scan module 2>&1); result=$$?; \
+	case $$result in \
+	0 | 3) $(BIN)/govulncheck -db '$(GOVULNDB)' ./cmd/chartwright ;; \
+	*) echo "$$said" | grep -qE 'dial tcp|proxyconnect|Client.Timeout|TLS handshake|HTTP GET .* returned unexpected status' || { echo "$$said"; exit $$result; }; \
+	  echo "NOT CHECKED for known vulnerabilities: the database $(GOVULNDB) cannot be reached." \
+	    "Set GOVULNDB to one that can, such as a mirror or file:///a/folder." ;; \
+	esac
 
 ##@ Generated files
 
@@ -399,6 +424,11 @@ $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the
 	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/lint && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum ## Build govulncheck, which knows vulnerabilities.
+	@echo "building govulncheck $(GOVULNCHECK_VERSION) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/vuln && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
 
 ##@ Cleaning
 

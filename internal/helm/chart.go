@@ -36,6 +36,8 @@ type Chart struct {
 	templates []templates.File
 	// examples are the files ci/*-values.yaml, by their names.
 	examples map[string][]byte
+	// parsed are the templates as they are executed.
+	parsed parsed
 }
 
 // Name returns the name in Chart.yaml.
@@ -126,7 +128,7 @@ func subcharts(c *chart.Chart) map[string]*chart.Chart {
 
 // LoadArchive loads a chart from a .tgz.
 func LoadArchive(r io.Reader) (*Chart, error) {
-	files, err := loader.LoadArchiveFiles(r)
+	files, err := archived(r)
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,12 @@ func small() files {
 
 // prepared checks values and returns what an action renders them with.
 func prepared(t testing.TB, c *Chart, values map[string]any) (*chart.Chart, error) {
-	return (&run{}).prepare(t.Context(), Request{Chart: c, Values: values})
+	_, err := (&run{}).prepare(t.Context(), Request{Chart: c, Values: values})
+	return clone(c.chart), err
 }
 
-// render renders a chart as an action does.
-func render(t testing.TB, c *Chart, values map[string]any) map[string]string {
+// renderWith renders a chart as an action does.
+func renderWith(t testing.TB, c *Chart, values map[string]any) map[string]string {
 	t.Helper()
 	loaded, err := prepared(t, c, values)
 	if err != nil {
@@ -96,7 +97,7 @@ func TestLoadDir(t *testing.T) {
 	if c.Name() != "small" || c.Version() != "1.2.3" {
 		t.Errorf("it is %s-%s", c.Name(), c.Version())
 	}
-	got := render(t, c, map[string]any{"greeting": "hi"})["small/templates/config.yaml"]
+	got := renderWith(t, c, map[string]any{"greeting": "hi"})["small/templates/config.yaml"]
 	if want := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-small\ndata:\n  greeting: \"hi\"\n"; got != want {
 		t.Errorf("rendered\n%s", got)
 	}
@@ -127,7 +128,7 @@ func TestLoadDirDropsTheByteOrderMark(t *testing.T) {
 		folder[name] = mark + content
 	}
 	c := folder.load(t)
-	if diff := cmp.Diff(render(t, small().load(t), map[string]any{}), render(t, c, map[string]any{})); diff != "" {
+	if diff := cmp.Diff(renderWith(t, small().load(t), map[string]any{}), renderWith(t, c, map[string]any{})); diff != "" {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
 	if c.Digest != small().load(t).Digest {
@@ -301,7 +302,7 @@ func specs() []map[string]any {
 func TestRendersDoNotDisturbEachOther(t *testing.T) {
 	want := make([]map[string]string, len(specs()))
 	for i, spec := range specs() {
-		want[i] = render(t, family().load(t), spec)
+		want[i] = renderWith(t, family().load(t), spec)
 	}
 	if _, on := want[0]["parent/charts/switched/templates/config.yaml"]; on {
 		t.Fatal("the subchart is on by default")
@@ -314,7 +315,7 @@ func TestRendersDoNotDisturbEachOther(t *testing.T) {
 	t.Run("one after the other", func(t *testing.T) {
 		for range 2 {
 			for i, spec := range specs() {
-				if diff := cmp.Diff(want[i], render(t, shared, spec)); diff != "" {
+				if diff := cmp.Diff(want[i], renderWith(t, shared, spec)); diff != "" {
 					t.Errorf("spec %d (-alone +shared):\n%s", i, diff)
 				}
 			}
@@ -326,7 +327,7 @@ func TestRendersDoNotDisturbEachOther(t *testing.T) {
 			wait.Go(func() {
 				for i := range specs() {
 					i = (i + worker) % len(specs())
-					if diff := cmp.Diff(want[i], render(t, shared, specs()[i])); diff != "" {
+					if diff := cmp.Diff(want[i], renderWith(t, shared, specs()[i])); diff != "" {
 						t.Errorf("spec %d (-alone +shared):\n%s", i, diff)
 					}
 				}

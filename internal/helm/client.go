@@ -19,6 +19,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/render"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -48,6 +49,7 @@ type Client struct {
 	index        *records.Index
 	inventory    Inventory
 	capabilities *Capabilities
+	renderer     *render.Renderer
 }
 
 // NewClient returns a client over what a process has once: its configuration,
@@ -69,6 +71,7 @@ func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMap
 		index:        index,
 		inventory:    inventory,
 		capabilities: newCapabilities(clientset.Discovery()),
+		renderer:     render.New(render.Defaults()),
 	}, nil
 }
 
@@ -138,6 +141,8 @@ type run struct {
 	kube   *kubeClient
 	driver *recordDriver
 	log    *tail
+	// input is what an action that renders renders.
+	input *input
 }
 
 // begin prepares an action that ends when the context does.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
@@ -20,7 +19,7 @@ import (
 // changed, ErrStale where the index was behind, ErrTooLarge, or the API
 // server's own.
 func (c *Client) Install(ctx context.Context, r Request) error {
-	run, loaded, err := c.ready(ctx, r)
+	run, err := c.ready(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -43,36 +42,36 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// Replace lets an uninstalled release, whose record the CLI kept, go on
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
-	_, err = install.Run(loaded, r.Values)
+	// That of Helm is 1, too, whatever revision it becomes.
+	rendered, err := c.render(ctx, run, r, firstRevision(r.Release, r.Namespace))
+	if err == nil {
+		_, err = install.Run(rendered, r.Values)
+	}
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }
 
-// ready begins an action that renders, and returns the chart to render.
-func (c *Client) ready(ctx context.Context, r Request) (*run, *chart.Chart, error) {
+// ready begins an action that renders.
+func (c *Client) ready(ctx context.Context, r Request) (*run, error) {
 	run, err := c.begin(ctx, r)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	loaded, err := run.prepare(ctx, r)
-	if err != nil {
-		return nil, nil, run.outcome(ctx, err)
+	if run.input, err = run.prepare(ctx, r); err != nil {
+		return nil, run.outcome(ctx, err)
 	}
 	run.kube.rendered = true
-	return run, loaded, nil
+	return run, nil
 }
 
-// prepare returns a clone of the chart to render. Before, it checks the values
-// against its schemas, which were compiled when it was loaded, and brings the
-// CRDs that the chart's objects may need.
-func (r *run) prepare(ctx context.Context, request Request) (*chart.Chart, error) {
-	probe, err := request.Chart.check(request.Values)
+// prepare returns what is going to be rendered. Before, it checks the values
+// against the chart's schemas, which were compiled when it was loaded, and
+// brings the CRDs that the chart's objects may need.
+func (r *run) prepare(ctx context.Context, request Request) (*input, error) {
+	prepared, err := request.Chart.input(request.Values)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ensureCRDs(ctx, probe, request.CRDs); err != nil {
-		return nil, err
-	}
-	return clone(request.Chart.chart), nil
+	return prepared, r.ensureCRDs(ctx, prepared.chart, request.CRDs)
 }
 
 // forgetFailed deletes the record of the newest try if it failed, so that

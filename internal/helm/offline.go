@@ -2,13 +2,13 @@ package helm
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	"helm.sh/helm/v3/pkg/release"
@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	baseversion "k8s.io/component-base/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/render"
 )
 
 // Offline is what a chart is rendered for where there is no cluster to ask.
@@ -80,10 +82,20 @@ type RenderedObject struct {
 // ErrInvalidValues, with every path that the chart's schemas refuse, and
 // ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
-	if !o.Unchecked {
-		if _, err := c.check(o.Values); err != nil {
-			return nil, err
-		}
+	in, err := c.unchecked(o.Values)
+	if err == nil && !o.Unchecked {
+		err = c.schemas.validate(in.chart, in.values)
+	}
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := offlineCapabilities(cmp.Or(o.KubeVersion, librariesVersion), o.APIVersions)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := c.rendered(context.Background(), in, offline, firstRevision(o.Release, o.Namespace), capabilities, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	install := action.NewInstall(&action.Configuration{
 		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
@@ -94,40 +106,33 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
 	install.APIVersions = o.APIVersions
 	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
-	version, err := chartutil.ParseKubeVersion(cmp.Or(o.KubeVersion, librariesVersion))
-	if err != nil {
-		return nil, fmt.Errorf("the version of Kubernetes %q: %w", o.KubeVersion, err)
-	}
-	install.KubeVersion = version
-	rls, err := install.Run(clone(c.chart), o.Values)
+	install.KubeVersion = &capabilities.KubeVersion
+	rls, err := install.Run(rendered, o.Values)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
 	return read(rls)
 }
 
+// offline renders where there is no operator.
+var offline = render.New(render.Defaults())
+
+// offlineCapabilities are what charts see of a cluster that is not there.
+func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Capabilities, error) {
+	version, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("the version of Kubernetes %q: %w", kubernetes, err)
+	}
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
+	capabilities.APIVersions = append(capabilities.APIVersions, apiVersions...)
+	return capabilities, nil
+}
+
 // librariesVersion is the version of Kubernetes whose client this binary has.
 // Helm's own default is set where its command is built, and is v1.20 elsewhere,
 // which is too old for many charts.
 const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
-
-// check returns a chart with dependencies processed, whose schemas take the
-// values.
-func (c *Chart) check(given map[string]any) (*chart.Chart, error) {
-	probe := clone(c.chart)
-	vals := chartutil.Values(given)
-	if err := chartutil.ProcessDependenciesWithMerge(probe, vals); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	merged, err := chartutil.CoalesceValues(probe, vals)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	if err := c.schemas.validate(probe, merged); err != nil {
-		return nil, err
-	}
-	return probe, nil
-}
 
 // read takes the objects out of a release.
 func read(rls *release.Release) (*Rendered, error) {

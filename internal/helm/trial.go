@@ -32,7 +32,7 @@ type Trial struct {
 // Try renders an upgrade by Helm's own. Errors are ErrInvalidValues, with every
 // path that the chart's schemas refuse, and ErrRender.
 func (c *Chart) Try(ctx context.Context, t Trial) (*Rendered, error) {
-	if _, err := c.check(t.Values); err != nil {
+	if _, err := c.input(t.Values); err != nil {
 		return nil, err
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)

@@ -1,13 +1,13 @@
 package helm
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
@@ -25,13 +25,10 @@ type Trials struct {
 // Trials returns trials of the chart. APIVersions are what
 // .Capabilities.APIVersions has beside those of Kubernetes itself.
 func (c *Chart) Trials(apiVersions []string) (*Trials, error) {
-	version, err := chartutil.ParseKubeVersion(librariesVersion)
+	caps, err := offlineCapabilities(librariesVersion, apiVersions)
 	if err != nil {
-		return nil, fmt.Errorf("the version of Kubernetes %q: %w", librariesVersion, err)
+		return nil, err
 	}
-	caps := chartutil.DefaultCapabilities.Copy()
-	caps.KubeVersion = *version
-	caps.APIVersions = append(caps.APIVersions, apiVersions...)
 	return &Trials{chart: c, caps: caps, read: map[string]map[string]error{}}, nil
 }
 
@@ -69,23 +66,18 @@ func (t *Trials) Render(release, namespace string, values map[string]any) (objec
 
 // files renders the templates.
 func (t *Trials) files(release, namespace string, values map[string]any) (files map[string]string, name string, err error) {
-	chart, err := t.chart.check(values)
+	in, err := t.chart.input(values)
 	if err != nil {
 		return nil, "", err
 	}
-	if needs := chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, t.caps.KubeVersion.String()) {
+	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, t.caps.KubeVersion.String()) {
 		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, t.caps.KubeVersion.String())
 	}
-	given, err := chartutil.ToRenderValuesWithSchemaValidation(chart, values, chartutil.ReleaseOptions{
-		Name: release, Namespace: namespace, Revision: 1, IsInstall: true,
-	}, t.caps, true)
-	if err == nil {
-		files, err = engine.Engine{}.Render(chart, given)
-	}
+	files, err = t.chart.render(context.Background(), in, offline, firstRevision(release, namespace), t.caps, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	return files, chart.Name(), nil
+	return files, in.chart.Name(), nil
 }
 
 // readFile takes the objects out of what one template has rendered.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,7 +19,7 @@ import (
 // Upgrade makes a new revision of a release that has a record which is neither
 // pending nor uninstalled. The errors are those of Install.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
-	run, loaded, err := c.ready(ctx, r)
+	run, err := c.ready(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,14 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	upgrade.SkipSchemaValidation = true
 	// Without it Helm takes empty values for "as before".
 	upgrade.ResetValues = true
-	_, err = upgrade.Run(r.Release, loaded, r.Values)
+	options := chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: 1, IsUpgrade: true}
+	if history := c.index.History(r.Namespace, r.Release); len(history) > 0 {
+		options.Revision = history[0].Revision + 1
+	}
+	rendered, err := c.render(ctx, run, r, options)
+	if err == nil {
+		_, err = upgrade.Run(r.Release, rendered, r.Values)
+	}
 	return run.expect(run.outcome(ctx, run.classify(err)))
 }
 

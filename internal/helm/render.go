@@ -1,0 +1,201 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/render"
+)
+
+// input is a chart that is going to be rendered, whose dependencies are
+// processed, with all values that it gets.
+type input struct {
+	chart  *chart.Chart
+	values chartutil.Values
+}
+
+// input returns what the chart makes of given values, if its schemas take them.
+func (c *Chart) input(given map[string]any) (*input, error) {
+	in, err := c.unchecked(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.schemas.validate(in.chart, in.values); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// unchecked is input for values that the schemas need not take.
+func (c *Chart) unchecked(given map[string]any) (*input, error) {
+	processed := clone(c.chart)
+	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values(given)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	merged, err := chartutil.CoalesceValues(processed, given)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	return &input{chart: processed, values: merged}, nil
+}
+
+// firstRevision is what templates see as .Release of an install.
+func firstRevision(release, namespace string) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
+}
+
+// render renders the chart of an action.
+func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*chart.Chart, error) {
+	return request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, r.lookup())
+}
+
+// rendered renders a chart within limits, and returns it with what it has
+// rendered in the place of its templates: Helm's engine, which knows no limits,
+// writes it once more as it is.
+func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (*chart.Chart, error) {
+	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
+		// The action says so.
+		return clone(c.chart), nil
+	}
+	files, err := c.render(ctx, in, by, options, capabilities, lookup)
+	if err != nil {
+		return nil, err
+	}
+	return written(c.chart, in.chart.Name(), files), nil
+}
+
+// render executes the templates.
+func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (map[string]string, error) {
+	top, err := in.scope(map[string]any{
+		"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
+		"IsUpgrade": options.IsUpgrade, "IsInstall": options.IsInstall, "Revision": options.Revision,
+	}, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	scopes := map[string]scope{}
+	set, err := c.parsed.set(templateFiles(in.chart, top, scopes, nil))
+	if err != nil {
+		return nil, err
+	}
+	return by.Files(ctx, set, func(name string) any {
+		scope := scopes[name]
+		scope.dot["Template"] = chartutil.Values{"Name": name, "BasePath": scope.basePath}
+		return scope.dot
+	}, lookup)
+}
+
+// scope is what the templates of one chart see.
+type scope struct {
+	dot      chartutil.Values
+	basePath string
+}
+
+// scope returns what the templates of the chart see as their dot; those of its
+// subcharts are in it, by their names, under Subcharts. Helm's engine makes it,
+// and has no way of giving it away but to a template.
+func (i *input) scope(release map[string]any, capabilities *chartutil.Capabilities) (chartutil.Values, error) {
+	bare := untemplated(i.chart)
+	bare.Templates = []*chart.File{{Name: "templates/scope", Data: []byte("{{ call .Release.take . }}")}}
+	var seen chartutil.Values
+	take := func(dot chartutil.Values) string {
+		seen = dot
+		return ""
+	}
+	_, err := engine.Render(bare, chartutil.Values{
+		"Chart": bare.Metadata, "Capabilities": capabilities, "Values": i.values, "Release": map[string]any{"take": take},
+	})
+	if err != nil {
+		return nil, err
+	}
+	setRelease(seen, release)
+	return seen, nil
+}
+
+func setRelease(scope map[string]any, release map[string]any) {
+	scope["Release"] = release
+	for _, inner := range subscopes(scope) {
+		setRelease(inner, release)
+	}
+}
+
+// subscopes returns the scopes of subcharts by their names.
+func subscopes(scope map[string]any) map[string]map[string]any {
+	found := map[string]map[string]any{}
+	inner, _ := scope["Subcharts"].(map[string]any)
+	for name, value := range inner {
+		if one, ok := value.(map[string]any); ok {
+			found[name] = one
+		}
+	}
+	return found
+}
+
+// untemplated returns a clone of the chart without templates.
+func untemplated(c *chart.Chart) *chart.Chart {
+	bare := clone(c)
+	var drop func(*chart.Chart)
+	drop = func(c *chart.Chart) {
+		c.Templates = nil
+		for _, child := range c.Dependencies() {
+			drop(child)
+		}
+	}
+	drop(bare)
+	return bare
+}
+
+// templateFiles adds the templates of a chart and its subcharts, as Helm's
+// engine names them, and what they see.
+func templateFiles(c *chart.Chart, dot chartutil.Values, scopes map[string]scope, files []render.File) []render.File {
+	folder := c.ChartFullPath()
+	own := scope{dot: dot, basePath: path.Join(folder, "templates")}
+	library := strings.EqualFold(c.Metadata.Type, "library")
+	for _, template := range c.Templates {
+		if library && !strings.HasPrefix(path.Base(template.Name), "_") {
+			continue
+		}
+		name := path.Join(folder, template.Name)
+		scopes[name] = own
+		files = append(files, render.File{Name: name, Text: string(template.Data)})
+	}
+	inner := subscopes(dot)
+	for _, child := range c.Dependencies() {
+		files = templateFiles(child, inner[child.Name()], scopes, files)
+	}
+	return files
+}
+
+// written returns a clone of the chart whose templates, all in its own folder,
+// write the files as they are. Their names stay what they were.
+func written(c *chart.Chart, name string, files map[string]string) *chart.Chart {
+	fixed := untemplated(c)
+	for file, text := range files {
+		fixed.Templates = append(fixed.Templates, &chart.File{
+			Name: strings.TrimPrefix(file, name+"/"), Data: []byte(strings.ReplaceAll(text, "{{", `{{"{{"}}`)),
+		})
+	}
+	return fixed
+}
+
+// lookup returns the function by which the action's templates read the cluster.
+func (r *run) lookup() render.Lookup {
+	var config *rest.Config
+	return func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+		if config == nil {
+			made, err := r.config.RESTClientGetter.ToRESTConfig()
+			if err != nil {
+				return nil, err
+			}
+			config = made
+		}
+		return engine.NewLookupFunction(config)(apiVersion, kind, namespace, name)
+	}
+}

@@ -1,0 +1,134 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"strings"
+	"text/template"
+
+	"github.com/BurntSushi/toml"
+	"github.com/Masterminds/sprig/v3"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// Lookup reads an object, or a list of them, from the cluster.
+type Lookup = func(apiVersion, kind, namespace, name string) (map[string]any, error)
+
+// functions are those of Helm's engine that are the same in each render. The
+// others are include, tpl and lookup.
+var functions = func() template.FuncMap {
+	all := sprig.TxtFuncMap()
+	delete(all, "env")
+	delete(all, "expandenv")
+	maps.Copy(all, template.FuncMap{
+		"toToml":        toTOML,
+		"fromToml":      fromTOML,
+		"toYaml":        toYAML,
+		"toYamlPretty":  toYAMLPretty,
+		"fromYaml":      fromYAML,
+		"fromYamlArray": fromYAMLArray,
+		"toJson":        toJSON,
+		"fromJson":      fromJSON,
+		"fromJsonArray": fromJSONArray,
+		"required":      required,
+		"fail":          func(message string) (string, error) { return "", &saidError{message} },
+		// A name could be asked for to tell somebody a secret.
+		"getHostByName": func(string) string { return "" },
+	})
+	return all
+}()
+
+// noLookup finds nothing.
+func noLookup(string, string, string, string) (map[string]any, error) { return map[string]any{}, nil }
+
+// saidError is what the author of the chart says by fail or required. Nothing is
+// said beside it but where.
+type saidError struct{ message string }
+
+func (e *saidError) Error() string { return e.message }
+
+func required(message string, value any) (any, error) {
+	if text, ok := value.(string); value == nil || ok && text == "" {
+		return value, &saidError{message}
+	}
+	return value, nil
+}
+
+// The functions below return no error: what is wrong is part of the result, or
+// it is empty.
+
+func toYAML(value any) string {
+	data, err := yaml.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(data), "\n")
+}
+
+func toYAMLPretty(value any) string {
+	var data bytes.Buffer
+	encoder := goyaml.NewEncoder(&data)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(value); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(data.String(), "\n")
+}
+
+func fromYAML(text string) map[string]any {
+	read := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		read["Error"] = err.Error()
+	}
+	return read
+}
+
+func fromYAMLArray(text string) []any {
+	read := []any{}
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		read = []any{err.Error()}
+	}
+	return read
+}
+
+func toTOML(value any) string {
+	var data bytes.Buffer
+	if err := toml.NewEncoder(&data).Encode(value); err != nil {
+		return err.Error()
+	}
+	return data.String()
+}
+
+func fromTOML(text string) map[string]any {
+	read := map[string]any{}
+	if err := toml.Unmarshal([]byte(text), &read); err != nil {
+		read["Error"] = err.Error()
+	}
+	return read
+}
+
+func toJSON(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func fromJSON(text string) map[string]any {
+	read := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		read["Error"] = err.Error()
+	}
+	return read
+}
+
+func fromJSONArray(text string) []any {
+	read := []any{}
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		read = []any{err.Error()}
+	}
+	return read
+}

@@ -1,0 +1,37 @@
+package render
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// FuzzRender: whatever stands in a value that a chart gives to tpl, the render
+// ends, soon, and the process goes on.
+func FuzzRender(f *testing.F) {
+	for _, bomb := range bombs {
+		f.Add(bomb.text, "x")
+	}
+	f.Add("{{ .x }}", "{{ tpl .x . }}")
+	limits := Defaults()
+	limits.Steps, limits.Time = 20_000, 2*time.Second
+	renderer := New(limits)
+	set, err := Parse([]File{{Name: "web/templates/all.yaml", Text: "{{ tpl .text . }}"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text, x string) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		dot := map[string]any{"text": text, "x": x, "list": []any{"a", int64(1), nil}, "map": map[string]any{"a": "b"}}
+		_, _ = renderer.Files(t.Context(), set, func(string) any { return dot }, nil)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		runtime.ReadMemStats(&after)
+		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 2048 {
+			t.Errorf("it took %d MiB", mib)
+		}
+	})
+}

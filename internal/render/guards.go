@@ -1,0 +1,270 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// guarded returns the functions for the templates of one render after the
+// other, all of which the budget is told of.
+func guarded(b *budget) template.FuncMap {
+	all := template.FuncMap{}
+	for name, f := range functions {
+		all[name] = wrapped(b, f)
+	}
+	guardCounts(b, all)
+	guardTexts(b, all)
+	guardWalks(b, all)
+	guardReads(b, all)
+	guardSlow(b, all)
+	return all
+}
+
+// of returns a function of sprig's or Helm's by its type, which a test knows to
+// be so for each that is asked for.
+func of[F any](name string) F {
+	f, ok := functions[name].(F)
+	if !ok {
+		panic(fmt.Sprintf("internal error: the template function %s is a %T", name, functions[name]))
+	}
+	return f
+}
+
+// exact are numbers up to which counting does not overflow.
+const exact = 1 << 53
+
+// count is how many numbers stand from one to another.
+func (b *budget) count(what string, start, stop, step int) float64 {
+	for _, n := range []int{start, stop, step} {
+		if n > exact || n < -exact {
+			b.exceededf("%s gets the number %d", what, n)
+		}
+	}
+	return math.Abs(float64(stop)-float64(start))/math.Max(1, math.Abs(float64(step))) + 1
+}
+
+// guardCounts guards what makes as much as a number says.
+func guardCounts(b *budget, all template.FuncMap) {
+	all["until"] = wrap1(b, of[func(int) []int]("until"), func(n int) { b.want("until", 8*b.count("until", 0, n, 1)) })
+	all["untilStep"] = wrap3(b, of[func(int, int, int) []int]("untilStep"), func(start, stop, step int) {
+		b.want("untilStep", 8*b.count("untilStep", start, stop, step))
+	})
+	all["seq"] = wrapAll(b, of[func(...int) string]("seq"), func(n []int) {
+		switch len(n) {
+		case 1:
+			b.want("seq", 20*b.count("seq", 1, n[0], 1))
+		case 2:
+			b.want("seq", 20*b.count("seq", n[0], n[1], 1))
+		case 3:
+			b.want("seq", 20*b.count("seq", n[0], n[2], n[1]))
+		}
+	})
+	all["repeat"] = wrap2(b, of[func(int, string) string]("repeat"), func(n int, text string) { b.want("repeat", product(n, len(text))) })
+	for _, name := range []string{"indent", "nindent"} {
+		all[name] = wrap2(b, of[func(int, string) string](name), func(spaces int, text string) {
+			b.want(name, float64(len(text))+product(spaces, occurrences("\n", text)))
+		})
+	}
+	for _, name := range []string{"randAlpha", "randAlphaNum", "randAscii", "randNumeric"} {
+		all[name] = wrap1(b, of[func(int) string](name), func(n int) { b.want(name, 64*math.Abs(float64(n))) })
+	}
+	all["randBytes"] = wrap1e(b, of[func(int) (string, error)]("randBytes"), func(n int) { b.want("randBytes", 2*math.Abs(float64(n))) })
+	// What wraps at n breaks a text at most twice every n signs.
+	all["wrap"] = wrap2(b, of[func(int, string) string]("wrap"), func(_ int, text string) { b.want("wrap", 2*float64(len(text))) })
+	all["wrapWith"] = wrap3(b, of[func(int, string, string) string]("wrapWith"), func(n int, sep, text string) {
+		b.want("wrapWith", float64(len(text))+product(2*len(text)/max(1, n)+1, len(sep)))
+	})
+	all["printf"] = func(format string, args ...any) string {
+		b.want("printf", b.formatted(format, args))
+		text := fmt.Sprintf(format, args...)
+		b.result(text)
+		return text
+	}
+}
+
+// verb is a verb of a format, with its width and precision.
+var verb = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?(\d+|\*)?(?:\.(\[\d+\])?(\d+|\*)?)?(\[\d+\])?`)
+
+// formatted is how much a format may make of what it gets: each verb writes one
+// of them, as wide as it says, which fmt takes up to a million.
+func (b *budget) formatted(format string, args []any) float64 {
+	largest := 0.0
+	for _, arg := range args {
+		bytes, _ := b.weigh("printf", arg)
+		largest = max(largest, float64(bytes))
+	}
+	if strings.Count(format, "%") <= 4 && !strings.ContainsAny(format, "*0123456789") {
+		return float64(len(format)) + 4*largest
+	}
+	total := float64(len(format))
+	for _, found := range verb.FindAllStringSubmatch(format, -1) {
+		total += largest
+		for _, size := range []string{found[2], found[4]} {
+			switch {
+			case size == "*" || len(size) > 6:
+				total += 1e6
+			case size != "":
+				var n float64
+				_, _ = fmt.Sscan(size, &n)
+				total += n
+			}
+		}
+	}
+	return total
+}
+
+// guardTexts guards what puts one text into another, as often as a third says.
+func guardTexts(b *budget, all template.FuncMap) {
+	all["replace"] = wrap3(b, of[func(string, string, string) string]("replace"), func(old, with, text string) {
+		b.want("replace", float64(len(text))+product(occurrences(old, text), len(with)))
+	})
+	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
+		before := func(pattern, text, with string) { b.replaced(name, pattern, text, with) }
+		all[name] = wrap3(b, of[func(string, string, string) string](name), before)
+		must := "mustR" + name[1:]
+		all[must] = wrap3e(b, of[func(string, string, string) (string, error)](must), before)
+	}
+	for _, name := range []string{"regexFindAll", "regexSplit"} {
+		before := func(pattern, text string, _ int) {
+			b.match(pattern, text)
+			b.want(name, 24*float64(len(text)+1))
+		}
+		all[name] = wrap3(b, of[func(string, string, int) []string](name), before)
+		must := "mustR" + name[1:]
+		all[must] = wrap3e(b, of[func(string, string, int) ([]string, error)](must), before)
+	}
+	for _, name := range []string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.match(given[0].String(), given[1].String()) })
+	}
+	all["splitList"] = wrap2(b, of[func(string, string) []string]("splitList"), func(sep, text string) {
+		b.want("splitList", float64(len(text))+16*float64(occurrences(sep, text)))
+	})
+	all["split"] = wrap2(b, of[func(string, string) map[string]string]("split"), func(sep, text string) {
+		b.want("split", float64(len(text))+64*float64(occurrences(sep, text)))
+	})
+	all["splitn"] = wrap3(b, of[func(string, int, string) map[string]string]("splitn"), func(sep string, _ int, text string) {
+		b.want("splitn", float64(len(text))+64*float64(occurrences(sep, text)))
+	})
+	all["join"] = wrap2(b, of[func(string, any) string]("join"), func(sep string, parts any) {
+		bytes, number := b.weigh("join", parts)
+		b.want("join", float64(bytes)+product(number, len(sep)))
+	})
+}
+
+// match is called before a text is searched by a regular expression, which
+// takes as long as the two are large.
+func (b *budget) match(pattern, text string) {
+	b.take(int(min(product(len(pattern)+1, len(text)+1)/1024, math.MaxInt32)))
+}
+
+// replaced is called before what a regular expression finds is replaced. Each
+// $ of the replacement may stand for what was found, which is the whole text at
+// the most.
+func (b *budget) replaced(what, pattern, text, with string) {
+	b.match(pattern, text)
+	most := float64(len(text)) + product(len(text)+1, len(with)) + product(strings.Count(with, "$"), len(text))
+	if most <= float64(b.limits.Value) {
+		b.want(what, most)
+		return
+	}
+	found, err := regexp.Compile(pattern)
+	if err != nil {
+		// The function says so.
+		return
+	}
+	times := len(found.FindAllStringIndex(text, -1))
+	b.want(what, float64(len(text))+product(times, len(with))+product(strings.Count(with, "$"), len(text)))
+}
+
+// guardWalks guards what walks through all of a value.
+func guardWalks(b *budget, all template.FuncMap) {
+	for _, name := range []string{"cat", "quote", "squote"} {
+		all[name] = wrapAll(b, of[func(...any) string](name), func(values []any) { b.weigh(name, values...) })
+	}
+	for name, f := range map[string]func(...any) string{
+		"print": fmt.Sprint, "println": fmt.Sprintln,
+		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
+	} {
+		all[name] = wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
+	}
+	all["toString"] = wrap1(b, of[func(any) string]("toString"), func(value any) { b.weigh("toString", value) })
+	for _, name := range []string{"toYaml", "toYamlPretty", "toJson", "toPrettyJson", "toRawJson", "toToml"} {
+		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encode(name, value) })
+	}
+	for _, name := range []string{"mustToJson", "mustToPrettyJson", "mustToRawJson"} {
+		all[name] = wrap1e(b, of[func(any) (string, error)](name), func(value any) { b.encode(name, value) })
+	}
+	all["deepCopy"] = wrap1(b, of[func(any) any]("deepCopy"), func(value any) { b.encode("deepCopy", value) })
+	all["mustDeepCopy"] = wrap1e(b, of[func(any) (any, error)]("mustDeepCopy"), func(value any) { b.encode("mustDeepCopy", value) })
+	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.weigh(name, given[0].Interface())
+			b.encode(name, given[1].Interface())
+		})
+	}
+	for _, name := range []string{"toStrings", "sortAlpha"} {
+		all[name] = wrap1(b, of[func(any) []string](name), func(value any) { b.encode(name, value) })
+	}
+	for _, name := range []string{"deepEqual", "has", "mustHas"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[0].Interface(), given[1].Interface()) })
+	}
+	// These compare everything with everything.
+	for _, name := range []string{"uniq", "mustUniq", "without", "mustWithout"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			_, number := b.weigh(name, given[0].Interface())
+			others := number
+			if len(given) > 1 {
+				_, others = b.weigh(name, given[1].Interface())
+			}
+			b.take(int(min(product(number, others)/16, math.MaxInt32)))
+		})
+	}
+	all["concat"] = wrapAll(b, of[func(...any) any]("concat"), func(lists []any) {
+		for _, list := range lists {
+			if v := reflect.ValueOf(list); v.Kind() == reflect.Slice {
+				b.keep(16 * v.Len())
+			}
+		}
+	})
+	// It returns what it was given.
+	set := of[func(map[string]any, string, any) map[string]any]("set")
+	all["set"] = func(into map[string]any, key string, value any) map[string]any {
+		b.step()
+		b.keep(64)
+		return set(into, key, value)
+	}
+}
+
+// encode is called before something is made of all of a value.
+func (b *budget) encode(what string, value any) {
+	_, number := b.weigh(what, value)
+	b.keep(number * bytesOfToken / 4)
+}
+
+// guardReads guards what reads a text into values.
+func guardReads(b *budget, all template.FuncMap) {
+	for _, name := range []string{"fromYaml", "fromJson", "fromToml"} {
+		all[name] = wrap1(b, of[func(string) map[string]any](name), func(text string) { b.parse(name, text) })
+	}
+	for _, name := range []string{"fromYamlArray", "fromJsonArray"} {
+		all[name] = wrap1(b, of[func(string) []any](name), func(text string) { b.parse(name, text) })
+	}
+	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), func(text string) { b.parse("mustFromJson", text) })
+}
+
+// slow are functions that take as long as thousands of others.
+var slow = []string{
+	"bcrypt", "htpasswd", "derivePassword", "genPrivateKey", "genCA", "genCAWithKey", "buildCustomCert",
+	"genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
+}
+
+// guardSlow has the clock looked at whenever one of them is called.
+func guardSlow(b *budget, all template.FuncMap) {
+	for _, name := range slow {
+		all[name] = wrapAny(b, functions[name], func([]reflect.Value) { b.take(clockSteps) })
+	}
+}

@@ -1,0 +1,121 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimeIsLimited(t *testing.T) {
+	limits := Defaults()
+	limits.Time = 300 * time.Millisecond
+	_, err := one(t, New(limits), `{{ range 10000 }}{{ htpasswd "a" "b" }}{{ end }}`, nil)
+	if limit := (*LimitError)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "it takes longer than 300ms") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestContextEndsARender: a render ends with its action.
+func TestContextEndsARender(t *testing.T) {
+	limits := Defaults()
+	limits.Steps = 1 << 60
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("the operator stops")
+	set, err := Parse([]File{{Name: "web/templates/endless.yaml", Text: "{{ lookup `v1` `Pod` `` `` }}{{ range 1000000000000000 }}{{ end }}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup := func(string, string, string, string) (map[string]any, error) {
+		cancel(stopped)
+		return nil, nil
+	}
+	if _, err := New(limits).Files(ctx, set, func(string) any { return nil }, lookup); !errors.Is(err, stopped) {
+		t.Errorf("error %v, want that %v", err, stopped)
+	}
+}
+
+// TestOneRenderIsLarge: a second one waits, and small ones do not.
+func TestOneRenderIsLarge(t *testing.T) {
+	renderer := New(Defaults())
+	set, err := Parse([]File{{Name: "web/templates/large.yaml", Text: "{{ range 90000 }}{{ end }}{{ lookup `v1` `Pod` `` `` }}{{ range 90000 }}{{ end }}done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	halfway, done := make(chan struct{}), make(chan error, 1)
+	renderer.alone <- struct{}{}
+	go func() {
+		files, err := renderer.Files(t.Context(), set, func(string) any { return nil }, func(string, string, string, string) (map[string]any, error) {
+			close(halfway)
+			return nil, nil
+		})
+		if err == nil && !strings.HasSuffix(files["web/templates/large.yaml"], "done") {
+			err = errors.New("it has not rendered")
+		}
+		done <- err
+	}()
+	<-halfway
+	for range 1000 {
+		if text, err := one(t, renderer, "{{ upper `small` }}", nil); err != nil || text != "SMALL" {
+			t.Fatalf("a small render: %q, %v", text, err)
+		}
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("a large render did not wait: %v", err)
+	default:
+	}
+	<-renderer.alone
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(renderer.alone) > 0 {
+		t.Fatal("a render that is over still counts as the large one")
+	}
+	// One that waits ends with its action.
+	renderer.alone <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := renderer.Files(ctx, set, func(string) any { return nil }, func(string, string, string, string) (map[string]any, error) {
+		cancel()
+		return nil, nil
+	}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestLimitsCountEachRender: what one has taken is not missing to the next.
+func TestLimitsCountEachRender(t *testing.T) {
+	limits := Defaults()
+	limits.Steps = 1000
+	renderer := New(limits)
+	for range 10 {
+		if _, err := one(t, renderer, "{{ range 900 }}{{ end }}", nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := one(t, renderer, "{{ range 1100 }}{{ end }}", nil); err == nil {
+			t.Fatal("a limit is none")
+		}
+	}
+}
+
+// TestLookupsCount: what the cluster answers may be large, but not over and over.
+func TestLookupsCount(t *testing.T) {
+	list := map[string]any{"items": []any{strings.Repeat("x", 20<<20)}}
+	lookup := func(string, string, string, string) (map[string]any, error) { return list, nil }
+	renderer := New(Defaults())
+	for text, want := range map[string]string{
+		"{{ len (lookup `v1` `Pod` `` ``).items }}":                      "",
+		"{{ range 100 }}{{ $_ := lookup `v1` `Pod` `` `` }}{{ end }}":    "128 MiB of memory",
+		"{{ range 100 }}{{ toYaml (lookup `v1` `Pod` `` ``) }}{{ end }}": "toYaml makes or takes",
+	} {
+		set, err := Parse([]File{{Name: "web/templates/lookup.yaml", Text: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = renderer.Files(t.Context(), set, func(string) any { return nil }, lookup)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package render
+
+import "reflect"
+
+// The functions below return a function that takes a step, calls before, if
+// there is one, and counts what comes out.
+
+func wrap1[A, R any](b *budget, f func(A) R, before func(A)) func(A) R {
+	return func(a A) R {
+		b.step()
+		if before != nil {
+			before(a)
+		}
+		r := f(a)
+		count(b, r)
+		return r
+	}
+}
+
+func wrap1e[A, R any](b *budget, f func(A) (R, error), before func(A)) func(A) (R, error) {
+	return func(a A) (R, error) {
+		b.step()
+		if before != nil {
+			before(a)
+		}
+		r, err := f(a)
+		count(b, r)
+		return r, err
+	}
+}
+
+func wrap2[A, B, R any](b *budget, f func(A, B) R, before func(A, B)) func(A, B) R {
+	return func(x A, y B) R {
+		b.step()
+		if before != nil {
+			before(x, y)
+		}
+		r := f(x, y)
+		count(b, r)
+		return r
+	}
+}
+
+func wrap3[A, B, C, R any](b *budget, f func(A, B, C) R, before func(A, B, C)) func(A, B, C) R {
+	return func(x A, y B, z C) R {
+		b.step()
+		if before != nil {
+			before(x, y, z)
+		}
+		r := f(x, y, z)
+		count(b, r)
+		return r
+	}
+}
+
+func wrap3e[A, B, C, R any](b *budget, f func(A, B, C) (R, error), before func(A, B, C)) func(A, B, C) (R, error) {
+	return func(x A, y B, z C) (R, error) {
+		b.step()
+		before(x, y, z)
+		r, err := f(x, y, z)
+		count(b, r)
+		return r, err
+	}
+}
+
+// count counts what a function has returned. What comes as any is, if nothing
+// else is said of the function, only passed on, as get does it.
+func count[R any](b *budget, value R) {
+	if _, passed := any(&value).(*any); !passed {
+		b.result(value)
+	}
+}
+
+// wrapAll is for functions of any number of values.
+func wrapAll[A, R any](b *budget, f func(...A) R, before func([]A)) func(...A) R {
+	return func(all ...A) R {
+		b.step()
+		if before != nil {
+			before(all)
+		}
+		r := f(all...)
+		count(b, r)
+		return r
+	}
+}
+
+// wrapAny is for all the others. It is slower.
+func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
+	called := reflect.ValueOf(f)
+	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
+		b.step()
+		if before != nil {
+			before(arguments)
+		}
+		call := called.Call
+		if called.Type().IsVariadic() {
+			call = called.CallSlice
+		}
+		results := call(arguments)
+		if called.Type().Out(0).Kind() != reflect.Interface {
+			b.result(results[0].Interface())
+		}
+		return results
+	}).Interface()
+}
+
+// wrapped wraps a function that makes nothing large of what it gets.
+func wrapped(b *budget, f any) any {
+	switch f := f.(type) {
+	case func(string) string:
+		return wrap1(b, f, nil)
+	case func(any) string:
+		return wrap1(b, f, nil)
+	case func(any) int64:
+		return wrap1(b, f, nil)
+	case func(any) int:
+		return wrap1(b, f, nil)
+	case func(any) bool:
+		return wrap1(b, f, nil)
+	case func(int, string) string:
+		return wrap2(b, f, nil)
+	case func(string, string) string:
+		return wrap2(b, f, nil)
+	case func(string, string) bool:
+		return wrap2(b, f, nil)
+	case func(string, any) bool:
+		return wrap2(b, f, nil)
+	case func(map[string]any, string) bool:
+		return wrap2(b, f, nil)
+	case func(map[string]any, string) any:
+		return wrap2(b, f, nil)
+	case func(any, any, bool) any:
+		return wrap3(b, f, nil)
+	case func(...any) map[string]any:
+		return wrapAll(b, f, nil)
+	case func(...any) []any:
+		return wrapAll(b, f, nil)
+	case func(...any) any:
+		return wrapAll(b, f, nil)
+	case func(...any) int64:
+		return wrapAll(b, f, nil)
+	case func(any, ...any) any: // default
+		return func(first any, more ...any) any {
+			b.step()
+			r := f(first, more...)
+			count(b, r)
+			return r
+		}
+	case func(string, any) (any, error): // required
+		return func(message string, value any) (any, error) {
+			b.step()
+			return f(message, value)
+		}
+	default:
+		return wrapAny(b, f, nil)
+	}
+}

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestBombsHarmNobodyElse: specs that would have a template run for hours, fill
+// the memory or end the process are refused, one after the other and all at
+// once, while others are served.
+func TestBombsHarmNobodyElse(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	tenants, plain := env.NewKind("Tenant"), env.NewKind("Plain")
+	env.InstallCRD(tenants)
+	env.InstallCRD(plain)
+	metrics := env.NewMetrics()
+	operator := env.NewOperator(harness.Options{
+		Watches:    env.Watches(tenant(tenants), harness.MakeEntry(plain, harness.Chart("plain"))),
+		Everywhere: true,
+		Args:       metrics.Args(),
+	}).Start()
+	good := harness.MakeCR(plain, "good").Set("message", "before").Obj()
+	env.Create(good)
+	env.WaitReady(good)
+
+	nested := strings.Repeat("{{ range until 1000 }}", 5) + strings.Repeat("{{ end }}", 5)
+	bombs := []struct {
+		cr harness.CR
+		// says is in the condition.
+		says []string
+	}{
+		{harness.MakeCR(tenants, "exponential-range").Set("text", nested), []string{"tenant/templates/all.yaml was stopped", "steps", "templates in the values"}},
+		{harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ tpl .Values.text . }}"), []string{"templates call each other more than 1000 deep"}},
+		{harness.MakeCR(tenants, "include-of-itself").Set("text", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`), []string{"more than 1000 deep"}},
+		{harness.MakeCR(tenants, "a-hundred-megabytes").Set("text", `{{ $x := repeat 100000 "x" }}{{ range until 1000 }}{{ $x }}{{ end }}`), []string{"writes more than 16 MiB"}},
+		{harness.MakeCR(tenants, "doubling").Set("text", `{{ $x := list "x" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`), []string{"makes or takes more than 16 MiB"}},
+		{harness.MakeCR(tenants, "in-itself").Set("text", `{{ $x := dict }}{{ $_ := set $x "x" $x }}{{ toYaml $x }}`), []string{"contains itself"}},
+		// No template of a tenant's is needed for this one.
+		{harness.MakeCR(plain, "large-number").Set("count", 10_000_000_000), []string{"plain/templates/configmaps.yaml was stopped", "until makes or takes more than 16 MiB", "look for large numbers"}},
+	}
+	var crs []*unstructured.Unstructured
+	for _, bomb := range bombs {
+		crs = append(crs, bomb.cr.Obj())
+	}
+	env.Create(crs...)
+	env.SetSpec(harness.MakeCR(plain, "good").Set("message", "during").Obj())
+	env.WaitRevision(good, 2)
+	expectData(t, env, "good-0", "message", "during")
+	for i, bomb := range bombs {
+		status := env.WaitCondition(crs[i], "Ready", metav1.ConditionFalse, "RenderFailed")
+		for _, says := range bomb.says {
+			if message := condition(t, status, "Ready").Message; !strings.Contains(message, says) {
+				t.Errorf("%s: condition Ready says %q, expected %q", crs[i].GetName(), message, says)
+			}
+		}
+		env.ExpectRevisions(crs[i].GetName(), "")
+	}
+	if !operator.Running() {
+		t.Fatal("the operator is gone")
+	}
+	// What the process has had at the most is what its container needs.
+	if mib := metrics.Sum("process_resident_memory_bytes", nil) / (1 << 20); mib == 0 || mib > 400 {
+		t.Errorf("the operator takes %.0f MiB", mib)
+	}
+
+	mended := harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ .Release.Name }}").Obj()
+	env.SetSpec(mended)
+	env.WaitRevision(mended, 1)
+	expectData(t, env, "tpl-of-itself", "text", "tpl-of-itself")
+	env.Delete(crs...)
+	env.WaitGone(crs...)
+}
