@@ -80,6 +80,9 @@ type Request struct {
 	// Values are given to the chart; the action may change them.
 	Values  map[string]any
 	Digests Digests
+	// Overrides are those of the values that the watches entry has set. Nobody may
+	// change them.
+	Overrides map[string]any
 	// Timeout bounds each hook; it must be more than 0.
 	Timeout time.Duration
 	// Allow says where the chart may act.

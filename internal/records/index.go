@@ -15,9 +15,11 @@ import (
 type Index struct {
 	mu      sync.RWMutex
 	records map[types.NamespacedName]Record
-	// byRelease and byOwner hold the names of Secrets.
-	byRelease map[types.NamespacedName]set
-	byOwner   map[types.UID]set
+	// byRelease, byOwner and byController hold the names of Secrets; the last
+	// those alone that no operator of ours has written.
+	byRelease    map[types.NamespacedName]set
+	byOwner      map[types.UID]set
+	byController map[types.UID]set
 	// removed holds the records that this process deleted and the watch has
 	// not seen go yet, by the Secret's name.
 	removed map[types.NamespacedName]Record
@@ -31,11 +33,12 @@ type set map[types.NamespacedName]struct{}
 // lock, for every change that did not come from this process.
 func NewIndex(changed func(Record)) *Index {
 	return &Index{
-		records:   map[types.NamespacedName]Record{},
-		byRelease: map[types.NamespacedName]set{},
-		byOwner:   map[types.UID]set{},
-		removed:   map[types.NamespacedName]Record{},
-		changed:   changed,
+		records:      map[types.NamespacedName]Record{},
+		byRelease:    map[types.NamespacedName]set{},
+		byOwner:      map[types.UID]set{},
+		byController: map[types.UID]set{},
+		removed:      map[types.NamespacedName]Record{},
+		changed:      changed,
 	}
 }
 
@@ -65,6 +68,14 @@ func (x *Index) OwnedBy(uid types.UID) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.collect(x.byOwner[uid])
+}
+
+// ControlledBy returns the records that the operator-sdk has made for a custom
+// resource, and that nobody has taken over, newest revision first.
+func (x *Index) ControlledBy(uid types.UID) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.collect(x.byController[uid])
 }
 
 // Deployed returns the deployed revisions that an operator has made.
@@ -150,8 +161,11 @@ func (x *Index) put(r Record) bool {
 	delete(x.removed, name)
 	x.records[name] = r
 	add(x.byRelease, types.NamespacedName{Namespace: r.Namespace, Name: r.Release}, name)
-	if r.OwnerUID != "" {
+	switch {
+	case r.OwnerUID != "":
 		add(x.byOwner, r.OwnerUID, name)
+	case r.Controller != "":
+		add(x.byController, r.Controller, name)
 	}
 	return true
 }
@@ -161,6 +175,9 @@ func (x *Index) drop(name types.NamespacedName) {
 	delete(x.records, name)
 	remove(x.byRelease, types.NamespacedName{Namespace: r.Namespace, Name: r.Release}, name)
 	remove(x.byOwner, r.OwnerUID, name)
+	if r.OwnerUID == "" {
+		remove(x.byController, r.Controller, name)
+	}
 }
 
 func add[K comparable](sets map[K]set, key K, name types.NamespacedName) {

@@ -127,6 +127,7 @@ func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
 	full := secret(func(m *metav1.PartialObjectMetadata) {
 		m.Annotations["other"] = "text"
 		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm"}}
+		m.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {Kind: "Web", Name: "web", UID: "cr-uid", Controller: new(true)}}
 	})
 	compacted, err := records.Compact(full)
 	if err != nil {
@@ -140,6 +141,9 @@ func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
 		t.Errorf("Compact kept what nobody reads: %v", small)
 	}
 	before, _ := records.FromMeta(full)
+	if before.Controller != "cr-uid" {
+		t.Errorf("it is controlled by %q", before.Controller)
+	}
 	after, _ := records.FromMeta(small)
 	if diff := cmp.Diff(before, after, cmp.AllowUnexported(records.Record{})); diff != "" {
 		t.Errorf("(-full +compact):\n%s", diff)

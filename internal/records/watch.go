@@ -46,6 +46,10 @@ func Compact(obj any) (any, error) {
 			annotations[key] = value
 		}
 	}
+	var references []metav1.OwnerReference
+	if controller := metav1.GetControllerOfNoCopy(m); controller != nil {
+		references = []metav1.OwnerReference{{UID: controller.UID, Controller: new(true)}}
+	}
 	return &metav1.PartialObjectMetadata{
 		TypeMeta: m.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
@@ -56,6 +60,7 @@ func Compact(obj any) (any, error) {
 			CreationTimestamp: m.CreationTimestamp,
 			Labels:            m.Labels,
 			Annotations:       annotations,
+			OwnerReferences:   references,
 		},
 	}, nil
 }
