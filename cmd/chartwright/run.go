@@ -53,6 +53,7 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 				return err
 			}
 			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
+			leaseByName(&options, os.Getenv(operatorName), logger)
 			kubeconfig, err := config.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find the cluster by $KUBECONFIG, ~/.kube/config or the pod's own account: %w", err)
@@ -64,6 +65,7 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 			info := version.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
+			warnOfEverything(options.Kinds, logger)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}
@@ -89,6 +91,7 @@ $WATCH_NAMESPACE, a list with commas, limits the namespaces; empty means all.`,
 		// Only a flag that is not there is an error.
 		_ = flags.MarkDeprecated(old, "use --"+now)
 	}
+	operatorSDKFlags(cmd)
 	// What goes wrong here goes wrong in charts and clusters; where in this
 	// program it was noticed helps nobody.
 	logging.StacktraceLevel = zapcore.PanicLevel

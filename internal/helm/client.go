@@ -205,7 +205,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	}
 	storedBy.stamp.redact = r.Redact
 	config := &action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace, readings: objects.readings},
+		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),
 		KubeClient:       objects,
 		Capabilities:     capabilities,
