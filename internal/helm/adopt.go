@@ -69,8 +69,12 @@ func (r *run) adopt(c *Client, request Request) error {
 	for _, info := range objects {
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		if err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers); err != nil {
+		live, err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers)
+		if err != nil {
 			return err
+		}
+		if live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled {
+			r.kube.scaled[apply.KeyOf(object(info))] = true
 		}
 	}
 	if _, err := r.kube.Create(objects); err != nil {

@@ -167,6 +167,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		why:       r.Why,
 		inventory: c.inventory,
 		readings:  newReadings(r.Owner.UID),
+		scaled:    map[apply.Key]bool{},
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{
