@@ -122,7 +122,9 @@ func retype(stored map[string]any, overrides map[string]any) map[string]any {
 				typed[key] = retype(was, inner)
 			}
 		case string:
-			if number, ok := over.(int64); ok && was == strconv.FormatInt(number, 10) || over == true && was == "true" {
+			number, isNumber := over.(int64)
+			on, _ := over.(bool)
+			if isNumber && was == strconv.FormatInt(number, 10) || on && was == "true" {
 				typed[key] = over
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
 )
@@ -111,10 +112,10 @@ func TestDropManifest(t *testing.T) {
 
 func TestFinalizersOfTheOperatorSDK(t *testing.T) {
 	for _, test := range []struct {
-		name          string
-		stand         []string
-		change        func(client.Object) bool
-		want          []string
+		name           string
+		stand          []string
+		change         func(client.Object) bool
+		want           []string
 		changesNothing bool
 	}{
 		{"none", nil, guard, []string{api.Finalizer}, false},
@@ -135,6 +136,31 @@ func TestFinalizersOfTheOperatorSDK(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, cr.GetFinalizers()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// TestForcesOfTheOperatorSDK: its annotations force every upgrade, and of the
+// rollbacks those that answer a failure.
+func TestForcesOfTheOperatorSDK(t *testing.T) {
+	both := annotations.Annotations{ForceUpgrades: true, ForceRollbacks: true}
+	for _, test := range []struct {
+		name string
+		asks annotations.Annotations
+		d    decide.Decision
+		want bool
+	}{
+		{"an upgrade", both, decide.Decision{State: decide.StateOutOfSync, Step: decide.StepUpgrade}, true},
+		{"an upgrade of what failed", both, decide.Decision{State: decide.StateFailed, Step: decide.StepUpgrade}, true},
+		{"a rollback that answers a failure", both, decide.Decision{State: decide.StateFailed, Step: decide.StepRollback}, true},
+		{"a rollback that a person asks for", both, decide.Decision{State: decide.StateRollbackRequested, Step: decide.StepRollback}, false},
+		{"a repair", both, decide.Decision{State: decide.StateDrifted, Step: decide.StepRepair}, false},
+		{"an install", both, decide.Decision{State: decide.StateAbsent, Step: decide.StepInstall}, false},
+		{"an upgrade, of rollbacks alone", annotations.Annotations{ForceRollbacks: true}, decide.Decision{Step: decide.StepUpgrade}, false},
+		{"a rollback, of upgrades alone", annotations.Annotations{ForceUpgrades: true}, decide.Decision{State: decide.StateFailed, Step: decide.StepRollback}, false},
+	} {
+		if got := (&view{asks: test.asks}).forces(test.d); got != test.want {
+			t.Errorf("%s is forced: %v", test.name, got)
 		}
 	}
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// wayBack hands a release back by the commands of the page, which the page calls
-// the way back, and has the incumbent go on with it: Helm's own upgrade, by its
+// wayBack hands a release back by the commands of the page, and has the incumbent go on with it: Helm's own upgrade, by its
 // name. Then it comes forth again, at the cost of no revision.
 func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *harness.Operator) {
 	t.Helper()
@@ -66,7 +65,16 @@ func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *h
 		t.Errorf("pods (-before +after):\n%s", diff)
 	}
 
+	// One that is on its way out already goes with its release.
+	leaving := harness.MakeCR(sdk.kind, "leaving")
+	leaving.Obj().SetFinalizers([]string{sdkFinalizer})
+	gone := sdk.leave(leaving.Obj(), 1)
+	env.Delete(gone.cr)
+
 	operator.Start()
+	env.WaitGone(gone.cr)
+	env.WaitGone(slices.DeleteFunc(slices.Clone(gone.objects), isKept)...)
+	env.ExpectRevisions(gone.release(), "")
 	env.WaitReady(l.cr)
 	env.ExpectRevisions(l.release(), "1 superseded, 2 superseded, 3 deployed")
 	expectTakenOver(t, env, l)

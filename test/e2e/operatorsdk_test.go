@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,8 +67,9 @@ func TestMigrationFromTheOperatorSDK(t *testing.T) {
 		expectConfigMap(t, env, l, map[string]string{"from": "the environment", "new": "here"})
 		waitPods(env, l.name(), 2)
 	}
+	expectDescription(t, env, "annotated", "as told")
 	for _, l := range all[:len(all)-1] {
-		env.Ask(l.cr, "rollback-to", fmt.Sprint(l.revision))
+		env.Ask(l.cr, "rollback-to", strconv.Itoa(l.revision))
 	}
 	for _, l := range all[:len(all)-1] {
 		env.WaitRevision(l.cr, int64(l.revision+2))
@@ -260,6 +262,16 @@ func expectTakenOver(t *testing.T, env *harness.Env, l left) {
 				t.Errorf("%s has fields of %s: %s", what, entry.Manager, entry.FieldsV1)
 			}
 		}
+	}
+}
+
+// expectDescription of the newest revision, as helm history shows it.
+func expectDescription(t *testing.T, env *harness.Env, release, want string) {
+	t.Helper()
+	records := env.Records(release)
+	revision, err := harness.ReadRevision(&records[len(records)-1])
+	if err != nil || revision.Info.Description != want {
+		t.Errorf("release %s is described by %q, %v; want %q", release, revision.Info.Description, err, want)
 	}
 }
 

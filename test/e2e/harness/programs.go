@@ -63,7 +63,7 @@ func operatorBinary(ctx context.Context, scratch string) (string, error) {
 
 // command is a program with its arguments, and what to feed it.
 type command struct {
-	path  string
+	path string
 	// as is the name under which it runs; empty is its own.
 	as    string
 	args  []string
