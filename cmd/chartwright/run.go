@@ -59,6 +59,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 				return err
 			}
 			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
+			leaseByName(&options, os.Getenv(operatorName), logger)
 			kubeconfig, err := config.GetConfig()
 			if err != nil {
 				return fmt.Errorf("find the cluster by $KUBECONFIG, ~/.kube/config or the pod's own account: %w", err)
@@ -70,6 +71,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 			info := version.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
+			warnOfEverything(options.Kinds, logger)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}
@@ -97,6 +99,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 		// Only a flag that is not there is an error.
 		_ = flags.MarkDeprecated(old, "use --"+now)
 	}
+	operatorSDKFlags(cmd)
 	// What goes wrong here goes wrong in charts and clusters; where in this
 	// program it was noticed helps nobody.
 	logging.StacktraceLevel = zapcore.PanicLevel

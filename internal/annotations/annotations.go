@@ -28,6 +28,8 @@ type Annotations struct {
 	UninstallWait   bool
 	// Orphan keeps objects and records when the custom resource is deleted.
 	Orphan bool
+	// ForceUpgrades and ForceRollbacks are states, and not the request Force.
+	ForceUpgrades, ForceRollbacks bool
 
 	Install   Action
 	Upgrade   Action
@@ -108,19 +110,34 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationInstallDescription:    text(func(a *Annotations) *string { return &a.Install.Description }),
 	api.AnnotationUpgradeDescription:    text(func(a *Annotations) *string { return &a.Upgrade.Description }),
 	api.AnnotationUninstallDescription:  text(func(a *Annotations) *string { return &a.Uninstall.Description }),
+	api.AnnotationUpgradeForce:          boolean(func(a *Annotations) *bool { return &a.ForceUpgrades }),
+	api.AnnotationRollbackForce:         boolean(func(a *Annotations) *bool { return &a.ForceRollbacks }),
 }
 
 // others are keys of ours that a custom resource may carry although they say
 // nothing about it: it may itself be an object of another release.
 var others = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
-// aliases are keys that others gave to what one of ours says.
-var aliases = map[string]string{api.AnnotationAnsibleReconcilePeriod: api.AnnotationReconcilePeriod}
+// aliases are keys that others gave to what one of ours says, the operator-sdk's
+// Helm operator all but one of them.
+var aliases = map[string]string{
+	api.AnnotationAnsibleReconcilePeriod: api.AnnotationReconcilePeriod,
+
+	api.AnnotationOperatorSDKUninstallWait:         api.AnnotationUninstallWait,
+	api.AnnotationOperatorSDKReconcilePeriod:       api.AnnotationReconcilePeriod,
+	api.AnnotationOperatorSDKInstallDisableHooks:   api.AnnotationInstallDisableHooks,
+	api.AnnotationOperatorSDKUpgradeDisableHooks:   api.AnnotationUpgradeDisableHooks,
+	api.AnnotationOperatorSDKUninstallDisableHooks: api.AnnotationUninstallDisableHooks,
+	api.AnnotationOperatorSDKInstallDescription:    api.AnnotationInstallDescription,
+	api.AnnotationOperatorSDKUpgradeDescription:    api.AnnotationUpgradeDescription,
+	api.AnnotationOperatorSDKUninstallDescription:  api.AnnotationUninstallDescription,
+}
 
 // Heeded tells whether an annotation is meant for us.
 func Heeded(key string) bool {
 	_, alias := aliases[key]
-	return alias || strings.HasPrefix(key, api.Domain+"/")
+	_, read := readers[key]
+	return alias || read || strings.HasPrefix(key, api.Domain+"/")
 }
 
 // Parse reads the annotations of a custom resource.
@@ -133,8 +150,8 @@ func Parse(from map[string]string) Annotations {
 		name, into := key, &a
 		if own, alias := aliases[key]; alias {
 			name = own
-			if _, both := from[own]; both {
-				// Ours counts, and what is wrong with the other is told.
+			if overruled(from, key) {
+				// What is wrong with it is told all the same.
 				into = &Annotations{}
 			}
 		}
@@ -148,6 +165,17 @@ func Parse(from map[string]string) Annotations {
 		}
 	}
 	return a
+}
+
+// overruled tells whether an alias does not count: where our own key is there, or
+// the operator-sdk's Helm operator, whose successor we are, says the same.
+func overruled(from map[string]string, alias string) bool {
+	own := aliases[alias]
+	_, both := from[own]
+	if alias == api.AnnotationAnsibleReconcilePeriod && !both {
+		_, both = from[api.AnnotationOperatorSDKReconcilePeriod]
+	}
+	return both
 }
 
 func text(field func(*Annotations) *string) func(*Annotations, string) error {
@@ -185,6 +213,8 @@ func (a Annotations) Switches() string {
 		{a.Install.DisableHooks, api.AnnotationInstallDisableHooks},
 		{a.Upgrade.DisableHooks, api.AnnotationUpgradeDisableHooks},
 		{a.Uninstall.DisableHooks, api.AnnotationUninstallDisableHooks},
+		{a.ForceUpgrades, api.AnnotationUpgradeForce},
+		{a.ForceRollbacks, api.AnnotationRollbackForce},
 	} {
 		if is.on {
 			on = append(on, strings.TrimPrefix(is.name, api.Domain+"/"))
@@ -193,11 +223,13 @@ func (a Annotations) Switches() string {
 	return strings.Join(on, " ")
 }
 
-// names lists the annotations without our prefix.
+// names lists our own annotations without their prefix.
 func names() []string {
 	found := make([]string, 0, len(readers))
 	for key := range readers {
-		found = append(found, strings.TrimPrefix(key, api.Domain+"/"))
+		if name, ours := strings.CutPrefix(key, api.Domain+"/"); ours {
+			found = append(found, name)
+		}
 	}
 	slices.Sort(found)
 	return found

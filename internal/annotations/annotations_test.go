@@ -64,6 +64,8 @@ func TestEveryAnnotation(t *testing.T) {
 		api.AnnotationInstallDescription:    {{"", none}, {"why not", Annotations{Install: Action{Description: "why not"}}}},
 		api.AnnotationUpgradeDescription:    {{"", none}, {"why not", Annotations{Upgrade: Action{Description: "why not"}}}},
 		api.AnnotationUninstallDescription:  {{"", none}, {"why not", Annotations{Uninstall: Action{Description: "why not"}}}},
+		api.AnnotationUpgradeForce:          {{"", none}, {"true", Annotations{ForceUpgrades: true}}, {"1", Annotations{ForceUpgrades: true}}, {"false", none}},
+		api.AnnotationRollbackForce:         {{"", none}, {"true", Annotations{ForceRollbacks: true}}, {"0", none}, {"false", none}},
 	} {
 		for _, test := range values {
 			got := Parse(map[string]string{key: test.value})
@@ -76,7 +78,7 @@ func TestEveryAnnotation(t *testing.T) {
 
 // TestEveryAnnotationIsTested: a new one needs its values above.
 func TestEveryAnnotationIsTested(t *testing.T) {
-	if got, want := len(readers), 15; got != want {
+	if got, want := len(readers), 17; got != want {
 		t.Errorf("%d annotations are read, and %d are tested", got, want)
 	}
 }
@@ -103,6 +105,52 @@ func TestReconcilePeriodOfAnsible(t *testing.T) {
 		if diff := cmp.Diff(test.want, Parse(test.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// TestAnnotationsOfTheOperatorSDK: each by its exact name, alone and where ours
+// says otherwise.
+func TestAnnotationsOfTheOperatorSDK(t *testing.T) {
+	const theirs = "helm.sdk.operatorframework.io/"
+	for name, test := range map[string]struct {
+		value, ours string
+		want, both  Annotations
+	}{
+		"upgrade-force":           {value: "true", want: Annotations{ForceUpgrades: true}},
+		"rollback-force":          {value: "true", want: Annotations{ForceRollbacks: true}},
+		"uninstall-wait":          {"true", "false", Annotations{UninstallWait: true}, Annotations{}},
+		"reconcile-period":        {"36s", "2m", period(36 * time.Second), period(2 * time.Minute)},
+		"install-disable-hooks":   {"true", "false", Annotations{Install: Action{DisableHooks: true}}, Annotations{}},
+		"upgrade-disable-hooks":   {"true", "false", Annotations{Upgrade: Action{DisableHooks: true}}, Annotations{}},
+		"uninstall-disable-hooks": {"true", "false", Annotations{Uninstall: Action{DisableHooks: true}}, Annotations{}},
+		"install-description":     {"a", "b", Annotations{Install: Action{Description: "a"}}, Annotations{Install: Action{Description: "b"}}},
+		"upgrade-description":     {"a", "b", Annotations{Upgrade: Action{Description: "a"}}, Annotations{Upgrade: Action{Description: "b"}}},
+		"uninstall-description":   {"a", "b", Annotations{Uninstall: Action{Description: "a"}}, Annotations{Uninstall: Action{Description: "b"}}},
+	} {
+		if diff := cmp.Diff(test.want, Parse(map[string]string{theirs + name: test.value})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if !Heeded(theirs + name) {
+			t.Errorf("a change of %s calls for no pass", name)
+		}
+		if test.ours == "" {
+			continue
+		}
+		if diff := cmp.Diff(test.both, Parse(map[string]string{theirs + name: test.value, api.Domain + "/" + name: test.ours})); diff != "" {
+			t.Errorf("%s beside ours (-want +got):\n%s", name, diff)
+		}
+	}
+	// Both of the operator-sdk's say so: the Helm operator's counts.
+	both := map[string]string{theirs + "reconcile-period": "1m", api.AnnotationAnsibleReconcilePeriod: "2m"}
+	if diff := cmp.Diff(period(time.Minute), Parse(both)); diff != "" {
+		t.Errorf("the period (-want +got):\n%s", diff)
+	}
+	// Its other keys are none of our business, and no problem either.
+	if diff := cmp.Diff(Annotations{}, Parse(map[string]string{theirs + "chart": "web", theirs + "what": "x"})); diff != "" {
+		t.Errorf("others (-want +got):\n%s", diff)
+	}
+	if got := Parse(map[string]string{theirs + "uninstall-wait": "yes"}); len(got.Problems) != 1 || got.UninstallWait {
+		t.Errorf("a bad value: %+v", got)
 	}
 }
 

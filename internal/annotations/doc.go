@@ -5,6 +5,8 @@
 // and otherwise as if it were not there, so that it stops nothing, least of all
 // a deletion.
 //
+// The annotations of the operator-sdk count for those of ours that say the same.
+//
 // Some annotations are states, as long as they are there: pause,
 // reconcile-period, deletion-policy, take-ownership and those that steer Helm's
 // actions. The others are requests: rollback-to, reconcile-requested-at, force

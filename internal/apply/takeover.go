@@ -14,11 +14,12 @@ import (
 
 // Upgrade takes over what the named managers have written by other means than
 // server-side apply, so that a field which a chart no longer has is removed
-// and not left to them. It needs to be done once, before the first apply.
-func (c Client) Upgrade(ctx context.Context, o Object, managers []string) error {
+// and not left to them. It needs to be done once, before the first apply. It
+// returns the object as it then is, nil where there is none.
+func (c Client) Upgrade(ctx context.Context, o Object, managers []string) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.Get(ctx, o)
 	if err != nil || live == nil {
-		return err
+		return nil, err
 	}
 	return c.take(ctx, o, live, sets.New(managers...).Delete(controllers))
 }
@@ -37,17 +38,18 @@ func (c Client) seize(ctx context.Context, o Object) error {
 			managers.Insert(e.Manager)
 		}
 	}
-	return c.take(ctx, o, live, managers)
+	_, err = c.take(ctx, o, live, managers)
+	return err
 }
 
-// take rewrites the entries of managers as ours.
-func (c Client) take(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) error {
+// take rewrites the entries of managers as ours, and returns the result.
+func (c Client) take(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil {
-		_, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
 	}
 	if err != nil {
-		return fmt.Errorf("take over the fields of %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o.Unstructured), err)
 	}
-	return nil
+	return live, nil
 }

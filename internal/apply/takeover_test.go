@@ -328,7 +328,7 @@ func TestUpgrade(t *testing.T) {
 			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/theirs":"1"}}}`)
 			controllers := entries(live(t, wide), "kube-controller-manager")
 
-			if err := apiServer.client.Upgrade(t.Context(), wide, []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
+			if _, err := apiServer.client.Upgrade(t.Context(), wide, []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
 				t.Fatal(err)
 			}
 			now := live(t, wide)
@@ -355,7 +355,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			// There is nothing more to take.
 			version := now.GetResourceVersion()
-			if err := apiServer.client.Upgrade(t.Context(), narrow, []string{manager}); err != nil {
+			if _, err := apiServer.client.Upgrade(t.Context(), narrow, []string{manager}); err != nil {
 				t.Fatal(err)
 			}
 			if live(t, wide).GetResourceVersion() != version {
@@ -367,7 +367,7 @@ func TestUpgrade(t *testing.T) {
 
 func TestUpgradeOfWhatIsNotThere(t *testing.T) {
 	startAPIServer(t)
-	if err := apiServer.client.Upgrade(t.Context(), configMap(t, namespace(t), "a"), []string{"helm"}); err != nil {
+	if _, err := apiServer.client.Upgrade(t.Context(), configMap(t, namespace(t), "a"), []string{"helm"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -66,7 +66,7 @@ func conflict(o Observation) (Decision, bool) {
 
 // unguarded leaves alone what could not be installed anyway.
 func unguarded(o Observation) (Decision, bool) {
-	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, !o.Finalizer && (o.Invalid == "" || o.Newest != nil)
+	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, (!o.Finalizer || o.Former) && (o.Invalid == "" || o.Newest != nil)
 }
 
 // foreign waits for what somebody else has begun: it ends, or its time does.

@@ -50,6 +50,9 @@ func asksForTests(o *Observation) { o.TestRequested = true }
 
 func noFinalizer(o *Observation) { o.Finalizer = false }
 
+// formerFinalizer: the operator-sdk's is there, whether ours is or not.
+func formerFinalizer(o *Observation) { o.Former = true }
+
 func running(step Step) func(*Observation) {
 	return func(o *Observation) { o.Running = &Running{Step: step, Since: now} }
 }
@@ -120,6 +123,9 @@ func TestUnguarded(t *testing.T) {
 	runCheck(t, unguarded, []expect{
 		{"with the finalizer", guarded(), nil},
 		{"without", guarded(noFinalizer), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
+		{"with the operator-sdk's", guarded(noFinalizer, formerFinalizer), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
+		{"with the operator-sdk's beside it", guarded(formerFinalizer), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
+		{"with the operator-sdk's, and nothing can be installed", guarded(noFinalizer, formerFinalizer, isInvalid), nil},
 		{"without, and nothing can be installed", guarded(noFinalizer, isInvalid), nil},
 		{"without, and something is installed", guarded(noFinalizer, isInvalid, newest(1, api.StatusDeployed, desired)), &Decision{State: StateUnguarded, Step: StepAddFinalizer}},
 	})

@@ -6,18 +6,18 @@ import "github.com/chartwright/chartwright/internal/api"
 // them from it unless it says so.
 
 func deletionPaused(o Observation) (Decision, bool) {
-	return Decision{State: StatePaused, Step: StepWait, Pending: StepUninstall}, o.Deleting && o.Finalizer && o.PausedDeletion
+	return Decision{State: StatePaused, Step: StepWait, Pending: StepUninstall}, o.Deleting && o.guarded() && o.PausedDeletion
 }
 
 func deleted(o Observation) (Decision, bool) {
 	switch {
 	case !o.Deleting:
 		return Decision{}, false
-	case !o.Finalizer:
+	case !o.guarded():
 		// Where a release is left, somebody took the finalizer away: it is
 		// theirs now.
 		return Decision{State: StateDeleted, Step: StepWait}, true
-	case o.Newest != nil && o.Newest.Ours, o.Orphans, o.Newest == nil && o.Unsearched && !o.Conflict:
+	case o.Newest != nil && (o.Newest.Ours || o.Inherited), o.Orphans, o.Newest == nil && o.Unsearched && !o.Conflict:
 		return Decision{}, false
 	}
 	return Decision{State: StateDeleted, Step: StepRemoveFinalizer}, true

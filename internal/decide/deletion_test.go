@@ -13,6 +13,10 @@ func orphans(o *Observation) { o.Orphans = true }
 
 func unsearched(o *Observation) { o.Unsearched = true }
 
+func inherited(o *Observation) {
+	o.Adoptable, o.Inherited, o.Newest.Ours, o.Newest.Genuine = true, true, false, false
+}
+
 func deletionIsPaused(o *Observation) { o.Paused, o.PausedDeletion = true, true }
 
 func TestDeletionPaused(t *testing.T) {
@@ -25,6 +29,7 @@ func TestDeletionPaused(t *testing.T) {
 		{"it goes, and that is paused", guarded(beingDeleted, deletionIsPaused, deployed), keep},
 		{"it goes, that is paused, and its release is gone", guarded(beingDeleted, deletionIsPaused), keep},
 		{"somebody took the finalizer away", guarded(beingDeleted, deletionIsPaused, noFinalizer, deployed), nil},
+		{"it goes with the operator-sdk's finalizer, and that is paused", guarded(beingDeleted, deletionIsPaused, noFinalizer, formerFinalizer, deployed), keep},
 	})
 }
 
@@ -43,6 +48,9 @@ func TestDeleted(t *testing.T) {
 		{"the release is another's", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), ofAnother), letGo},
 		{"somebody took the finalizer away", guarded(beingDeleted, noFinalizer, newest(1, api.StatusDeployed, desired)), left},
 		{"other finalizers hold it", guarded(beingDeleted, noFinalizer), left},
+		{"the operator-sdk's finalizer holds it, and its release is gone", guarded(beingDeleted, noFinalizer, formerFinalizer), letGo},
+		{"the operator-sdk's finalizer holds it", guarded(beingDeleted, noFinalizer, formerFinalizer, newest(1, api.StatusDeployed, ""), inherited), nil},
+		{"the operator-sdk has made the release", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited), nil},
 	})
 }
 
@@ -65,6 +73,8 @@ func TestDeleting(t *testing.T) {
 		{"perhaps objects without a record", guarded(beingDeleted, unsearched), uninstall},
 		{"failed just now", guarded(beingDeleted, deployed, failedTo("gone", 1, 0)), wait(time.Second)},
 		{"an upgrade failed just now", guarded(beingDeleted, deployed, failedTo(desired, 9, 0)), uninstall},
+		{"made by the operator-sdk", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited), uninstall},
+		{"made by the operator-sdk, and to stay", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},
 		{"it is to stay", guarded(beingDeleted, deployed, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},
 		{"it is to stay, and letting go failed just now", guarded(beingDeleted, deployed, orphan, failedTo("gone", 2, 0)), wait(2 * time.Second)},
 		{"it is to stay, and somebody uninstalls it", guarded(beingDeleted, newest(2, api.StatusUninstalling, ""), byOthers, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},

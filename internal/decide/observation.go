@@ -11,8 +11,10 @@ type Observation struct {
 	Now time.Time
 	// Deleting: the custom resource has a deletion timestamp.
 	Deleting bool
-	// Finalizer: the custom resource carries our finalizer.
+	// Finalizer: the custom resource carries our finalizer. Former: it carries one
+	// of the operator-sdk's, which ours is to take the place of.
 	Finalizer bool
+	Former    bool
 	// Paused: nothing is to be changed; PausedDeletion: nor uninstalled.
 	Paused         bool
 	PausedDeletion bool
@@ -31,6 +33,9 @@ type Observation struct {
 	// Adoptable: the release has the name that the custom resource's would
 	// have, and no operator made it.
 	Adoptable bool
+	// Inherited: it is adoptable, and the operator-sdk has made it for this custom
+	// resource, with which it goes.
+	Inherited bool
 	// Orphans: there are objects of the release, whatever its records say.
 	Orphans bool
 	// Unsearched: there is no record, and nobody has looked for objects. There
@@ -135,6 +140,10 @@ type Failure struct {
 	Attempts int
 	At       time.Time
 }
+
+// guarded tells whether the custom resource waits for its release to be
+// uninstalled.
+func (o Observation) guarded() bool { return o.Finalizer || o.Former }
 
 // holding tells whether the release stays where it is, whatever the spec says.
 // One that somebody has uninstalled is nowhere.

@@ -34,6 +34,7 @@ func observation(t *rapid.T) Observation {
 		Now:       now,
 		Deleting:  rapid.Bool().Draw(t, "deleting"),
 		Finalizer: rapid.Bool().Draw(t, "finalizer"),
+		Former:    oneIn(t, 4, "former finalizer"),
 		Paused:    oneIn(t, 4, "paused"),
 		Orphan:    oneIn(t, 4, "orphan"),
 		Conflict:  oneIn(t, 5, "conflict"),
@@ -91,6 +92,7 @@ func observation(t *rapid.T) Observation {
 	if rapid.Bool().Draw(t, "repair failed") {
 		o.RepairFailure = &Failure{Aim: AimOf(StepRepair, o), Attempts: attempts.Draw(t, "repairs"), At: past(t, "repaired")}
 	}
+	o.Inherited = o.Adoptable && o.Newest != nil && rapid.Bool().Draw(t, "inherited")
 	return o
 }
 

@@ -177,9 +177,9 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	}
 	switch d.Step {
 	case StepAddFinalizer:
-		w.Finalizer = true
+		w.Finalizer, w.Former = true, false
 	case StepRemoveFinalizer, StepOrphan:
-		w.Finalizer, w.gone = false, true
+		w.Finalizer, w.Former, w.gone = false, false, true
 	case StepInstall, StepUpgrade:
 		w.store(api.StatusDeployed, w.Desired)
 		w.Applied, w.Held = w.Now, nil
@@ -193,13 +193,14 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 		w.mark(t, d)
 	case StepUninstall:
 		w.Newest, w.Held, w.Orphans, w.Untidy = nil, nil, false, false
+		w.Adoptable, w.Inherited = false, false
 	case StepTidy:
 		w.Untidy = false
 	case StepUnlock:
 		w.Newest.Status = api.StatusFailed
 	case StepAdopt:
 		w.Newest.Ours, w.Newest.Genuine, w.Newest.Digest = true, true, "another"
-		w.Adoptable = false
+		w.Adoptable, w.Inherited = false, false
 	case StepRepair:
 		w.RepairFailure, w.Drifted = nil, false
 	case StepVerify:

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/values"
 )
 
@@ -24,6 +28,12 @@ var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 // is needed then shows as it always does, by the digest of the inputs. That is
 // the wanted one if the stored revision has the same values and the same
 // version of the chart.
+//
+// One that the operator-sdk has made for the owner is taken over whatever its
+// chart is. Its records lose the reference to the owner, by which a foreground
+// deletion would collect them before the release is uninstalled. The newest is
+// the last to lose it, and becomes ours in the same write: by its reference the
+// release is found again where this is cut short.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
@@ -38,11 +48,17 @@ func (r *run) adopt(c *Client, request Request) error {
 		return fmt.Errorf("%w: it is gone", ErrStale)
 	}
 	newest := history[0]
+	inherited := isInherited(history, request.Owner)
+	for _, record := range history[1:] {
+		if err := r.driver.unrefer(record, request.Owner.UID); err != nil {
+			return err
+		}
+	}
 	stored, err := r.driver.Get(newest.Secret)
 	if err != nil {
 		return err
 	}
-	if stored.Chart == nil || stored.Chart.Metadata == nil || stored.Chart.Metadata.Name != request.Chart.Name() {
+	if !inherited && !sameChart(stored, request) {
 		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, request.Namespace, request.Release)
 	}
 	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
@@ -53,8 +69,12 @@ func (r *run) adopt(c *Client, request Request) error {
 	for _, info := range objects {
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		if err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers); err != nil {
+		live, err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers)
+		if err != nil {
 			return err
+		}
+		if live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled {
+			r.kube.scaled[apply.KeyOf(object(info))] = true
 		}
 	}
 	if _, err := r.kube.Create(objects); err != nil {
@@ -70,7 +90,54 @@ func (r *run) adopt(c *Client, request Request) error {
 
 // agrees tells whether a stored revision is what an upgrade would make.
 func agrees(stored *release.Release, request Request) bool {
-	return stored.Info.Status == release.StatusDeployed &&
+	return stored.Info.Status == release.StatusDeployed && sameChart(stored, request) &&
 		stored.Chart.Metadata.Version == request.Chart.Version() &&
-		values.Digest(values.Normalize(stored.Config)) == request.Digests.Values
+		sameValues(values.Normalize(stored.Config), request)
+}
+
+func sameChart(stored *release.Release, request Request) bool {
+	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == request.Chart.Name()
+}
+
+// sameValues tells whether the values that are stored are those that an upgrade
+// would give to the chart: what people give, and over it, unless the helm CLI
+// wrote it, what the watches entry overrides.
+func sameValues(stored map[string]any, request Request) bool {
+	if values.Digest(stored) == request.Digests.Values {
+		return true
+	}
+	return values.Digest(retype(stored, request.Overrides)) == values.Digest(request.Values)
+}
+
+// retype returns stored values with those that an entry overrides as the entry
+// types them. The operator-sdk stores a text for each; a number, or what is
+// true, makes the same of a template as its text does. What is false does not,
+// for a text is true to a template.
+func retype(stored map[string]any, overrides map[string]any) map[string]any {
+	typed := maps.Clone(stored)
+	for key, over := range overrides {
+		switch was := stored[key].(type) {
+		case map[string]any:
+			if inner, ok := over.(map[string]any); ok {
+				typed[key] = retype(was, inner)
+			}
+		case string:
+			number, isNumber := over.(int64)
+			on, _ := over.(bool)
+			if isNumber && was == strconv.FormatInt(number, 10) || on && was == "true" {
+				typed[key] = over
+			}
+		}
+	}
+	return typed
+}
+
+func isInherited(history []records.Record, owner apply.Owner) bool {
+	return slices.ContainsFunc(history, func(r records.Record) bool { return inheritedBy(r, owner) })
+}
+
+// inheritedBy tells whether the operator-sdk has made a record for an owner, and
+// nobody has taken it over.
+func inheritedBy(record records.Record, owner apply.Owner) bool {
+	return record.OwnerUID == "" && record.Controller != "" && record.Controller == owner.UID
 }

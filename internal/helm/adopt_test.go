@@ -1,12 +1,19 @@
 package helm
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -68,5 +75,173 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 				t.Errorf("it is not ours: %v", live.Labels)
 			}
 		})
+	}
+}
+
+// retype makes of a stored text what the watches entry makes of it, where a
+// template makes the same of both.
+func TestRetype(t *testing.T) {
+	type m = map[string]any
+	overrides := m{"port": int64(80), "on": true, "off": false, "text": "a", "in": m{"deep": int64(3)}, "none": nil}
+	for _, test := range []struct {
+		name         string
+		stored, want m
+	}{
+		{"texts of numbers and of what is true", m{"port": "80", "on": "true", "in": m{"deep": "3", "own": "3"}}, m{"port": int64(80), "on": true, "in": m{"deep": int64(3), "own": "3"}}},
+		{"what is false is true as a text", m{"off": "false"}, m{"off": "false"}},
+		{"what is nothing is something as a text", m{"none": "null"}, m{"none": "null"}},
+		{"other values", m{"port": "81", "on": "yes", "text": "b", "in": "3"}, m{"port": "81", "on": "yes", "text": "b", "in": "3"}},
+		{"typed already", m{"port": int64(80), "on": true}, m{"port": int64(80), "on": true}},
+		{"what is overridden by nobody", m{"replicas": "2"}, m{"replicas": "2"}},
+		{"nothing", m{}, m{}},
+	} {
+		equal(t, test.name, test.want, retype(test.stored, overrides))
+	}
+}
+
+// leftBySDK stores a release as the operator-sdk does, for the owner: the records
+// belong to it, and the object was applied under the operator's name.
+func (w *world) leftBySDK(revisions int, controller types.UID) {
+	w.Helper()
+	_, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(w.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "1"},
+	}, metav1.CreateOptions{FieldManager: "helm-operator"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for revision := 1; revision <= revisions; revision++ {
+		stored := aRelease()
+		stored.Namespace, stored.Version, stored.Labels, stored.Hooks = w.namespace, revision, nil, nil
+		stored.Info.Status = release.StatusSuperseded
+		if revision == revisions {
+			stored.Info.Status = release.StatusDeployed
+		}
+		stored.Manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {value: '1'}\n"
+		secrets := owning{w.plain.CoreV1().Secrets(w.namespace), metav1.OwnerReference{
+			APIVersion: "app.example.com/v1", Kind: "Small", Name: "web", UID: controller, Controller: new(true), BlockOwnerDeletion: new(true),
+		}}
+		if err := driver.NewSecrets(secrets).Create(RecordName("web", revision), stored); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.watch()
+}
+
+// owning puts a reference on each Secret that it makes.
+type owning struct {
+	typedcorev1.SecretInterface
+	reference metav1.OwnerReference
+}
+
+func (o owning) Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error) {
+	secret.OwnerReferences = []metav1.OwnerReference{o.reference}
+	return o.SecretInterface.Create(ctx, secret, options)
+}
+
+// What the operator-sdk has made for the owner is taken over whatever its chart
+// is; what it has made for another is not.
+func TestAdoptOfTheOperatorSDK(t *testing.T) {
+	other := mapsChart().with("Chart.yaml", "apiVersion: v2\nname: renamed\nversion: 9.9.9\n")
+	w := newWorld(t)
+	w.leftBySDK(3, w.owner.UID)
+	if got := w.index.ControlledBy(w.owner.UID); len(got) != 3 {
+		t.Fatalf("the owner controls %v", got)
+	}
+	if err := w.helm.Adopt(t.Context(), w.request(other.load(t), "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if len(list.Items[i].OwnerReferences) > 0 {
+			t.Errorf("record %s still belongs to %v", list.Items[i].Name, list.Items[i].OwnerReferences)
+		}
+	}
+	if newest := w.index.History(w.namespace, "web")[0]; newest.Revision != 3 || newest.OwnerUID != w.owner.UID || newest.InputDigest != "" {
+		t.Errorf("the record: %+v", newest)
+	}
+
+	w = newWorld(t)
+	w.leftBySDK(1, "99999999-8888-7777-6666-555555555555")
+	if err := w.helm.Adopt(t.Context(), w.request(other.load(t), "one", valuesOf("a=1"))); !errors.Is(err, ErrNotAdoptable) {
+		t.Errorf("another's release: %v", err)
+	}
+}
+
+// A resource that is deleted before its release was taken over takes it along,
+// or lets go of it whole.
+func TestDeletionOfWhatTheOperatorSDKLeft(t *testing.T) {
+	for _, orphan := range []bool{false, true} {
+		w := newWorld(t)
+		w.leftBySDK(2, w.owner.UID)
+		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
+		do := w.helm.Uninstall
+		if orphan {
+			do = w.helm.Orphan
+		}
+		if err := do(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+		switch {
+		case !orphan && !apierrors.IsNotFound(err):
+			t.Errorf("uninstalled, and the ConfigMap is there: %v", err)
+		case orphan && (err != nil || len(live.OwnerReferences) > 0):
+			t.Errorf("let go of: %v, %v", live, err)
+		}
+		list, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]int{false: 0, true: 2}[orphan]; len(list.Items) != want {
+			t.Errorf("let go of: %v, and %d records are left", orphan, len(list.Items))
+		}
+		for i := range list.Items {
+			if len(list.Items[i].OwnerReferences) > 0 {
+				t.Errorf("record %s would go with the resource", list.Items[i].Name)
+			}
+		}
+	}
+}
+
+// What an autoscaler has scaled is left to it when a release is taken over.
+func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
+	w := newWorld(t)
+	deployments := w.plain.AppsV1().Deployments(w.namespace)
+	labels := map[string]string{"app": "a"}
+	_, err := deployments.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+		},
+	}, metav1.CreateOptions{FieldManager: "helm-operator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
+	if _, err := deployments.UpdateScale(t.Context(), "a", scale, metav1.UpdateOptions{FieldManager: "kube-controller-manager"}); err != nil {
+		t.Fatal(err)
+	}
+	stored := aRelease()
+	stored.Namespace, stored.Version, stored.Labels, stored.Hooks = w.namespace, 1, nil, nil
+	stored.Info.Status = release.StatusDeployed
+	stored.Manifest = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 1, selector: {matchLabels: {app: a}},
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
+	if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(RecordName("web", 1), stored); err != nil {
+		t.Fatal(err)
+	}
+	w.watch()
+	if err := w.helm.Adopt(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	live, err := deployments.Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *live.Spec.Replicas != 5 || live.Labels[api.LabelOwnerUID] != string(w.owner.UID) {
+		t.Errorf("it has %d replicas and the labels %v", *live.Spec.Replicas, live.Labels)
 	}
 }

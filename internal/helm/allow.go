@@ -54,6 +54,8 @@ type placed struct {
 // refuses says which rule an object of a release is against, nothing if none.
 func (a allow) refuses(namespace string, o placed) string {
 	switch {
+	case a.Everything:
+		return ""
 	case o.namespaced && o.namespace != namespace && !a.OtherNamespaces:
 		return fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", o.what, namespace)
 	case !o.namespaced && !slices.Contains(a.ClusterScoped, o.kind.String()):

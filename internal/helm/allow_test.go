@@ -54,6 +54,7 @@ func TestAllow(t *testing.T) {
 		{name: "another kind is allowed", allow: allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: kube.ResourceList{room, admin}, want: adminRefused},
 		{name: "other namespaces are not the cluster", allow: allow{OtherNamespaces: true}, objects: kube.ResourceList{foreign, admin}, want: adminRefused},
 		{name: "the cluster is not other namespaces", allow: allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: kube.ResourceList{foreign, admin}, want: foreignRefused},
+		{name: "everything, where the operator-sdk's entry says nothing", allow: allow{Everything: true}, objects: kube.ResourceList{admin, own, foreign, room}},
 		{name: "all that is refused is named", objects: kube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {

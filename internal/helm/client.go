@@ -87,6 +87,9 @@ type Request struct {
 	// Values are given to the chart; the action may change them.
 	Values  map[string]any
 	Digests Digests
+	// Overrides are those of the values that the watches entry has set. Nobody may
+	// change them.
+	Overrides map[string]any
 	// Timeout bounds each hook; it must be more than 0.
 	Timeout time.Duration
 	// Allow says where the chart may act.
@@ -173,6 +176,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		why:       r.Why,
 		inventory: c.inventory,
 		readings:  newReadings(r.Owner.UID),
+		scaled:    map[apply.Key]bool{},
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{
@@ -211,7 +215,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	}
 	storedBy.stamp.redact = r.Redact
 	config := &action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.Lookup, namespace: r.Namespace, readings: objects.readings},
+		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),
 		KubeClient:       objects,
 		Capabilities:     capabilities,

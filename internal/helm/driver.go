@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -264,6 +265,20 @@ func (d *recordDriver) Delete(key string) (rls *release.Release, err error) {
 		}
 	}
 	return &release.Release{Info: &release.Info{}}, nil
+}
+
+// unrefer takes the reference to an owner from a record, which then no more goes
+// with it. A record that has none, or is gone, stays as it is.
+func (d *recordDriver) unrefer(record records.Record, owner types.UID) error {
+	if record.Controller != owner {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, owner)
+	_, err := d.secrets.Patch(d.ctx, record.Secret, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("take the reference to its resource from release record %s: %w", record.Secret, err)
+	}
+	return nil
 }
 
 // inventoryOf returns what goes onto the record of the revision that this

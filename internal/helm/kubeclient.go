@@ -51,6 +51,9 @@ type kubeClient struct {
 	inventory Inventory
 	// readings is what templates have looked up.
 	readings *readings
+	// scaled are the objects whose replicas are an autoscaler's, where the
+	// inventory does not know them yet.
+	scaled map[apply.Key]bool
 	// regained are the objects whose replicas are an autoscaler's no more.
 	regained map[apply.Key]bool
 	// applied holds the objects that the action has brought, or found as they

@@ -94,7 +94,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 		return nil, err
 	}
 	options := apply.Options{
-		LeaveReplicas: live.Scaled && !k.regained[key],
+		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained[key],
 		Warn:          func(what string) { k.warn(api.EventObjectMended, what) },
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)

@@ -12,8 +12,14 @@ import (
 // Orphan lets go of a release whose custom resource is about to go: its objects
 // lose the reference to it, by which they would go, too. Objects and records
 // keep their labels, so that a custom resource of the same name takes up where
-// the old one left.
+// the old one left. What the operator-sdk has made is taken over first, for its
+// objects and records would go with the custom resource.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
+	if isInherited(c.index.History(r.Namespace, r.Release), r.Owner) {
+		if err := c.Adopt(ctx, r); err != nil {
+			return err
+		}
+	}
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err

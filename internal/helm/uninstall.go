@@ -106,9 +106,10 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 }
 
 // belongs tells whether a record is of the owner's release, maybe from before the
-// owner was restored from a backup.
+// owner was restored from a backup, or made by the operator-sdk.
 func belongs(record records.Record, owner apply.Owner) bool {
-	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator
+	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator ||
+		inheritedBy(record, owner)
 }
 
 // lastOfAll keeps the records until all else is done, so that it is done again

@@ -72,12 +72,12 @@ func (c *check) lookup(call call) {
 			what = kind.Text
 		}
 	}
-	if c.Kind.Allow.Lookup == watches.LookupNone {
+	if c.Kind.Allow.LookupScope() == watches.LookupNone {
 		c.findAsf(Error, ruleLookupAway, call.place(), "lookup of %s fails: the entry has allow.lookup: none", what)
 		return
 	}
 	c.findf(ruleLookup, call.place(), "lookup of %s: a change of what it finds is not seen at once", what)
-	if len(call.args) < 3 || c.Kind.Allow.Lookup == watches.LookupAll {
+	if len(call.args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll {
 		return
 	}
 	severity := Warning

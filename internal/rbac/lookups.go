@@ -47,7 +47,7 @@ func (r *reader) lookupsOf(file templates.File) []lookup {
 // lookups asks for what templates read. With another account it is read in that
 // one's name.
 func (c *chartNeeds) lookups() {
-	if c.impersonates() || c.kind.Allow.Lookup == watches.LookupNone {
+	if c.impersonates() || c.kind.Allow.LookupScope() == watches.LookupNone {
 		return
 	}
 	for _, l := range c.scan.lookups {
@@ -64,7 +64,7 @@ func (c *chartNeeds) lookups() {
 
 func (c *chartNeeds) lookup(l lookup, kind schema.GroupKind) {
 	r := c.resources.of(kind)
-	if r.cluster && c.kind.Allow.Lookup != watches.LookupAll && kind.Kind != "Namespace" {
+	if r.cluster && c.kind.Allow.LookupScope() != watches.LookupAll && kind.Kind != "Namespace" {
 		// It is refused before the API server is asked.
 		return
 	}

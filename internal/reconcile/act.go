@@ -23,9 +23,9 @@ import (
 func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool, error) {
 	switch d.Step {
 	case decide.StepAddFinalizer:
-		return true, r.patchFinalizer(ctx, v, controllerutil.AddFinalizer)
+		return true, r.patchFinalizer(ctx, v, guard)
 	case decide.StepRemoveFinalizer:
-		return false, r.patchFinalizer(ctx, v, controllerutil.RemoveFinalizer)
+		return false, r.patchFinalizer(ctx, v, unguard)
 	case decide.StepWait:
 		return false, nil
 	}
@@ -33,11 +33,31 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 	return false, nil
 }
 
-// patchFinalizer adds or removes our finalizer. It names the resourceVersion,
-// since a list of finalizers is written whole.
-func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(client.Object, string) bool) error {
+// guard puts our finalizer on a custom resource, in place of the operator-sdk's:
+// in one write, so that there is always one.
+func guard(cr client.Object) bool {
+	added := controllerutil.AddFinalizer(cr, api.Finalizer)
+	return removeFinalizers(cr, api.FinalizersOperatorSDK) || added
+}
+
+// unguard lets a custom resource go.
+func unguard(cr client.Object) bool {
+	return removeFinalizers(cr, append([]string{api.Finalizer}, api.FinalizersOperatorSDK...))
+}
+
+func removeFinalizers(cr client.Object, finalizers []string) bool {
+	removed := false
+	for _, finalizer := range finalizers {
+		removed = controllerutil.RemoveFinalizer(cr, finalizer) || removed
+	}
+	return removed
+}
+
+// patchFinalizer changes the finalizers. It names the resourceVersion, since
+// their list is written whole.
+func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(client.Object) bool) error {
 	changed := v.cr.DeepCopy()
-	if !change(changed, api.Finalizer) {
+	if !change(changed) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(v.cr, client.MergeFromWithOptimisticLock{})

@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -63,7 +61,7 @@ var actions = map[decide.Step]action{
 				return err
 			}
 			// Nothing else tells that it was done.
-			return r.patchFinalizer(ctx, v, controllerutil.RemoveFinalizer)
+			return r.patchFinalizer(ctx, v, unguard)
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},

@@ -97,7 +97,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	v.observation = decide.Observation{
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
-		Finalizer: hasFinalizer(cr),
+		Finalizer: hasFinalizer(cr, api.Finalizer),
+		Former:    hasFinalizer(cr, api.FinalizersOperatorSDK...),
 		Period:    r.period(v),
 		Applied:   r.memory.appliedAt(cr.GetUID(), r.Now()),
 	}
@@ -198,6 +199,13 @@ func (r *Reconciler) findRelease(v *view) bool {
 		}
 		return true
 	}
+	if theirs := r.Index.ControlledBy(v.cr.GetUID()); len(theirs) > 0 {
+		// The operator-sdk has made it for this very resource, whatever its name.
+		v.release = types.NamespacedName{Namespace: theirs[0].Namespace, Name: theirs[0].Release}
+		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+		v.observation.Adoptable, v.observation.Inherited = true, true
+		return true
+	}
 	namespace, err := r.releaseNamespace(v)
 	if err != nil {
 		v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
@@ -219,7 +227,7 @@ func (r *Reconciler) findRelease(v *view) bool {
 			// backup, and it got another UID.
 			v.history = history
 			return true
-		case newest.OwnerUID == "" && !r.foreign.has(newest.UID):
+		case newest.OwnerUID == "" && newest.Controller == "" && !r.foreign.has(newest.UID):
 			v.history = history
 			v.observation.Adoptable = true
 			return true
@@ -335,6 +343,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Chart:     r.Kind.Chart,
 		Values:    v.values,
 		Digests:   v.digests,
+		Overrides: r.Kind.Overrides,
 		Timeout:   r.Kind.ActionTimeout(),
 		Allow:     r.Kind.Allow,
 		Ignore:    r.Kind.Drift.Ignore,
@@ -349,7 +358,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		DisableHooks:   steered.DisableHooks,
 		Description:    steered.Description,
 		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
-		Force:          v.forced(),
+		Force:          v.forced() || v.forces(d),
 		Verify:         v.observation.VerifyRequested,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,
@@ -359,6 +368,20 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(v.secrets.Redact(what)))
 		},
 		Redact: v.secrets.Redact,
+	}
+}
+
+// forces tells whether an annotation of the operator-sdk has the step delete and
+// make again what cannot be changed otherwise. Of the rollbacks it is for those
+// that no person has asked for.
+func (v *view) forces(d decide.Decision) bool {
+	switch d.Step {
+	case decide.StepUpgrade:
+		return v.asks.ForceUpgrades
+	case decide.StepRollback:
+		return v.asks.ForceRollbacks && d.State == decide.StateFailed
+	default:
+		return false
 	}
 }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
@@ -215,7 +215,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 // RecordChanged calls for a pass over the custom resource that a record belongs
 // to, if it is of this kind.
 func (r *Reconciler) RecordChanged(changed records.Record) {
-	if key, ok := r.keys.get(changed.OwnerUID); ok {
+	if key, ok := r.keys.get(cmp.Or(changed.OwnerUID, changed.Controller)); ok {
 		r.Wake(key, 0)
 	}
 }
@@ -246,7 +246,7 @@ func (r *Reconciler) HealthChanged(owner types.UID) {
 // kindName is what the metrics call the kind.
 func (r *Reconciler) kindName() string { return r.Kind.GVK().GroupKind().String() }
 
-// hasFinalizer tells whether a custom resource carries our finalizer.
-func hasFinalizer(cr client.Object) bool {
-	return slices.Contains(cr.GetFinalizers(), api.Finalizer)
+// hasFinalizer tells whether a custom resource carries one of the finalizers.
+func hasFinalizer(cr client.Object, finalizers ...string) bool {
+	return slices.ContainsFunc(cr.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
 }

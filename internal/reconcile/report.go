@@ -31,7 +31,7 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (ch
 	r.count(v, wanted)
 	patch, err := difference(now, wanted)
 	if err == nil {
-		patch = v.fields.addTo(patch, v.cr.Object["status"])
+		patch = dropManifest(v.fields.addTo(patch, v.cr.Object["status"]), v.cr.Object["status"])
 	}
 	if err != nil || patch == nil {
 		return false, err

@@ -76,6 +76,10 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	} else {
 		set(api.ConditionDeployed, metav1.ConditionFalse, api.ReasonNotInstalled, "No revision is deployed")
 	}
+	if drift == api.ReasonDriftDetected || drift == api.ReasonDriftFight {
+		damage = ""
+	}
+	keepUp(&s.Conditions, s.ObservedGeneration, ready, s.DeployedRelease != nil, damage)
 	if len(v.history) > 0 {
 		s.Release = release(v.history[0])
 	}
@@ -144,7 +148,7 @@ func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
 		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
-		api.ConditionRightsMissing,
+		api.ConditionRightsMissing, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
 	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i

@@ -19,9 +19,11 @@ import (
 type Index struct {
 	mu      sync.RWMutex
 	records map[types.NamespacedName]*Record
-	// byRelease and byOwner hold the records in no order.
-	byRelease map[types.NamespacedName][]*Record
-	byOwner   map[types.UID][]*Record
+	// byRelease, byOwner and byController hold the records in no order; the last
+	// those alone that no operator of ours has written.
+	byRelease    map[types.NamespacedName][]*Record
+	byOwner      map[types.UID][]*Record
+	byController map[types.UID][]*Record
 	// removed holds the records that this process deleted and the watch has
 	// not seen go yet, by the Secret's name.
 	removed map[types.NamespacedName]*Record
@@ -33,11 +35,12 @@ type Index struct {
 // lock, for every change that did not come from this process.
 func NewIndex(changed func(Record)) *Index {
 	return &Index{
-		records:   map[types.NamespacedName]*Record{},
-		byRelease: map[types.NamespacedName][]*Record{},
-		byOwner:   map[types.UID][]*Record{},
-		removed:   map[types.NamespacedName]*Record{},
-		changed:   changed,
+		records:      map[types.NamespacedName]*Record{},
+		byRelease:    map[types.NamespacedName][]*Record{},
+		byOwner:      map[types.UID][]*Record{},
+		byController: map[types.UID][]*Record{},
+		removed:      map[types.NamespacedName]*Record{},
+		changed:      changed,
 	}
 }
 
@@ -67,6 +70,14 @@ func (x *Index) OwnedBy(uid types.UID) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return collect(x.byOwner[uid])
+}
+
+// ControlledBy returns the records that the operator-sdk has made for a custom
+// resource, and that nobody has taken over, newest revision first.
+func (x *Index) ControlledBy(uid types.UID) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return collect(x.byController[uid])
 }
 
 // Deployed returns the deployed revisions that an operator has made.
@@ -159,8 +170,11 @@ func (x *Index) put(r *Record) bool {
 func (x *Index) hold(r *Record) {
 	x.records[r.name()] = r
 	x.byRelease[r.release()] = append(x.byRelease[r.release()], r)
-	if r.OwnerUID != "" {
+	switch {
+	case r.OwnerUID != "":
 		x.byOwner[r.OwnerUID] = append(x.byOwner[r.OwnerUID], r)
+	case r.Controller != "":
+		x.byController[r.Controller] = append(x.byController[r.Controller], r)
 	}
 }
 
@@ -168,6 +182,7 @@ func (x *Index) drop(r *Record) {
 	delete(x.records, r.name())
 	remove(x.byRelease, r.release(), r)
 	remove(x.byOwner, r.OwnerUID, r)
+	remove(x.byController, r.Controller, r)
 }
 
 func remove[K comparable](from map[K][]*Record, key K, r *Record) {

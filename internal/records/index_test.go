@@ -111,6 +111,39 @@ func TestIndexByOwner(t *testing.T) {
 	}
 }
 
+// What the operator-sdk has made for a custom resource is found by it until an
+// operator of ours takes it over.
+func TestIndexByController(t *testing.T) {
+	w := newWatched()
+	theirs := func(resourceVersion string) *metav1.PartialObjectMetadata {
+		m := stored(3, "a", resourceVersion, "deployed")
+		m.Labels = map[string]string{"name": "web.one", "owner": "helm", "status": "deployed", "version": "3"}
+		m.OwnerReferences = []metav1.OwnerReference{{UID: "sdk-uid", Controller: new(true)}}
+		return m
+	}
+	w.OnAdd(theirs("1"), true)
+	if got := w.ControlledBy("sdk-uid"); len(got) != 1 || got[0].Release != "web.one" || got[0].OwnerUID != "" {
+		t.Errorf("ControlledBy: %+v", got)
+	}
+	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy(""); len(a)+len(b) > 0 {
+		t.Errorf("owned %v, controlled by nobody %v", a, b)
+	}
+	ours := theirs("2")
+	ours.Labels[api.LabelOwnerUID] = "sdk-uid"
+	w.OnUpdate(nil, ours)
+	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy("sdk-uid"); len(a) != 1 || len(b) != 0 {
+		t.Errorf("taken over: owned %v, controlled %v", a, b)
+	}
+	w.OnDelete(ours)
+	again := theirs("3")
+	again.UID = "b"
+	w.OnAdd(again, false)
+	w.OnDelete(again)
+	if got := w.ControlledBy("sdk-uid"); len(got) > 0 {
+		t.Errorf("gone, and found: %v", got)
+	}
+}
+
 func TestIndexPrefersOwnWritesToALaggingWatch(t *testing.T) {
 	w := newWatched()
 	pending, deployed := stored(1, "a", "9", "pending-install"), stored(1, "a", "10", "deployed")

@@ -108,6 +108,9 @@ type Record struct {
 	// OwnerUID is the UID of the custom resource that the release belongs to;
 	// empty on records that no Chartwright operator began.
 	OwnerUID types.UID
+	// Controller is the UID of what controls the Secret by an ownerReference. Ours
+	// have none: the operator-sdk gives one to the custom resource.
+	Controller types.UID
 	// Owner names that custom resource: "<kind>.<group>/<namespace>/<name>".
 	Owner    string
 	Operator string
@@ -196,6 +199,9 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		ValuesDigest:    labels[api.LabelValuesDigest],
 		Marks:           marksFrom(labels),
 		NeverReady:      labels[api.LabelNeverReady] == "true",
+	}
+	if controller := metav1.GetControllerOfNoCopy(m); controller != nil {
+		r.Controller = controller.UID
 	}
 	// A value that is no number leaves 0, which no revision has.
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])

@@ -125,7 +125,9 @@ func TestChangedIsTheLastWrite(t *testing.T) {
 // TestCompactKeepsWhatFromMetaReads: the store holds every record, so it holds
 // the record alone, by the name of its Secret.
 func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
-	full := secret(nil)
+	full := secret(func(m *metav1.PartialObjectMetadata) {
+		m.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {Kind: "Web", Name: "web", UID: "cr-uid", Controller: new(true)}}
+	})
 	compacted, err := records.Compact(full)
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +145,9 @@ func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
 	index := records.NewIndex(func(records.Record) {})
 	index.Handler().OnAdd(compacted, true)
 	want, _ := records.FromMeta(full)
+	if want.Controller != "cr-uid" {
+		t.Errorf("it is controlled by %q", want.Controller)
+	}
 	if diff := cmp.Diff([]records.Record{want}, index.OwnedBy(want.OwnerUID), cmp.AllowUnexported(records.Record{})); diff != "" {
 		t.Errorf("(-full +compact):\n%s", diff)
 	}

@@ -169,7 +169,11 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *h
 			written.set("plural", a.Plural)
 		}
 		written.options(a, watches.Watch{})
-		written.allow(allow)
+		if !written.allow(allow) && watches.OperatorSDKStyle(file.text, chart) {
+			// Where the operator-sdk has written the rest, saying nothing would
+			// allow everything.
+			written = append(written, field{"allow", map[string]any{}})
+		}
 		return file.add(written)
 	}
 	have := file.entries[index]

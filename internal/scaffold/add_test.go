@@ -192,3 +192,18 @@ func TestAddRefuses(t *testing.T) {
 		t.Errorf("outside of a project: %v", err)
 	}
 }
+
+// TestAddBesideTheOperatorSDK: in a file of its, an entry that says nothing of
+// allow would allow everything.
+func TestAddBesideTheOperatorSDK(t *testing.T) {
+	dir := newProject(t)
+	writeFiles(t, dir, map[string]string{"watches.yaml": "# Use the 'create api' subcommand to add watches to this file.\n#+kubebuilder:scaffold:watch\n"})
+	chart := writeFiles(t, filepath.Join(t.TempDir(), "elsewhere"), map[string]string{
+		"Chart.yaml":            "apiVersion: v2\nname: tame\nversion: 1.0.0\n",
+		"templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+	})
+	add(t, dir, scaffold.Add{Chart: chart, Group: "shop.example.com", Version: "v1alpha1"})
+	if text := tree(t, dir)["watches.yaml"]; !strings.Contains(text, "\n  allow: {}\n") {
+		t.Errorf("watches.yaml is\n%s", text)
+	}
+}

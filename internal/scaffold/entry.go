@@ -34,8 +34,9 @@ func (e *entry) set(key string, value any) {
 	*e = append(*e, field{key, value})
 }
 
-// allow adds what a chart needs to be allowed.
-func (e *entry) allow(a watches.Allow) {
+// allow adds what a chart needs to be allowed, and tells whether that is
+// anything.
+func (e *entry) allow(a watches.Allow) bool {
 	var inner entry
 	if a.OtherNamespaces {
 		inner.set("otherNamespaces", true)
@@ -45,6 +46,7 @@ func (e *entry) allow(a watches.Allow) {
 	if len(inner) > 0 {
 		*e = append(*e, field{"allow", inner})
 	}
+	return len(inner) > 0
 }
 
 // block returns the entry as an item of a list with one key a line.

@@ -11,5 +11,6 @@
 // Parsing is strict: a key that is not known, a field that is missing, a kind
 // that appears twice are problems, and all of them are reported at once, each
 // with its file and line. The keys of the operator-sdk's Helm operator are
-// accepted by their names.
+// accepted by their names, and an entry that was written for it allows what was
+// never refused there, see OperatorSDKStyle.
 package watches

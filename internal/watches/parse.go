@@ -19,7 +19,7 @@ import (
 //
 // The error, if any, is of type LineErrors and holds every problem of the file.
 func Parse(name string, data []byte) ([]Watch, error) {
-	p := &parser{file: name, seen: map[schema.GroupKind]int{}}
+	p := &parser{file: name, data: data, seen: map[schema.GroupKind]int{}}
 	watches := p.parse(data)
 	slices.SortStableFunc(p.problems, func(a, b LineError) int { return a.Line - b.Line })
 	return watches, p.problems.Err()
@@ -27,6 +27,7 @@ func Parse(name string, data []byte) ([]Watch, error) {
 
 type parser struct {
 	file     string
+	data     []byte
 	problems LineErrors
 	// seen holds the line at which a kind was first bound.
 	seen map[schema.GroupKind]int
@@ -96,6 +97,7 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		return w
 	}
 	lines := map[string]int{}
+	var written []string
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if first, twice := lines[key.Value]; twice {
@@ -103,6 +105,7 @@ func (p *parser) entry(node *yaml.Node) Watch {
 			continue
 		}
 		lines[key.Value] = key.Line
+		written = append(written, key.Value)
 		p.field(&w, key, value)
 		if key.Value == "status" {
 			w.StatusLines = keyLines(value)
@@ -114,6 +117,7 @@ func (p *parser) entry(node *yaml.Node) Watch {
 	if line, ok := lines["chart"]; ok {
 		w.ChartLine = line
 	}
+	w.Allow.Everything = p.ofOperatorSDK(&w, written)
 	p.check(&w, lines)
 	return w
 }

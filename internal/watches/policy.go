@@ -21,6 +21,22 @@ type Allow struct {
 	// TakeOwnership says whether a release may take over objects of others;
 	// empty means TakeOwnershipNever.
 	TakeOwnership TakeOwnership `json:"takeOwnership,omitempty"`
+
+	// Everything: nothing is said, in an entry of the operator-sdk's, and objects
+	// may go, and templates read, where the operator may; see OperatorSDKStyle.
+	Everything bool `json:"-"`
+}
+
+// LookupScope returns the scope that holds.
+func (a Allow) LookupScope() LookupScope {
+	switch {
+	case a.Everything:
+		return LookupAll
+	case a.Lookup == "":
+		return LookupOwn
+	default:
+		return a.Lookup
+	}
 }
 
 // TakeOwnership is whether objects of others may be taken over.

@@ -114,10 +114,24 @@ func (e *Env) Helm(args ...string) string {
 // TryHelm is Helm where it may fail.
 func (e *Env) TryHelm(args ...string) (string, error) {
 	e.t.Helper()
+	return e.helm("", args...)
+}
+
+// HelmAs is Helm under another name, by which its writes are known in
+// managedFields: whatever is built of Helm's SDK goes by the name of its binary.
+func (e *Env) HelmAs(name string, args ...string) string {
+	e.t.Helper()
+	output, err := e.helm(name, args...)
+	e.must(err)
+	return output
+}
+
+func (e *Env) helm(name string, args ...string) (string, error) {
 	// Folders of its own keep it from those of the person who runs the tests.
 	home := e.t.TempDir()
 	return command{
 		path: shared.helm,
+		as:   name,
 		args: append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...),
 		env:  []string{"HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home},
 	}.run(e.t.Context())

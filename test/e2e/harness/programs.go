@@ -63,7 +63,9 @@ func operatorBinary(ctx context.Context, scratch string) (string, error) {
 
 // command is a program with its arguments, and what to feed it.
 type command struct {
-	path  string
+	path string
+	// as is the name under which it runs; empty is its own.
+	as    string
 	args  []string
 	env   []string
 	stdin string
@@ -74,6 +76,9 @@ type command struct {
 func (c command) run(ctx context.Context) (string, error) {
 	var stdout, both bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.path, c.args...)
+	if c.as != "" {
+		cmd.Args[0] = c.as
+	}
 	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Stdin = strings.NewReader(c.stdin)
 	cmd.Stdout = io.MultiWriter(&stdout, &both)

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/operator"
+)
+
+// TestRunTakesTheArgumentsOfTheOperatorSDK: those that its scaffolding and its
+// image give, and every other that its Helm operator knows.
+func TestRunTakesTheArgumentsOfTheOperatorSDK(t *testing.T) {
+	for _, args := range [][]string{
+		{"--watches-file=./watches.yaml"},
+		{"--leader-elect", "--leader-election-id=nginx-operator", "--health-probe-bind-address=:6789"},
+		{"--metrics-bind-address=127.0.0.1:8080", "--leader-elect"},
+		{"--metrics-addr=127.0.0.1:8080", "--enable-leader-election", "--leader-election-id=nginx-operator"},
+		{"--reconcile-period=1m0s", "--max-concurrent-reconciles=4", "--leader-election-namespace=operators"},
+		{"--suppress-override-values", "--enable-http2"},
+		{"--suppress-override-values=true", "--enable-http2=false"},
+		{"--zap-devel", "--zap-encoder=console", "--zap-log-level=info", "--zap-stacktrace-level=error", "--zap-time-encoding=rfc3339"},
+	} {
+		flags := find(t, "run").Flags()
+		flags.SetOutput(new(bytes.Buffer))
+		if err := flags.Parse(args); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	for _, name := range []string{"suppress-override-values", "enable-http2"} {
+		if flag := find(t, "run").Flags().Lookup(name); !strings.Contains(flag.Deprecated, "no effect") {
+			t.Errorf("--%s says %q", name, flag.Deprecated)
+		}
+	}
+}
+
+func TestLeaseByName(t *testing.T) {
+	for _, test := range []struct{ name, flag, want string }{
+		{"", "", "chartwright.chartwright.dev"},
+		{"nginx-operator", "", "nginx-operator"},
+		{"nginx-operator", "mine", "mine"},
+	} {
+		options := operator.Defaults()
+		options.LeaderElectionID = test.flag
+		leaseByName(&options, test.name, funcr.New(func(string, string) {}, funcr.Options{}))
+		if got := options.LeaseName(); got != test.want {
+			t.Errorf("$OPERATOR_NAME %q and --leader-election-id %q make lease %s, want %s", test.name, test.flag, got, test.want)
+		}
+	}
+}
+
+// TestWarnOfEverything: a kind a line, with what an allow block would refuse.
+func TestWarnOfEverything(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"watches.yaml": `
+- {group: a.example.com, version: v1, kind: Tame, chart: helm-charts/tame}
+- {group: a.example.com, version: v1, kind: Wild, chart: helm-charts/wild}
+- {group: a.example.com, version: v1, kind: Moved, chart: helm-charts/wild, allow: {}}
+#+kubebuilder:scaffold:watch
+`,
+		"helm-charts/tame/Chart.yaml":       "{apiVersion: v2, name: tame, version: 1.0.0}",
+		"helm-charts/tame/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+		"helm-charts/wild/Chart.yaml":       "{apiVersion: v2, name: wild, version: 1.0.0}",
+		"helm-charts/wild/values.yaml":      "room: elsewhere\n",
+		"helm-charts/wild/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: {{ .Values.room }}}}",
+		"helm-charts/wild/templates/b.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: b}}",
+		"helm-charts/wild/templates/c.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {has: {{ lookup "v1" "Secret" "kube-system" "a" | empty | quote }}}}`,
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds, err := catalog.Find(filepath.Join(dir, "watches.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := map[string][]string{}
+	warnOfEverything(kinds, funcr.NewJSON(func(line string) {
+		var said struct {
+			Kind, Entry    string
+			WouldBeRefused []string
+		}
+		if err := json.Unmarshal([]byte(line), &said); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(line, "operator-sdk") || !strings.Contains(said.Entry, "watches.yaml:") {
+			t.Errorf("the line: %s", line)
+		}
+		refused[said.Kind] = said.WouldBeRefused
+	}, funcr.Options{}))
+	want := map[string][]string{
+		"Tame.a.example.com": {},
+		"Wild.a.example.com": {"otherNamespaces: true", "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]", "lookup: all"},
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Errorf("what would be refused (-want +got):\n%s", diff)
+	}
+}
