@@ -20,10 +20,17 @@ const (
 	trialNamespace = "namespace-of-the-release"
 )
 
-// allow returns what a chart has to be allowed to install what it renders with
-// its defaults, with the least that it takes and with the values that its author
-// tries it with, and what could not be found out.
+// allow is Allow for the kind that is to be added.
 func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
+	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart})
+}
+
+// Allow returns what a kind has to be allowed for its chart to install what it
+// renders with its defaults, with the least that it takes, with the values that
+// its author tries it with and with those that are given here, each with the
+// kind's overrides over it; and what could not be found out.
+func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
+	chart := served.Chart
 	var allow watches.Allow
 	clusterScoped, err := chart.ClusterScoped()
 	if err != nil {
@@ -33,7 +40,6 @@ func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
 	if err != nil {
 		return allow, nil, err
 	}
-	served := catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart}
 	definition, _, err := crd.Generate(served)
 	if err != nil {
 		return allow, nil, err
@@ -41,12 +47,15 @@ func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
 	// What is wrong with it is told of the sample.
 	trials["the least"], _ = minimalSpec(kind{Kind: served, definition: definition})
 	trials["the defaults"] = nil
+	for i, values := range given {
+		trials[fmt.Sprintf("given %d", i)] = values
+	}
 
 	kinds := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
 		rendered, err := chart.Render(helm.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
-			Values: values.Merge(map[string]any{}, trials[name]), APIVersions: chart.Features.APIs,
+			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: chart.Features.APIs,
 		})
 		if err != nil {
 			// A chart whose values have to be set renders nothing by default.
@@ -120,6 +129,19 @@ func namespaceOf(call *parse.CommandNode) string {
 	}
 	return computed
 }
+
+// AllowLines returns the allow block as lines of an entry of the watches file,
+// of which each item of the list begins with "- " in the first column; none
+// where nothing needs to be allowed.
+func AllowLines(allow watches.Allow) (string, error) {
+	var e entry
+	e.allow(allow)
+	text, err := e.block("", "\n")
+	return strings.Replace(text, "- ", "  ", 1), err
+}
+
+// Lacks tells what of an allow block an entry has not, each as a line of it.
+func Lacks(have, need watches.Allow) []string { return lacks(have, need) }
 
 // lacks tells what an entry that is there does not allow of what its chart
 // needs.
