@@ -61,7 +61,10 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 		return err
 	}
 	run := newRun()
-	findings, err := project.Findings(migrate.Options{Flags: func(name string) bool { return run.Flags().Lookup(name) != nil }})
+	findings, err := project.Findings(migrate.Options{
+		Flags: func(name string) bool { return run.Flags().Lookup(name) != nil },
+		Live:  f.live,
+	})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"path"
+	"slices"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/lint"
@@ -41,11 +42,13 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 	return f.findings, nil
 }
 
-// allowFindings tells what the chart has to be allowed.
-func (p *Project) allowFindings(kind catalog.Kind) ([]Finding, error) {
-	need, notes, err := scaffold.Allow(kind, p.samplesOf(kind)...)
+// allowFindings tells what the chart has to be allowed, with the values of the
+// samples and others.
+func (p *Project) allowFindings(kind catalog.Kind, given []map[string]any) ([]Finding, error) {
+	need, notes, err := scaffold.Allow(kind, slices.Concat(p.samplesOf(kind), given)...)
 	if err != nil {
-		return nil, err
+		// The findings about the definition tell why there is none.
+		return nil, nil //nolint:nilerr // see above
 	}
 	return allowance(kind, need, notes)
 }

@@ -20,7 +20,7 @@ func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 	derived, warnings, err := crd.Generate(kind)
 	if err != nil {
 		f.addf(Breaks, at(watchesFile, kind.ChartLine), "no CustomResourceDefinition can be made of the chart: %v", err).
-			Do = "mend the chart's values.schema.json"
+			Do = "mend the chart, or the entry"
 		return f.findings, nil
 	}
 	name, old := p.definition(derived)
@@ -123,7 +123,7 @@ func versionLines(definition *apiextensionsv1.CustomResourceDefinition) string {
 func nameLines(definition *apiextensionsv1.CustomResourceDefinition) string {
 	names := definition.Spec.Names
 	text := fmt.Sprintf("  plural: %s\n", names.Plural)
-	if names.Singular != "" && names.Singular != strings.ToLower(names.Kind) {
+	if names.Singular != "" && !strings.EqualFold(names.Singular, names.Kind) {
 		text += fmt.Sprintf("  singular: %s\n", names.Singular)
 	}
 	return text

@@ -22,10 +22,11 @@ const helmRelease = "meta.helm.sh/release-name"
 
 // rehearse applies by dry run what a custom resource renders. Hooks are made
 // and not applied, so that they are left out.
-func (k *kindLook) rehearse(ctx context.Context, cr *unstructured.Unstructured, release string, rendered *helm.Rendered) error {
+func (k *kindLook) rehearse(ctx context.Context, cr *unstructured.Unstructured, release string, installed bool, rendered *helm.Rendered) error {
 	owner := apply.Owner{GVK: k.kind.GVK(), Namespace: cr.GetNamespace(), Name: cr.GetName(), UID: cr.GetUID(), Operator: "chartwright"}
 	for _, object := range rendered.Objects {
-		if err := k.dryRun(ctx, owner, release, object, rendered.Objects); err != nil {
+		t := trial{kindLook: k, owner: owner, release: release, installed: installed, source: object.Source}
+		if err := t.run(ctx, object, rendered.Objects); err != nil {
 			return err
 		}
 	}
@@ -39,13 +40,14 @@ type trial struct {
 
 	owner   apply.Owner
 	release string
-	source  string
+	// installed: the release is there, and the object with it.
+	installed bool
+	source    string
 }
 
-func (k *kindLook) dryRun(ctx context.Context, owner apply.Owner, release string, rendered helm.RenderedObject, all []helm.RenderedObject) error {
-	t := trial{kindLook: k, owner: owner, release: release, source: rendered.Source}
+func (t *trial) run(ctx context.Context, rendered helm.RenderedObject, all []helm.RenderedObject) error {
 	gvk := rendered.GroupVersionKind()
-	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := t.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
 		t.addf(Breaks, "the cluster does not serve %s %s: the release cannot be made, today as tomorrow", gvk.GroupVersion(), gvk.Kind)
 		return nil
@@ -57,16 +59,16 @@ func (k *kindLook) dryRun(ctx context.Context, owner apply.Owner, release string
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		object.SetNamespace("")
 	} else if object.GetNamespace() == "" {
-		object.SetNamespace(owner.Namespace)
+		object.SetNamespace(t.owner.Namespace)
 	}
-	if object, err = apply.Prepare(object, owner, !k.kind.Chart.Features.DeleteHooks); err != nil {
+	if object, err = apply.Prepare(object, t.owner, !t.kind.Chart.Features.DeleteHooks); err != nil {
 		t.addf(Breaks, "%v", err)
 		return nil
 	}
 	t.Object = apply.Object{Unstructured: object, Mapping: mapping}
-	live, err := k.objects.Get(ctx, t.Object)
+	live, err := t.objects.Get(ctx, t.Object)
 	if apierrors.IsForbidden(err) {
-		k.forbidden(mapping.Resource.GroupResource(), "get", "to look at what the resources have rendered")
+		t.forbidden(mapping.Resource.GroupResource(), "get", "to look at what the resources have rendered")
 		return nil
 	}
 	if err != nil {
@@ -75,13 +77,13 @@ func (k *kindLook) dryRun(ctx context.Context, owner apply.Owner, release string
 	if live != nil && t.foreign(live) {
 		return nil
 	}
-	applied, err := k.objects.Apply(ctx, t.Object, apply.Options{DryRun: true, Warn: t.mended})
+	applied, err := t.objects.Apply(ctx, t.Object, apply.Options{DryRun: true, Warn: t.mended})
 	switch {
 	case err != nil:
 		return t.refused(ctx, err, all)
-	case live == nil:
+	case live == nil && t.installed:
 		t.addf(Changes, "%s is not there, and is made anew", t.GetKind())
-	case applied != nil && applied.Generation > live.Generation:
+	case live != nil && applied != nil && applied.Generation > live.Generation:
 		return t.changed(ctx)
 	}
 	return nil
@@ -126,9 +128,21 @@ func (t *trial) refused(ctx context.Context, err error, all []helm.RenderedObjec
 	case apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err) && !strings.Contains(err.Error(), "typed patch"):
 		return err
 	default:
-		t.addf(Breaks, "server-side apply refuses the %s: %v", t.GetKind(), err).Do = "mend the template, or the values"
+		t.addf(Breaks, "server-side apply refuses the %s: %s", t.GetKind(), reason(err)).Do = "mend the template, or the values"
 	}
 	return nil
+}
+
+// reason returns what the API server says, without the name of the one object
+// where it is about what stands in the template.
+func reason(err error) string {
+	text := err.Error()
+	if _, typed, ok := strings.Cut(text, "failed to create typed patch object"); ok {
+		if _, why, ok := strings.Cut(typed, "): "); ok {
+			return why
+		}
+	}
+	return text
 }
 
 // lacksRight tells a missing right from what an admission policy forbids.
@@ -158,7 +172,11 @@ func (t *trial) changed(ctx context.Context) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	t.addf(Changes, "the %s differs from what is rendered, and is changed: %s", t.GetKind(), strings.Join(fields, ", "))
+	pods := ""
+	if slices.ContainsFunc(fields, func(field string) bool { return strings.HasPrefix(field, "spec.template.") }) {
+		pods = ", so that its pods are made anew"
+	}
+	t.addf(Changes, "the %s differs from what is rendered, and is changed: %s%s", t.GetKind(), strings.Join(fields, ", "), pods)
 	return nil
 }
 

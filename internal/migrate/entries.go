@@ -95,8 +95,9 @@ var variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
 
 // variablesOf returns the names of variables in a text.
 func variablesOf(text string) []string {
-	var names []string
-	for _, match := range variable.FindAllStringSubmatch(text, -1) {
+	found := variable.FindAllStringSubmatch(text, -1)
+	names := make([]string, 0, len(found))
+	for _, match := range found {
 		names = append(names, match[1]+match[2])
 	}
 	return names

@@ -21,7 +21,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/scaffold"
 	"github.com/chartwright/chartwright/internal/values"
 )
 
@@ -101,7 +100,9 @@ func (k *kindLook) run(ctx context.Context) error {
 	k.mapping, err = k.mapper.RESTMapping(k.kind.GVK().GroupKind(), k.kind.Version)
 	if meta.IsNoMatchError(err) {
 		k.addf(Changes, "", "the cluster does not serve the kind in version %s: there are no resources to look at", k.kind.Version)
-		return nil
+		found, err := k.project.allowFindings(k.kind, nil)
+		k.findings = append(k.findings, found...)
+		return err
 	}
 	if err != nil {
 		return err
@@ -133,32 +134,9 @@ func (k *kindLook) run(ctx context.Context) error {
 		}
 	}
 	if k.clean > 0 {
-		k.addf(Works, "", "%s of %s in the cluster can be taken over: nothing that they have is refused or lost", counted(k.clean, "resource", "resources"), counted(len(resources), "resource", "resources"))
+		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", k.clean, counted(len(resources), "resource", "resources"))
 	}
-	return k.allowed(given)
-}
-
-// allowed tells what the resources that there are need to be allowed.
-func (k *kindLook) allowed(given []map[string]any) error {
-	if len(given) == 0 {
-		return nil
-	}
-	alone, _, err := scaffold.Allow(k.kind, k.project.samplesOf(k.kind)...)
-	if err != nil {
-		return err
-	}
-	need, _, err := scaffold.Allow(k.kind, slices.Concat(k.project.samplesOf(k.kind), given)...)
-	if err != nil {
-		return err
-	}
-	if len(scaffold.Lacks(alone, need)) == 0 {
-		// The project's findings have told all.
-		return nil
-	}
-	found, err := allowance(k.kind, need, nil)
-	for i := range found {
-		found[i].What += ", with the values of resources in the cluster"
-	}
+	found, err := k.project.allowFindings(k.kind, given)
 	k.findings = append(k.findings, found...)
 	return err
 }
@@ -216,9 +194,10 @@ const pageSize = 200
 // resource looks at one custom resource.
 func (k *kindLook) resource(ctx context.Context, cr *unstructured.Unstructured) error {
 	before := len(k.findings)
-	k.findings = append(k.findings, k.rules.spec(cr)...)
+	wrong := k.rules.spec(cr)
+	k.findings = append(k.findings, wrong...)
 	k.findings = append(k.findings, k.rules.live(cr)...)
-	if err := k.release(ctx, cr); err != nil {
+	if err := k.release(ctx, cr, len(wrong) > 0); err != nil {
 		return err
 	}
 	bad := slices.ContainsFunc(k.findings[before:], func(f Finding) bool { return f.Verdict == Breaks || f.Verdict == Unknown })
@@ -229,11 +208,10 @@ func (k *kindLook) resource(ctx context.Context, cr *unstructured.Unstructured) 
 }
 
 // forbidden tells which right the one who looks has not got.
-func (f *finder) forbidden(resource schema.GroupResource, verb, purpose string) *Finding {
+func (f *finder) forbidden(resource schema.GroupResource, verb, purpose string) {
 	found := f.addf(Unknown, "", "you may not %s %s, which it takes %s", verb, resource, purpose)
 	found.Do = "run it with more rights; the rule that allows it:"
 	found.Lines = fmt.Sprintf("- {apiGroups: [%q], resources: [%q], verbs: [%q]}\n", resource.Group, resource.Resource, verb)
-	return found
 }
 
 func in(namespace string) string {

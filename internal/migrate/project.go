@@ -41,6 +41,9 @@ type Project struct {
 type Options struct {
 	// Flags tells whether the command "chartwright run" has a flag.
 	Flags func(name string) bool
+	// Live: the cluster is looked at, too, which tells more of what charts need
+	// to be allowed.
+	Live bool
 }
 
 // ErrNoProject marks a folder that is no operator-sdk Helm project.
@@ -66,7 +69,10 @@ func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 			return nil, err
 		}
 	}
-	return p, p.readKinds()
+	if err := p.readKinds(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // take reads a file, if it is there.
@@ -142,14 +148,13 @@ func topicOf(kind catalog.Kind) string { return kind.GVK().GroupKind().String() 
 
 // Findings tells what the files say, unsorted.
 func (p *Project) Findings(o Options) ([]Finding, error) {
-	findings := slices.Concat(p.layoutFindings(), p.watchesFindings(), p.containerFindings(), p.makefileFindings(), p.managerFindings(o), p.monitorFindings())
-	roles, err := p.roleFindings()
-	if err != nil {
-		return nil, err
-	}
-	findings = append(findings, roles...)
+	findings := slices.Concat(p.layoutFindings(), p.watchesFindings(), p.containerFindings(), p.makefileFindings(), p.managerFindings(o), p.monitorFindings(), p.roleFindings())
 	for _, kind := range p.kinds {
-		for _, look := range []func(catalog.Kind) ([]Finding, error){p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings, p.allowFindings} {
+		looks := []func(catalog.Kind) ([]Finding, error){p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
+		if !o.Live {
+			looks = append(looks, func(kind catalog.Kind) ([]Finding, error) { return p.allowFindings(kind, nil) })
+		}
+		for _, look := range looks {
 			found, err := look(kind)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", kind.Kind, err)
@@ -157,5 +162,6 @@ func (p *Project) Findings(o Options) ([]Finding, error) {
 			findings = append(findings, found...)
 		}
 	}
+	findings = append(findings, p.cutoverFindings()...)
 	return append(findings, p.behaviorFindings()...), nil
 }

@@ -87,8 +87,8 @@ func (x recordIndex) controlled(record records.Record) bool {
 }
 
 // release looks at what a custom resource has in the cluster, and what it
-// renders.
-func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured) error {
+// renders. Of one that the CRD refuses it is no news that the schema does, too.
+func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured, refused bool) error {
 	of := []string{resourceName(cr)}
 	namespace := cr.GetNamespace()
 	given, err := values.FromSpec(cr.Object)
@@ -118,11 +118,14 @@ func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured) e
 		k.findings = append(k.findings, takenOver(k.kind, cr, stored, inherited, values.Normalize(given))...)
 	}
 	rendered, err := k.render(ctx, stored, name, namespace, given)
+	if errors.Is(err, helm.ErrInvalidValues) && refused {
+		return nil
+	}
 	if err != nil {
 		k.unrendered("", err).Resources = of
 		return nil
 	}
-	return k.rehearse(ctx, cr, name, rendered)
+	return k.rehearse(ctx, cr, name, stored != nil, rendered)
 }
 
 // read reads a record whole; nil where it cannot be had.
@@ -151,4 +154,3 @@ func (k *kindLook) render(ctx context.Context, stored *helm.Stored, name, namesp
 	}
 	return k.kind.Chart.Render(helm.Offline{Release: name, Namespace: namespace, Values: given, KubeVersion: k.kubeVersion, APIVersions: k.kind.Chart.Features.APIs})
 }
-

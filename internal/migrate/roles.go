@@ -15,15 +15,16 @@ import (
 const roleFile = "config/rbac/role.yaml"
 
 // roleFindings tells which rights the operator lacks.
-func (p *Project) roleFindings() ([]Finding, error) {
+func (p *Project) roleFindings() []Finding {
 	f := finder{topic: topicOperator}
 	text, exists := p.files[roleFile]
 	if !exists || len(p.kinds) == 0 {
-		return nil, nil
+		return nil
 	}
 	report, err := rbac.Derive(p.kinds, rbac.Options{})
 	if err != nil {
-		return nil, err
+		f.addf(Unknown, roleFile, "the rights that the charts need cannot be derived: %v", err).Do = "mend that first"
+		return f.findings
 	}
 	have := rulesOf(text)
 	var lines strings.Builder
@@ -48,7 +49,7 @@ func (p *Project) roleFindings() ([]Finding, error) {
 	for _, unresolved := range report.Unresolved {
 		f.addf(ToDo, roleFile, "%s", unresolved).Do = "add the rule to the role, as today"
 	}
-	return f.findings, nil
+	return f.findings
 }
 
 // rulesOf returns the rules of all roles in a file.

@@ -20,8 +20,9 @@ type sampled struct {
 
 // samples returns the samples of a kind. What is no YAML is told by kubectl.
 func (p *Project) samples(kind catalog.Kind) []sampled {
-	var found []sampled
-	for _, name := range p.under("config/samples") {
+	files := p.under("config/samples")
+	found := make([]sampled, 0, len(files))
+	for _, name := range files {
 		file := preview.NewFile([]catalog.Kind{kind}, "default")
 		// Documents that cannot be read are passed over, the others are there.
 		_ = file.Parse(name, []byte(p.files[name]))
@@ -81,7 +82,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 func (f *finder) unrendered(where string, err error) *Finding {
 	if errors.Is(err, helm.ErrInvalidValues) {
 		found := f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err)
-		found.Do = "mend the spec, or the schema; Helm checks it today as well, so that this one fails already"
+		found.Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
 		return found
 	}
 	found := f.addf(Breaks, where, "the chart cannot be rendered: %v", err)

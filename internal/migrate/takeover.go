@@ -77,6 +77,12 @@ func retyped(stored, overrides map[string]any) map[string]any {
 // prints tells whether a value of an override means to templates what its text
 // did. A text is true to them, so that one of false is not.
 func prints(value any, text string) bool {
-	number, isNumber := value.(int64)
-	return isNumber && text == strconv.FormatInt(number, 10) || value == true && text == "true"
+	switch v := value.(type) {
+	case int64:
+		return text == strconv.FormatInt(v, 10)
+	case bool:
+		return v && text == "true"
+	default:
+		return false
+	}
 }

@@ -91,10 +91,11 @@ func TestMigrate(t *testing.T) {
 		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
 		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
-		{migrate.Breaks, "type", "server-side apply refuses the Deployment"},
+		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
+		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},
 		{migrate.Breaks, "taken", "there is a release of its name, which is of the chart plain and not of moving"},
-		{migrate.ToDo, "", "with the values of resources in the cluster"},
-		{migrate.Works, "", "5 resources of 8 resources in the cluster can be taken over"},
+		{migrate.ToDo, "", "the chart goes beyond the release's namespace"},
+		{migrate.Works, "", "5 of 8 resources in the cluster can be taken over"},
 	} {
 		if !slices.ContainsFunc(findings, func(f migrate.Finding) bool {
 			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)
