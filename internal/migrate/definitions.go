@@ -29,6 +29,14 @@ func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 			Do = "chartwright crd --output-dir config/crd/bases"
 		return f.findings, nil
 	}
+	data, err := crd.Marshal(derived)
+	if err != nil {
+		return nil, err
+	}
+	if p.files[name] == string(data) {
+		f.addf(Works, name, "it is made of the chart")
+		return f.findings, nil
+	}
 	f.definitions(name, old, derived)
 	if len(kind.Chart.Schema()) > 0 {
 		f.addf(Changes, name, "the API server checks custom resources by the chart's values.schema.json, and refuses what it does not take; until now it took anything").

@@ -100,7 +100,7 @@ func TestProjectWithEveryHazard(t *testing.T) {
 		{migrate.Breaks, "Dockerfile:5", "RUN microdnf install jq", "stage of its own"},
 		{migrate.Breaks, crd, "plural storehouses becomes stores", "  plural: storehouses\n"},
 		{migrate.Breaks, crd, "version v1beta1 is gone", "    - {name: v1, storage: true}\n    - {name: v1beta1}\n"},
-		{migrate.Breaks, "config/samples/store.yaml", "spec.colour: the CRD has no such field", `"colour": {"type": "string"}`},
+		{migrate.Breaks, "config/samples/store.yaml", "spec.color: the CRD has no such field", `"color": {"type": "string"}`},
 		{migrate.Breaks, "config/samples/store.yaml", "spec.replicas: the CRD refuses it", `write 3 in place of "3"`},
 		{migrate.ToDo, "Dockerfile:1", "helm-operator:v1.42.0", ""},
 		{migrate.ToDo, "Dockerfile:6", "ENTRYPOINT", "remove the line"},

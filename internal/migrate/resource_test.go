@@ -3,6 +3,7 @@ package migrate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
 	}{
 		"good":             {map[string]any{"replicas": int64(1), "image": "it's"}, nil},
 		"null":             {map[string]any{"replicas": nil}, nil},
-		"a field too many": {map[string]any{"colour": "red"}, []string{"spec.colour: the CRD has no such field", command + `'[{"op":"remove","path":"/spec/colour"}]'`}},
+		"a field too many": {map[string]any{"color": "red"}, []string{"spec.color: the CRD has no such field", command + `'[{"op":"remove","path":"/spec/color"}]'`}},
 		"a text for a number": {map[string]any{"replicas": "3"}, []string{
 			"spec.replicas: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/replicas","value":3}]'`,
 		}},
@@ -163,7 +164,7 @@ func TestRecordIndex(t *testing.T) {
 	secret := func(release string, version int, owner string) *metav1.PartialObjectMetadata {
 		m := &metav1.PartialObjectMetadata{}
 		m.Namespace, m.Name = "shops", fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
-		m.Labels = map[string]string{"owner": "helm", "name": release, "version": fmt.Sprint(version), "status": "deployed"}
+		m.Labels = map[string]string{"owner": "helm", "name": release, "version": strconv.Itoa(version), "status": "deployed"}
 		if owner != "" {
 			m.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}
 		}
@@ -228,7 +229,7 @@ func TestDifferences(t *testing.T) {
 	}
 	many := map[string]any{}
 	for i := range 9 {
-		many[fmt.Sprint(i)] = i
+		many[strconv.Itoa(i)] = i
 	}
 	if got := strings.Join(differences(map[string]any{}, many, ""), " "); got != "0 1 2 3 4 4 more" {
 		t.Error(got)

@@ -40,7 +40,7 @@ func TestMigrate(t *testing.T) {
 	}
 	add("same", map[string]any{"word": "same"}, "--set", "word=same")
 	add("edited", map[string]any{"word": "new"}, "--set", "word=old")
-	add("cut", map[string]any{"word": "cut", "colour": "red", "replicas": "0"}, "--set", "word=cut")
+	add("cut", map[string]any{"word": "cut", "color": "red", "replicas": "0"}, "--set", "word=cut")
 	add("twice", map[string]any{"fault": "twice"})
 	add("undeclared", map[string]any{"fault": "undeclared"})
 	add("type", map[string]any{"fault": "type"})
@@ -87,7 +87,7 @@ func TestMigrate(t *testing.T) {
 	}{
 		{migrate.Works, "same", "taken over as it is, with no new revision"},
 		{migrate.Changes, "edited", "one more revision when it is taken over: these values are not those of the release: word"},
-		{migrate.Breaks, "cut", "spec.colour: the CRD has no such field"},
+		{migrate.Breaks, "cut", "spec.color: the CRD has no such field"},
 		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
 		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
