@@ -45,8 +45,10 @@ func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
 		// want are what is told and the lines, by turns.
 		want []string
 	}{
-		"good":             {map[string]any{"replicas": int64(1), "image": "it's"}, nil},
-		"null":             {map[string]any{"replicas": nil}, nil},
+		"good": {map[string]any{"replicas": int64(1), "image": "it's"}, nil},
+		"null": {map[string]any{"replicas": nil}, nil},
+		// The API server drops it on its way in.
+		"null for a word":  {map[string]any{"pace": nil}, nil},
 		"a field too many": {map[string]any{"color": "red"}, []string{"spec.color: the CRD has no such field", command + `'[{"op":"remove","path":"/spec/color"}]'`}},
 		"a text for a number": {map[string]any{"replicas": "3"}, []string{
 			"spec.replicas: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/replicas","value":3}]'`,

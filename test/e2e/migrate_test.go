@@ -47,6 +47,16 @@ func TestMigrate(t *testing.T) {
 	add("cluster", map[string]any{"fault": "cluster"})
 	env.Helm("install", "taken", harness.Chart("plain"))
 	add("taken", map[string]any{})
+	add("foreign", map[string]any{})
+	env.KubectlWith(env.Helm("template", "foreign", harness.Chart("moving")), "apply", "-f", "-")
+	env.Kubectl("annotate", "deployment", "foreign", "meta.helm.sh/release-name=other")
+	add("damaged", map[string]any{}, "--set", "word=one")
+	env.Patch(harness.Secret("sh.helm.release.v1.damaged.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
+	// The release of one is called as another one is.
+	add("holder", map[string]any{})
+	env.Helm("install", "shared", harness.Chart("moving"))
+	env.Control(resources["holder"], "shared")
+	add("shared", map[string]any{})
 	before := storedAt(env, resources)
 
 	person := env.NewPerson()
@@ -94,8 +104,13 @@ func TestMigrate(t *testing.T) {
 		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
 		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},
 		{migrate.Breaks, "taken", "there is a release of its name, which is of the chart plain and not of moving"},
+		{migrate.Breaks, "foreign", "is of the release other: this release cannot have it, too"},
+		{migrate.ToDo, "damaged", "the record of its release cannot be read"},
+		{migrate.Works, "holder", "taken over as it is, with no new revision"},
+		{migrate.Changes, "shared", "its name is taken by that of another custom resource: its own is called <name>-moving"},
+		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no resources to look at"},
 		{migrate.ToDo, "", "the chart goes beyond the release's namespace"},
-		{migrate.Works, "", "5 of 8 resources in the cluster can be taken over"},
+		{migrate.Works, "", "8 of 12 resources in the cluster can be taken over"},
 	} {
 		if !slices.ContainsFunc(findings, func(f migrate.Finding) bool {
 			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)
@@ -129,7 +144,7 @@ func TestMigrate(t *testing.T) {
 			obey(t, env, f.Lines)
 		}
 	}
-	env.Delete(resources["type"], resources["taken"])
+	env.Delete(resources["type"], resources["taken"], resources["foreign"])
 	said, findings = look()
 	if n := migrate.Count(findings, migrate.Breaks); said.Code != 0 || n != 0 {
 		t.Errorf("after that %d things would break, and it ends with %d: %s", n, said.Code, said.Stdout)
@@ -148,9 +163,10 @@ func operatorSDKProject(t *testing.T, kind harness.Kind) string {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"PROJECT":      "domain: test\nlayout:\n- helm.sdk.operatorframework.io/v1\nprojectName: moving\nversion: \"3\"\n",
-		"watches.yaml": fmt.Sprintf("- group: %s\n  version: %s\n  kind: %s\n  chart: helm-charts/moving\n", kind.Group, kind.Version, kind.Kind),
-		"Dockerfile":   "FROM quay.io/operator-framework/helm-operator:v1.42.0\n",
+		"PROJECT": "domain: test\nlayout:\n- helm.sdk.operatorframework.io/v1\nprojectName: moving\nversion: \"3\"\n",
+		"watches.yaml": fmt.Sprintf("- group: %s\n  version: %s\n  kind: %s\n  chart: helm-charts/moving\n"+
+			"- {group: %[1]s, version: v1, kind: Absent, chart: helm-charts/moving}\n", kind.Group, kind.Version, kind.Kind),
+		"Dockerfile": "FROM quay.io/operator-framework/helm-operator:v1.42.0\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
