@@ -34,6 +34,6 @@ release.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newVersion())
+	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newMigrate(), newVersion())
 	return root
 }

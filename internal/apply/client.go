@@ -90,6 +90,22 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxMends)
 }
 
+// DryRun returns the object as an apply would make it, whole, without changing
+// anything.
+func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := c.dynamic(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: api.FieldManager, Force: new(true), DryRun: []string{metav1.DryRunAll},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
+	}
+	return applied, nil
+}
+
 // collides tells whether the API server found list items that collide: when
 // somebody changes the key of an item of ours, an apply keeps theirs beside
 // ours, and both have, say, the same name.

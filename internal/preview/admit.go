@@ -13,19 +13,22 @@ import (
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/crd"
 )
 
-// admission is what the API server does with custom resources of a kind.
-type admission struct {
+// Admission is what the API server does with custom resources of a kind, by the
+// CRD that is derived from its chart.
+type Admission struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	schema     *structural.Structural
 	validator  schemavalidation.SchemaValidator
 }
 
-func newAdmission(kind catalog.Kind) (*admission, error) {
+// NewAdmission derives the CRD of a kind.
+func NewAdmission(kind catalog.Kind) (*Admission, error) {
 	definition, _, err := crd.Generate(kind)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func newAdmission(kind catalog.Kind) (*admission, error) {
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil); err != nil {
 		return nil, err
 	}
-	a := &admission{definition: definition}
+	a := &Admission{definition: definition}
 	if a.schema, err = structural.NewStructural(&schema); err != nil {
 		return nil, err
 	}
@@ -45,18 +48,18 @@ func newAdmission(kind catalog.Kind) (*admission, error) {
 	return a, nil
 }
 
-// prune takes out of a custom resource what the CRD does not know, and returns
+// Prune takes out of a custom resource what the CRD does not know, and returns
 // its paths; and, without a word, nulls where the CRD has none, and the status,
 // which nobody can apply.
-func (a *admission) prune(object *unstructured.Unstructured) []string {
+func (a *Admission) Prune(object *unstructured.Unstructured) []string {
 	delete(object.Object, "status")
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, a.schema)
 	return pruning.PruneWithOptions(object.Object, a.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
-// refuse says why the API server would not take a custom resource, each problem
+// Refuse says why the API server would not take a custom resource, each problem
 // with the path of its field.
-func (a *admission) refuse(object *unstructured.Unstructured) []string {
+func (a *Admission) Refuse(object *unstructured.Unstructured) []string {
 	var problems []string
 	if object.GetName() == "" {
 		problems = append(problems, "metadata.name: Required value")
@@ -69,15 +72,23 @@ func (a *admission) refuse(object *unstructured.Unstructured) []string {
 	if namespace := object.GetNamespace(); namespace != "" && a.definition.Spec.Scope == apiextensionsv1.ClusterScoped {
 		problems = append(problems, fmt.Sprintf("metadata.namespace: %s: the kind has no namespace", namespace))
 	}
-	for _, err := range schemavalidation.ValidateCustomResource(nil, object.Object, a.validator) {
+	for _, err := range a.Invalid(object) {
 		problems = append(problems, err.Error())
 	}
 	slices.Sort(problems)
 	return problems
 }
 
+// Invalid holds a custom resource against the schema alone.
+func (a *Admission) Invalid(object *unstructured.Unstructured) field.ErrorList {
+	return schemavalidation.ValidateCustomResource(nil, object.Object, a.validator)
+}
+
+// Definition is the CRD. Nobody may change it.
+func (a *Admission) Definition() *apiextensionsv1.CustomResourceDefinition { return a.definition }
+
 // version says what is wrong with a version.
-func (a *admission) version(name string) string {
+func (a *Admission) version(name string) string {
 	var served []string
 	for _, version := range a.definition.Spec.Versions {
 		if version.Served {

@@ -44,16 +44,16 @@ var ErrRefused = errors.New("refused")
 // warnings are there also where there is an error.
 func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, error) {
 	preview := &Preview{}
-	admission, err := newAdmission(r.Kind)
+	admission, err := NewAdmission(r.Kind)
 	if err != nil {
 		return preview, err
 	}
 	cr := r.Object.DeepCopy()
-	for _, path := range admission.prune(cr) {
+	for _, path := range admission.Prune(cr) {
 		preview.warnf("%s: the CRD has no such field: kubectl refuses it, and for others the API server drops it", path)
 	}
 	if o.Validate {
-		if problems := admission.refuse(cr); len(problems) > 0 {
+		if problems := admission.Refuse(cr); len(problems) > 0 {
 			return preview, refused("the API server would refuse it", problems)
 		}
 	}

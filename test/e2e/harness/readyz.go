@@ -55,11 +55,23 @@ func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
 // returns how many they are.
 func (e *Env) Obey(o *Operator, text string) int {
 	e.t.Helper()
+	rules := e.rulesIn(text)
+	if len(rules) > 0 {
+		e.give(o.options.Account, rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: o.options.Account.name + "-more-"}, Rules: rules,
+		})
+	}
+	return len(rules)
+}
+
+// rulesIn reads the rules that a text lists.
+func (e *Env) rulesIn(text string) []rbacv1.PolicyRule {
+	e.t.Helper()
 	var rules []rbacv1.PolicyRule
 	for rest := text; ; {
 		_, after, found := strings.Cut(rest, "{apiGroups: ")
 		if !found {
-			break
+			return rules
 		}
 		item, left, found := strings.Cut(after, "}")
 		if !found {
@@ -69,10 +81,4 @@ func (e *Env) Obey(o *Operator, text string) int {
 		e.must(yaml.UnmarshalStrict([]byte("{apiGroups: "+item+"}"), &rule))
 		rules, rest = append(rules, rule), left
 	}
-	if len(rules) > 0 {
-		e.give(o.options.Account, rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{GenerateName: o.options.Account.name + "-more-"}, Rules: rules,
-		})
-	}
-	return len(rules)
 }

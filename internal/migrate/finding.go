@@ -1,0 +1,132 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Verdict is what a finding means to who moves over.
+type Verdict string
+
+// Verdicts, in the order in which they are told.
+const (
+	// Breaks: what runs today would be refused, lost or made twice.
+	Breaks Verdict = "Breaks"
+	// Unknown: it could not be looked at, and may be anything.
+	Unknown Verdict = "Unknown"
+	// ToDo: a step of the move itself.
+	ToDo Verdict = "ToDo"
+	// Changes: it goes on, and not as before.
+	Changes Verdict = "Changes"
+	// Works: it goes on as it is.
+	Works Verdict = "Works"
+)
+
+// verdicts are all of them, in their order.
+var verdicts = []Verdict{Breaks, Unknown, ToDo, Changes, Works}
+
+// Topics of findings that are about no single kind. A kind's is its name,
+// Nginx.demo.example.com, and stands after these.
+const (
+	topicProject  = "project"
+	topicOperator = "operator"
+)
+
+// Finding is one thing that was found.
+type Finding struct {
+	Verdict Verdict `json:"verdict"`
+	// Topic is a part of the project, or a kind.
+	Topic string `json:"topic"`
+	// Where is a file, with its line where there is one.
+	Where string `json:"where,omitempty"`
+	// What says what was found, and what comes of it.
+	What string `json:"what"`
+	// Do says what to do about it.
+	Do string `json:"do,omitempty"`
+	// Lines are what is to be written, or run, as it stands.
+	Lines string `json:"lines,omitempty"`
+	// Resources are the custom resources that it is about.
+	Resources []string `json:"resources,omitempty"`
+}
+
+// Count returns how many findings have a verdict.
+func Count(findings []Finding, verdict Verdict) int {
+	n := 0
+	for _, f := range findings {
+		if f.Verdict == verdict {
+			n++
+		}
+	}
+	return n
+}
+
+// Sort puts findings into the order in which they are told, and makes one of
+// those that say the same of several custom resources.
+func Sort(findings []Finding) []Finding {
+	var gathered []Finding
+	for _, f := range findings {
+		at := slices.IndexFunc(gathered, f.same)
+		if at < 0 {
+			f.Resources = slices.Clone(f.Resources)
+			gathered = append(gathered, f)
+			continue
+		}
+		for _, resource := range f.Resources {
+			if !slices.Contains(gathered[at].Resources, resource) {
+				gathered[at].Resources = append(gathered[at].Resources, resource)
+			}
+		}
+		if !strings.Contains(gathered[at].Lines, f.Lines) {
+			gathered[at].Lines += f.Lines
+		}
+	}
+	for i := range gathered {
+		slices.Sort(gathered[i].Resources)
+	}
+	slices.SortStableFunc(gathered, func(a, b Finding) int {
+		return cmp.Or(
+			slices.Index(verdicts, a.Verdict)-slices.Index(verdicts, b.Verdict),
+			cmp.Compare(rank(a.Topic), rank(b.Topic)), cmp.Compare(a.Topic, b.Topic))
+	})
+	return gathered
+}
+
+// same tells whether two findings are one, perhaps of different resources.
+func (f Finding) same(other Finding) bool {
+	return f.Verdict == other.Verdict && f.Topic == other.Topic && f.Where == other.Where && f.What == other.What && f.Do == other.Do
+}
+
+func rank(topic string) int {
+	switch topic {
+	case topicProject:
+		return 0
+	case topicOperator:
+		return 1
+	case topicBehavior:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// finder gathers findings of one topic.
+type finder struct {
+	topic    string
+	findings []Finding
+}
+
+// addf notes a finding, which the caller may go on to fill in.
+func (f *finder) addf(verdict Verdict, where, format string, args ...any) *Finding {
+	f.findings = append(f.findings, Finding{Verdict: verdict, Topic: f.topic, Where: where, What: fmt.Sprintf(format, args...)})
+	return &f.findings[len(f.findings)-1]
+}
+
+// at names a line of a file, or the file where the line is not known.
+func at(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}

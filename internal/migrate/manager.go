@@ -1,0 +1,244 @@
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// container is one container of a manifest, or what a patch says of one.
+type container struct {
+	file          string
+	args, command *yaml.Node
+	// position is where a JSON patch puts the argument, empty where it is none.
+	position string
+	patch    bool
+}
+
+// managers returns the containers of the operator in config/manager and the
+// patches of config/default, and the longest time that a pod has to end.
+func (p *Project) managers() (found []container, grace *yaml.Node, graceFile string) {
+	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+		for _, document := range documents(p.files[name]) {
+			if operations := document; operations.Kind == yaml.SequenceNode {
+				found = append(found, operationsOf(name, operations)...)
+				continue
+			}
+			pod := child(child(child(document, "spec"), "template"), "spec")
+			if node := child(pod, "terminationGracePeriodSeconds"); node != nil {
+				grace, graceFile = node, name
+			}
+			containers := child(pod, "containers")
+			if containers == nil {
+				continue
+			}
+			for _, one := range containers.Content {
+				// Beside it there may be a proxy, which has flags of its own.
+				if label := child(one, "name"); label != nil && label.Value != "manager" && len(containers.Content) > 1 {
+					continue
+				}
+				found = append(found, container{
+					file: name, args: child(one, "args"), command: child(one, "command"),
+					patch: !strings.HasPrefix(name, "config/manager/"),
+				})
+			}
+		}
+	}
+	return found, grace, graceFile
+}
+
+// whole is what to remove where an argument goes.
+func (c container) whole() string {
+	if c.position != "" {
+		return "the whole operation"
+	}
+	return "it"
+}
+
+// operationsOf reads a JSON patch.
+func operationsOf(file string, list *yaml.Node) []container {
+	var found []container
+	for _, operation := range list.Content {
+		path, value := child(operation, "path"), child(operation, "value")
+		if path == nil || value == nil {
+			continue
+		}
+		_, position, ok := strings.Cut(path.Value, "/args")
+		if !ok {
+			continue
+		}
+		args := value
+		if args.Kind == yaml.ScalarNode {
+			args = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
+		}
+		found = append(found, container{file: file, args: args, position: position, patch: true})
+	}
+	return found
+}
+
+// documents returns the roots of a file's documents, none where it is not YAML.
+func documents(text string) []*yaml.Node {
+	var roots []*yaml.Node
+	decoder := yaml.NewDecoder(bufio.NewReader(bytes.NewReader([]byte(text))))
+	for {
+		var node yaml.Node
+		if err := decoder.Decode(&node); errors.Is(err, io.EOF) || err != nil {
+			return roots
+		}
+		if len(node.Content) > 0 {
+			roots = append(roots, node.Content[0])
+		}
+	}
+}
+
+// child returns the value of a key, nil where there is none.
+func child(node *yaml.Node, key string) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// flagName finds the name of a flag in an argument.
+var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
+
+// without says what a flag that is gone was for, and what there is instead.
+var without = map[string]string{
+	"suppress-override-values": "the event that names what overrideValues override tells no values",
+	"enable-http2":             "the metrics are served by HTTP/1.1",
+	"metrics-secure":           "the metrics are served by HTTP, to whoever reaches the port: keep it inside by a NetworkPolicy, and take scheme: https and its certificates out of config/prometheus",
+	"metrics-require-rbac":     "the metrics are served to whoever reaches the port: keep it inside by a NetworkPolicy",
+	"metrics-cert-path":        "the metrics are served by HTTP",
+	"metrics-cert-name":        "the metrics are served by HTTP",
+	"metrics-cert-key":         "the metrics are served by HTTP",
+	"config":                   "it had no effect",
+}
+
+// leastGrace is how many seconds a pod needs to end what it does.
+const leastGrace = 30
+
+// managerFindings tells what becomes of the operator's Deployment.
+func (p *Project) managerFindings(o Options) []Finding {
+	f := finder{topic: topicOperator}
+	containers, grace, graceFile := p.managers()
+	var works []string
+	for _, c := range containers {
+		if c.command != nil {
+			found := f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command))
+			found.Do = "remove the command: the image's own is /chartwright"
+		}
+		f.verb(c)
+		if c.args == nil {
+			continue
+		}
+		for _, arg := range c.args.Content {
+			match := flagName.FindStringSubmatch(arg.Value)
+			if match == nil {
+				continue
+			}
+			switch {
+			case o.Flags != nil && !o.Flags(match[1]):
+				found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
+				found.Do = "remove " + c.whole() + "; " + cmp.Or(without[match[1]], "chartwright run --help lists what there is")
+				found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
+			case c.position == "/0" && match[2] == "":
+				found := f.addf(ToDo, at(c.file, arg.Line), "the patch puts --%s before the command run, which is then taken for its value", match[1])
+				found.Do, found.Lines = "append it", "- path: …/args/0\n+ path: …/args/-\n"
+			default:
+				works = append(works, "--"+match[1])
+			}
+		}
+	}
+	if grace != nil {
+		if seconds, err := strconv.Atoi(grace.Value); err == nil && seconds < leastGrace {
+			found := f.addf(ToDo, at(graceFile, grace.Line), "a pod has %d seconds to end: actions that run are cut short, and done again by the next", seconds)
+			found.Do, found.Lines = "give it time to record how they ended", "  terminationGracePeriodSeconds: 30\n"
+		}
+	}
+	slices.Sort(works)
+	if works = slices.Compact(works); len(works) > 0 {
+		f.addf(Works, "config", "these flags: %s", strings.Join(works, ", "))
+	}
+	f.variables(p)
+	return f.findings
+}
+
+// verb looks whether the container's arguments begin with the command run, which
+// the operator-sdk's image has in its entrypoint.
+func (f *finder) verb(c container) {
+	if c.patch || c.args == nil || slices.ContainsFunc(c.args.Content, func(n *yaml.Node) bool { return n.Value == "run" }) {
+		return
+	}
+	found := f.addf(ToDo, at(c.file, c.args.Line), "the arguments name no command: the image's entrypoint is chartwright alone")
+	found.Do, found.Lines = "put run before the flags", "        args:\n        - run\n"
+}
+
+// variables tells of those that the operator reads from its environment.
+func (f *finder) variables(p *Project) {
+	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+		for i, line := range strings.Split(p.files[name], "\n") {
+			switch strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- ")) {
+			case "name: OPERATOR_NAME":
+				f.addf(Works, at(name, i+1), "OPERATOR_NAME names the lease where --leader-election-id does not")
+			case "name: WATCH_NAMESPACE":
+				f.addf(Works, at(name, i+1), "WATCH_NAMESPACE limits the namespaces as before")
+			}
+		}
+	}
+}
+
+// environment returns the variables that the manager's container sets to texts,
+// with which overrideValues are expanded.
+func (p *Project) environment() map[string]string {
+	found := map[string]string{}
+	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+		for _, document := range documents(p.files[name]) {
+			containers := child(child(child(child(document, "spec"), "template"), "spec"), "containers")
+			if containers == nil {
+				continue
+			}
+			for _, one := range containers.Content {
+				env := child(one, "env")
+				if env == nil {
+					continue
+				}
+				for _, entry := range env.Content {
+					key, value := child(entry, "name"), child(entry, "value")
+					if key != nil && value != nil {
+						found[key.Value] = value.Value
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func texts(list *yaml.Node) string {
+	words := make([]string, len(list.Content))
+	for i, node := range list.Content {
+		words[i] = node.Value
+	}
+	return strings.Join(words, " ")
+}
+
+func lineOf(text string, line int) string {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return lines[line-1]
+}

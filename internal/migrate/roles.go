@@ -1,0 +1,87 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/rbac"
+)
+
+// roleFile is where the operator-sdk keeps the operator's rights.
+const roleFile = "config/rbac/role.yaml"
+
+// roleFindings tells which rights the operator lacks.
+func (p *Project) roleFindings() []Finding {
+	f := finder{topic: topicOperator}
+	text, exists := p.files[roleFile]
+	if !exists || len(p.kinds) == 0 {
+		return nil
+	}
+	report, err := rbac.Derive(p.kinds, rbac.Options{})
+	if err != nil {
+		f.addf(Unknown, roleFile, "the rights that the charts need cannot be derived: %v", err).Do = "mend that first"
+		return f.findings
+	}
+	have := rulesOf(text)
+	var lines strings.Builder
+	missing, whole := 0, 0
+	for _, rule := range report.Rules {
+		lack := rbac.Allowed(have, rule.PolicyRule)
+		if len(lack) == 0 {
+			whole++
+		}
+		for _, one := range lack {
+			missing++
+			lines.WriteString(ruleLine(one) + " # " + rule.Why + "\n")
+		}
+	}
+	generate := "or have the whole role derived: chartwright rbac --output-file " + roleFile
+	if missing > 0 {
+		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing, or not whole", counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
+		found.Do, found.Lines = "add these rules; "+generate, lines.String()
+	} else {
+		f.addf(Works, roleFile, "it has all rights that the operator and the charts need").Do = generate + ", which has no wildcards"
+	}
+	for _, unresolved := range report.Unresolved {
+		f.addf(ToDo, roleFile, "%s", unresolved).Do = "add the rule to the role, as today"
+	}
+	return f.findings
+}
+
+// rulesOf returns the rules of all roles in a file.
+func rulesOf(text string) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for document := range strings.SplitSeq(text, "\n---") {
+		var role rbacv1.ClusterRole
+		if yaml.Unmarshal([]byte(document), &role) == nil && strings.HasSuffix(role.Kind, "Role") {
+			rules = append(rules, role.Rules...)
+		}
+	}
+	return rules
+}
+
+// ruleLine writes a rule as an item of a role's rules.
+func ruleLine(rule rbacv1.PolicyRule) string {
+	var fields []string
+	for _, field := range []struct {
+		name  string
+		words []string
+	}{
+		{"apiGroups", rule.APIGroups}, {"resources", rule.Resources}, {"resourceNames", rule.ResourceNames},
+		{"nonResourceURLs", rule.NonResourceURLs}, {"verbs", rule.Verbs},
+	} {
+		if len(field.words) == 0 {
+			continue
+		}
+		quoted := slices.Clone(field.words)
+		for i, word := range quoted {
+			quoted[i] = fmt.Sprintf("%q", word)
+		}
+		fields = append(fields, field.name+": ["+strings.Join(quoted, ", ")+"]")
+	}
+	return "- {" + strings.Join(fields, ", ") + "}"
+}

@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/migrate"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// What chartwright migrate --live says of custom resources, against a real API
+// server: with the rights that it asks for and no others, and writing nothing.
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Moving")
+	// The operator-sdk's definition takes everything.
+	env.InstallCRD(kind)
+	dir := operatorSDKProject(t, kind)
+
+	resources := map[string]*unstructured.Unstructured{}
+	add := func(name string, spec map[string]any, stored ...string) {
+		cr := harness.MakeCR(kind, name).Obj()
+		cr.Object["spec"] = spec
+		env.Create(cr)
+		resources[name] = cr
+		if stored != nil {
+			args := append([]string{"install", name, harness.Chart("moving")}, stored...)
+			env.Helm(args...)
+			env.Control(cr, name)
+		}
+	}
+	add("same", map[string]any{"word": "same"}, "--set", "word=same")
+	add("edited", map[string]any{"word": "new"}, "--set", "word=old")
+	add("cut", map[string]any{"word": "cut", "color": "red", "replicas": "0"}, "--set", "word=cut")
+	add("twice", map[string]any{"fault": "twice"})
+	add("undeclared", map[string]any{"fault": "undeclared"})
+	add("type", map[string]any{"fault": "type"})
+	add("cluster", map[string]any{"fault": "cluster"})
+	env.Helm("install", "taken", harness.Chart("plain"))
+	add("taken", map[string]any{})
+	add("foreign", map[string]any{})
+	env.KubectlWith(env.Helm("template", "foreign", harness.Chart("moving")), "apply", "-f", "-")
+	env.Kubectl("annotate", "deployment", "foreign", "meta.helm.sh/release-name=other")
+	add("damaged", map[string]any{}, "--set", "word=one")
+	env.Patch(harness.Secret("sh.helm.release.v1.damaged.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
+	// The release of one is called as another one is.
+	add("holder", map[string]any{})
+	env.Helm("install", "shared", harness.Chart("moving"))
+	env.Control(resources["holder"], "shared")
+	add("shared", map[string]any{})
+	before := storedAt(env, resources)
+
+	person := env.NewPerson()
+	audit := person.Audit()
+	look := func() (harness.Said, []migrate.Finding) {
+		t.Helper()
+		said := person.Operator("migrate", dir, "--live", "--namespace", env.Namespace, "--output", "json")
+		var findings []migrate.Finding
+		if err := json.Unmarshal([]byte(said.Stdout), &findings); err != nil {
+			t.Fatalf("%v: %+v", err, said)
+		}
+		return said, findings
+	}
+	said, findings := look()
+	for range 8 {
+		lack := slices.DeleteFunc(slices.Clone(findings), func(f migrate.Finding) bool { return f.Verdict != migrate.Unknown })
+		if len(lack) == 0 {
+			break
+		}
+		if said.Code != 1 || !strings.Contains(said.Stderr, "could not be looked at") {
+			t.Errorf("with rights missing: %+v", said)
+		}
+		for _, f := range lack {
+			person.Obey(f.Lines)
+		}
+		said, findings = look()
+	}
+	if migrate.Count(findings, migrate.Unknown) > 0 {
+		t.Fatalf("with all rights that it asked for: %s", said.Stdout)
+	}
+	if said.Code != 1 || !strings.Contains(said.Stderr, "things would break") {
+		t.Errorf("%d: %s", said.Code, said.Stderr)
+	}
+	for _, want := range []struct {
+		verdict  migrate.Verdict
+		resource string
+		text     string
+	}{
+		{migrate.Works, "same", "taken over as it is, with no new revision"},
+		{migrate.Changes, "edited", "one more revision when it is taken over: these values are not those of the release: word"},
+		{migrate.Breaks, "cut", "spec.color: the CRD has no such field"},
+		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
+		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
+		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
+		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
+		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},
+		{migrate.Breaks, "taken", "there is a release of its name, which is of the chart plain and not of moving"},
+		{migrate.Breaks, "foreign", "is of the release other: this release cannot have it, too"},
+		{migrate.ToDo, "damaged", "the record of its release cannot be read"},
+		{migrate.Works, "holder", "taken over as it is, with no new revision"},
+		{migrate.Changes, "shared", "its name is taken by that of another custom resource: its own is called <name>-moving"},
+		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no resources to look at"},
+		{migrate.ToDo, "", "the chart goes beyond the release's namespace"},
+		{migrate.Works, "", "8 of 12 resources in the cluster can be taken over"},
+	} {
+		if !slices.ContainsFunc(findings, func(f migrate.Finding) bool {
+			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)
+			return f.Verdict == want.verdict && named && strings.Contains(f.What, want.text)
+		}) {
+			t.Errorf("nothing tells, as %s, of %s: %s", want.verdict, want.resource, want.text)
+		}
+	}
+	if t.Failed() {
+		t.Log(person.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
+	}
+
+	// It has written nothing.
+	if after := storedAt(env, resources); !maps.Equal(before, after) {
+		t.Errorf("custom resources are at %v and were at %v", after, before)
+	}
+	requests := 0
+	for _, request := range audit.Writes("") {
+		requests++
+		if !strings.Contains(request.RequestURI, "dryRun=All") {
+			t.Errorf("%s", request)
+		}
+	}
+	if requests == 0 {
+		t.Error("nothing was tried by dry run")
+	}
+
+	// What it says to run does what it is to do.
+	for _, f := range findings {
+		if f.Verdict == migrate.Breaks && slices.Contains(f.Resources, env.Namespace+"/cut") {
+			obey(t, env, f.Lines)
+		}
+	}
+	env.Delete(resources["type"], resources["taken"], resources["foreign"])
+	said, findings = look()
+	if n := migrate.Count(findings, migrate.Breaks); said.Code != 0 || n != 0 {
+		t.Errorf("after that %d things would break, and it ends with %d: %s", n, said.Code, said.Stdout)
+	}
+	spec := env.Get(resources["cut"]).Object["spec"]
+	if want := map[string]any{"word": "cut", "replicas": int64(0)}; fmt.Sprint(spec) != fmt.Sprint(want) {
+		t.Errorf("the spec is %v, expected %v", spec, want)
+	}
+}
+
+// operatorSDKProject writes a project with a kind, and returns its folder.
+func operatorSDKProject(t *testing.T, kind harness.Kind) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "helm-charts", "moving"), os.DirFS(harness.Chart("moving"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"PROJECT": "domain: test\nlayout:\n- helm.sdk.operatorframework.io/v1\nprojectName: moving\nversion: \"3\"\n",
+		"watches.yaml": fmt.Sprintf("- group: %s\n  version: %s\n  kind: %s\n  chart: helm-charts/moving\n"+
+			"- {group: %[1]s, version: v1, kind: Absent, chart: helm-charts/moving}\n", kind.Group, kind.Version, kind.Kind),
+		"Dockerfile": "FROM quay.io/operator-framework/helm-operator:v1.42.0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// storedAt are the resourceVersions of objects.
+func storedAt(env *harness.Env, objects map[string]*unstructured.Unstructured) map[string]string {
+	env.T().Helper()
+	found := map[string]string{}
+	for name, object := range objects {
+		found[name] = env.Get(object).GetResourceVersion()
+	}
+	return found
+}
+
+// obey runs command lines of kubectl with a patch.
+func obey(t *testing.T, env *harness.Env, lines string) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		words, patch, ok := strings.Cut(strings.TrimSpace(line), " -p ")
+		if args := strings.Fields(words); ok && args[0] == "kubectl" {
+			env.Kubectl(append(args[1:], "-p", strings.Trim(patch, "'"))...)
+			continue
+		}
+		t.Errorf("%s is no command line of kubectl with a patch", line)
+	}
+}
