@@ -1,11 +1,31 @@
 package scaffold
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/rbac"
 )
+
+// bindingOfDeclared binds what a watches entry declares and no Role can allow.
+const bindingOfDeclared = `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: manager-rolebinding-cluster
+  labels:
+    app.kubernetes.io/name: %s
+    app.kubernetes.io/managed-by: kustomize
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: manager-role-cluster
+subjects:
+  - kind: ServiceAccount
+    name: controller-manager
+    namespace: system
+`
 
 // generateNamespaced writes the rights of an operator that serves a few
 // namespaces, for projects that have an overlay for one. What no Role can allow
@@ -26,6 +46,9 @@ func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Ki
 	}
 	var text strings.Builder
 	text.Write(role)
+	if strings.Contains(string(role), "\nkind: ClusterRole\n") {
+		text.WriteString(fmt.Sprintf(bindingOfDeclared, name))
+	}
 	if len(report.Unresolved) > 0 {
 		text.WriteString("# What no Role can allow, or what is not known; \"chartwright rbac --namespaced\" says where:\n")
 	}
