@@ -143,15 +143,17 @@ func TestRightsAreThoseOfTheRoles(t *testing.T) {
 	in := fresh(t)
 	install := read(t, made(t, in)).csv.Spec.Install.Spec
 	deployed := build(t, filepath.Join(repository, "config", "default"))
-	var manager rbacv1.ClusterRole
+	var manager, metrics rbacv1.ClusterRole
 	find(t, deployed, "ClusterRole", "chartwright-manager-role", &manager)
+	find(t, deployed, "ClusterRole", "chartwright-metrics-auth-role", &metrics)
+	everywhere := slices.Concat(manager.Rules, metrics.Rules)
 	var election rbacv1.Role
 	find(t, deployed, "Role", "chartwright-leader-election-role", &election)
 	if len(install.Permissions) != 1 || len(install.ClusterPermissions) != 1 {
 		t.Fatalf("%d permissions, %d clusterPermissions", len(install.Permissions), len(install.ClusterPermissions))
 	}
 	namespaced, cluster := single(install.Permissions[0].Rules), single(install.ClusterPermissions[0].Rules)
-	want := single(slices.Concat(manager.Rules, election.Rules))
+	want := single(slices.Concat(everywhere, election.Rules))
 	got := maps.Clone(namespaced)
 	maps.Copy(got, cluster)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -167,6 +169,7 @@ func TestRightsAreThoseOfTheRoles(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"configs.operator.example.com", "configs/status.operator.example.com", "customresourcedefinitions.apiextensions.k8s.io", "namespaces.",
+		"subjectaccessreviews.authorization.k8s.io", "tokenreviews.authentication.k8s.io",
 	}, slices.Sorted(maps.Keys(resources))); diff != "" {
 		t.Errorf("given everywhere (-want +got):\n%s", diff)
 	}
@@ -174,7 +177,7 @@ func TestRightsAreThoseOfTheRoles(t *testing.T) {
 	// For all namespaces there is nothing to tell apart.
 	setModes(in, "AllNamespaces")
 	install = read(t, made(t, in)).csv.Spec.Install.Spec
-	if diff := cmp.Diff(single(manager.Rules), single(install.ClusterPermissions[0].Rules)); diff != "" {
+	if diff := cmp.Diff(single(everywhere), single(install.ClusterPermissions[0].Rules)); diff != "" {
 		t.Errorf("for all namespaces (-role +clusterPermissions):\n%s", diff)
 	}
 	if diff := cmp.Diff(single(election.Rules), single(install.Permissions[0].Rules)); diff != "" {

@@ -209,7 +209,7 @@ func (s *service) serve(ctx context.Context) error {
 
 // exceptIn says where the kind is not served, empty where it is everywhere.
 func (s *service) exceptIn() string {
-	var lines []string
+	lines := make([]string, 0, len(s.closed))
 	for _, name := range slices.Sorted(maps.Keys(s.closed)) {
 		lines = append(lines, fmt.Sprintf("not in namespace %s: it may not be watched there, %s", name, s.closed[name]))
 	}

@@ -50,12 +50,13 @@ func (k *kinds) rightsChanged(kind schema.GroupKind, lacks []lack, unknown strin
 			r.RightsChanged()
 		}
 	})
-	again := []chan struct{}{k.sight}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	again := make([]chan struct{}, 0, 1+len(k.areas)+len(k.forbidden[kind]))
+	again = append(again, k.sight)
 	for _, a := range k.areas {
 		again = append(again, a.again)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	tellAll(append(again, k.forbidden[kind]...))
 }
 

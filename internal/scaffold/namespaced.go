@@ -47,7 +47,7 @@ func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Ki
 	var text strings.Builder
 	text.Write(role)
 	if strings.Contains(string(role), "\nkind: ClusterRole\n") {
-		text.WriteString(fmt.Sprintf(bindingOfDeclared, name))
+		fmt.Fprintf(&text, bindingOfDeclared, name)
 	}
 	if len(report.Unresolved) > 0 {
 		text.WriteString("# What no Role can allow, or what is not known; \"chartwright rbac --namespaced\" says where:\n")
