@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -386,83 +384,5 @@ func testLaterKind(t *testing.T, env *envtest.Environment) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-// testMemory looks into the cache: what it holds is what an operator's memory
-// goes into.
-func testMemory(t *testing.T, w *watched) {
-	object := configMap("large", map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "chartwright", "app.kubernetes.io/name": "large"})
-	data := map[string]any{}
-	for i := range 200 {
-		data[fmt.Sprintf("a-key-that-is-long-%d", i)] = strings.Repeat("x", 100)
-	}
-	object.Object["data"] = data
-	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
-	w.write(t, api.FieldManager, object)
-	w.need(t, web, configMaps)
-	informer, err := w.joined[0].cache.GetInformer(t.Context(), shapeOf(configMaps))
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, ok := informer.(toolscache.SharedIndexInformer)
-	if !ok {
-		t.Fatalf("the informer is a %T", informer)
-	}
-	stored, ok, err := store.GetStore().GetByKey("default/large")
-	if err != nil || !ok {
-		t.Fatalf("the cache does not hold it: %v", err)
-	}
-	d, ok := stored.(dependent)
-	if !ok {
-		t.Fatalf("the cache holds a %T", stored)
-	}
-	if !d.state.Ours || d.state.Owner != web || d.state.Applied == "" {
-		t.Errorf("the state is %+v", d.state)
-	}
-	if got := sizeOf(reflect.ValueOf(d)); got > 512 {
-		t.Errorf("an object takes %d bytes, want at most 512", got)
-	} else {
-		t.Logf("an object takes %d bytes", got)
-	}
-	if w.index.objects[d.state.Key].live != d.state {
-		t.Error("the index holds a copy of its own")
-	}
-}
-
-// sizeOf returns the bytes of a value and of all that it leads to.
-func sizeOf(v reflect.Value) int {
-	return int(v.Type().Size()) + beyond(v)
-}
-
-func beyond(v reflect.Value) int {
-	switch v.Kind() {
-	case reflect.String:
-		return v.Len()
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return 0
-		}
-		return sizeOf(v.Elem())
-	case reflect.Struct:
-		n := 0
-		for _, field := range v.Fields() {
-			n += beyond(field)
-		}
-		return n
-	case reflect.Slice:
-		n := 0
-		for i := range v.Len() {
-			n += sizeOf(v.Index(i))
-		}
-		return n
-	case reflect.Map:
-		n := 0
-		for _, key := range v.MapKeys() {
-			n += sizeOf(key) + sizeOf(v.MapIndex(key))
-		}
-		return n
-	default:
-		return 0
 	}
 }

@@ -1,0 +1,104 @@
+package helm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// withHook adds a hook that the API server refuses where .Values.bad is set.
+func withHook(f files) files {
+	return f.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ if .Values.bad }}Not_a_name{{ else }}hook{{ end }}\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}\n")
+}
+
+func bad(values map[string]any) map[string]any {
+	values["bad"] = true
+	return values
+}
+
+// TestRetriesMakeNoHistory: it grows by one a change and not by one a try.
+func TestRetriesMakeNoHistory(t *testing.T) {
+	w := newWorld(t)
+	c := withHook(mapsChart()).load(t)
+	for range 3 {
+		if err := w.helm.Install(t.Context(), w.request(c, "bad", bad(valuesOf("a=1")))); err == nil {
+			t.Fatal("the API server takes a name that is none")
+		}
+		equal(t, "after a failed install", []string{"v1 failed"}, w.statuses())
+	}
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	// What never was deployed must not pass for good, whatever Helm calls it.
+	equal(t, "after the first good one", []string{"v2 deployed", "v1 failed"}, w.statuses())
+	for range 3 {
+		if err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=2")))); err == nil {
+			t.Fatal("the API server takes a name that is none")
+		}
+		equal(t, "after a failed upgrade", []string{"v3 failed", "v2 deployed", "v1 failed"}, w.statuses())
+	}
+	equal(t, "what runs", []string{"a=1"}, w.configMaps())
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "better", valuesOf("a=2"))); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after the next good one", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 failed"}, w.statuses())
+	if err := w.helm.Prune(t.Context(), w.request(c, "", nil), 2); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after pruning", []string{"v4 deployed", "v3 failed", "v2 superseded"}, w.statuses())
+}
+
+func TestFailureTellsHelmsLog(t *testing.T) {
+	w := newWorld(t)
+	c := withHook(mapsChart()).load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=1"))))
+	var failed *ActionError
+	if !errors.As(err, &failed) || len(failed.Log) == 0 {
+		t.Fatalf("error %v carries no log", err)
+	}
+	if errors.Is(err, ErrRender) || errors.Is(err, ErrStale) {
+		t.Errorf("what the API server refuses counts as %v", err)
+	}
+	newest := w.index.History(w.namespace, "web")[0]
+	if newest.Status != api.StatusFailed || !strings.Contains(newest.Description.Description, "Not_a_name") {
+		t.Errorf("the record is %s: %s", newest.Status, newest.Description.Description)
+	}
+}
+
+// TestOutageIsNotTheChartsFault: an error of the API server before the record
+// is written passes, and the chart's author can do nothing about it.
+func TestOutageIsNotTheChartsFault(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, action := range map[string]func() error{
+		"upgrade":   func() error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2", "b=2"))) },
+		"uninstall": func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) },
+		"install": func() error {
+			r := w.request(c, "one", valuesOf("x=1"))
+			r.Release = "other"
+			return w.helm.Install(t.Context(), r)
+		},
+	} {
+		for _, at := range []int64{1, 2} {
+			w.net.armed.Store(&plan{at: at, dead: true})
+			err := w.within(10*time.Second, action)
+			w.net.armed.Store(nil)
+			if err == nil {
+				t.Errorf("%s without an API server from request %d on succeeds", name, at)
+			}
+			if errors.Is(err, ErrRender) || errors.Is(err, ErrInvalidValues) || errors.Is(err, ErrConflict) {
+				t.Errorf("%s, request %d: the error counts as the chart's fault: %v", name, at, err)
+			}
+			w.restart()
+		}
+	}
+}

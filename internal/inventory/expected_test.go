@@ -1,0 +1,186 @@
+package inventory
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// TestTakenByAnotherOwner: both are told what became of an object that two
+// releases name, also when the one that took it is gone.
+func TestTakenByAnotherOwner(t *testing.T) {
+	l := newListened()
+	a := applied("a")
+	l.Put(a)
+	l.Expect(web, []apply.State{a})
+	taken := but(a, 11, others)
+	l.Put(taken)
+	l.Expect(other, []apply.State{taken})
+	expect := func(when string, want ...Drift) {
+		t.Helper()
+		if diff := cmp.Diff(want, l.Drift(web)); diff != "" {
+			t.Errorf("%s: the drift (-want +got):\n%s", when, diff)
+		}
+		if l.Intact(web, a.Key) {
+			t.Errorf("%s: it counts as intact", when)
+		}
+	}
+	expect("taken", Drift{Key: a.Key})
+	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, a.Key) {
+		t.Errorf("who took it sees %v", drift)
+	}
+	l.Remove(taken)
+	expect("deleted by who took it", Drift{Key: a.Key, Gone: true})
+	l.Expect(other, nil)
+	l.gone(&taken, true)
+	expect("given up by who took it", Drift{Key: a.Key, Gone: true})
+	again := but(a, 12)
+	l.Put(again)
+	l.Repaired(web, again)
+	if drift := l.Drift(web); len(drift) > 0 || !l.Intact(web, a.Key) {
+		t.Errorf("brought back, it sees %v", drift)
+	}
+	l.Expect(web, nil)
+	l.gone(&again, true)
+	if len(l.objects) > 0 || len(l.owners) > 0 {
+		t.Errorf("the index holds %d objects and %d owners", len(l.objects), len(l.owners))
+	}
+}
+
+func TestExpect(t *testing.T) {
+	l := newListened()
+	a, b, c := applied("a"), applied("b"), applied("c")
+	for _, s := range []apply.State{a, b, c} {
+		l.Put(s)
+	}
+	if l.Intact(web, a.Key) {
+		t.Error("intact, and nothing is expected")
+	}
+	l.Expect(web, []apply.State{but(c, 10, damaged), but(a, 10, damaged), b})
+	if got := l.drifts(web); got != "a, c" {
+		t.Errorf("damaged: %q, want them in the order of their names", got)
+	}
+	l.Expect(web, []apply.State{b})
+	if got := l.drifts(web); got != "" {
+		t.Errorf("damaged: %q, though it is no more expected", got)
+	}
+	l.observe(new(but(a, 11, damaged)), nil)
+	if len(l.told) != 0 {
+		t.Error("told of an object that is no more expected")
+	}
+	// To expect no objects is not the same as to expect nothing.
+	l.Expect(web, []apply.State{})
+	if !l.Recall(web, "") {
+		t.Error("a release without objects is not known")
+	}
+	l.Expect(web, nil)
+	if l.Recall(web, "") {
+		t.Error("known, and nothing is expected")
+	}
+}
+
+func TestRepairedOfAnUnknownOwner(t *testing.T) {
+	l := newListened()
+	l.Repaired(web, applied("a"))
+	if got := l.drifts(web); got != "" {
+		t.Errorf("damaged: %q", got)
+	}
+	l.observe(new(but(applied("a"), 11, damaged)), nil)
+	if len(l.told) != 0 {
+		t.Errorf("told of %q", l.told)
+	}
+}
+
+func TestRecall(t *testing.T) {
+	a, b := applied("a"), applied("b")
+	digest := apply.Digest([]apply.State{b, a})
+	for _, test := range []struct {
+		name   string
+		digest string
+		sees   []apply.State
+		want   bool
+	}{
+		{"as the record says", digest, []apply.State{a, b}, true},
+		{"later, but as the record says", digest, []apply.State{but(a, 99), but(b, 98)}, true},
+		{"made again with the same fields", digest, []apply.State{but(a, 99, recreated), b}, true},
+		{"with a copy of the labels beside", digest, []apply.State{a, b, but(applied("c"), 11, copied)}, true},
+		{"with an object of another owner beside", digest, []apply.State{a, b, but(applied("c"), 11, others)}, true},
+		{"one is damaged", digest, []apply.State{a, but(b, 11, damaged)}, false},
+		{"one is gone", digest, []apply.State{a}, false},
+		{"one has lost its label", digest, []apply.State{a, but(b, 11, ownerless)}, false},
+		{"one is no more ours", digest, []apply.State{a, but(b, 11, copied)}, false},
+		{"one more is ours", digest, []apply.State{a, b, applied("c")}, false},
+		{"nothing is there", digest, nil, false},
+		{"the record says nothing", "", []apply.State{a, b}, false},
+		{"the record says nothing and there is nothing", "", nil, false},
+		{"the record says that there is nothing", apply.Digest(nil), nil, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newListened()
+			for _, s := range test.sees {
+				l.observe(new(s), nil)
+			}
+			if got := l.Recall(web, test.digest); got != test.want {
+				t.Fatalf("recalled: %v, want %v", got, test.want)
+			}
+			if got := l.drifts(web); got != "" {
+				t.Errorf("damaged: %q", got)
+			}
+			if !test.want {
+				return
+			}
+			// What is known is not asked for again.
+			if !l.Recall(web, "another") {
+				t.Error("forgotten")
+			}
+			for _, s := range test.sees {
+				if s.Ours && s.Owner == web != l.Intact(web, s.Key) {
+					t.Errorf("%s is intact: %v", s.Key, l.Intact(web, s.Key))
+				}
+			}
+			l.observe(new(but(applied("a"), 100, damaged)), nil)
+			if want := len(test.sees) > 0; want != (l.drifts(web) == "a") {
+				t.Errorf("damaged: %q", l.drifts(web))
+			}
+		})
+	}
+}
+
+// An autoscaler may scale while nobody looks. Where it goes and a person scales
+// instead, that is damage.
+func TestRecallOfWhatIsScaled(t *testing.T) {
+	const full, without = `{"f:spec":{"f:paused":{},"f:replicas":{}}}`, `{"f:spec":{"f:paused":{}}}`
+	state := func(version, fields string, entries ...metav1.ManagedFieldsEntry) apply.State {
+		return apply.StateOf(schema.GroupKind{Group: "apps", Kind: "Deployment"}, live("a", version, fields, entries...))
+	}
+	digest := apply.Digest([]apply.State{state("10", full), applied("b")})
+	begin := func(s apply.State) *listened {
+		l := newListened()
+		l.observe(new(applied("b")), nil)
+		l.observe(new(s), nil)
+		return l
+	}
+	l := begin(state("11", without, scaledBy("kube-controller-manager")))
+	if !l.Recall(web, digest) || l.drifts(web) != "" {
+		t.Fatalf("scaled by an autoscaler: damaged: %q", l.drifts(web))
+	}
+	l.observe(new(state("12", without, scaledBy("kubectl"))), nil)
+	if got := l.drifts(web); got != "a" || len(l.told) != 1 {
+		t.Errorf("then by a person: damaged: %q, told of %q", got, l.told)
+	}
+	if l := begin(state("11", without, scaledBy("kubectl"))); l.Recall(web, digest) {
+		t.Error("scaled by a person: recalled")
+	}
+}
+
+// scaledBy is what stands for somebody who wrote replicas through scale.
+func scaledBy(manager string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale", FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
+	}
+}
