@@ -16,8 +16,8 @@ const (
 	defaultRatio = 6
 	// checkIdle is how long a check looks at an operator that has nothing to do.
 	checkIdle = 10 * time.Second
-	// checkAtOnce is how many installs there are at once: one that takes over a
-	// second, for others are before it, tells so by one request more.
+	// checkAtOnce is how many installs there are at once: one that takes over two
+	// seconds, for others are before it, tells so by one request more.
 	checkAtOnce = 5
 )
 
@@ -51,7 +51,7 @@ func rails(r Report, cpuRatio float64) []string {
 	if !installed || !based || !rested || !restarted {
 		return []string{"Something was not measured: the check needs install, the floor's install, idle and restart."}
 	}
-	// One here and there may have taken over a second all the same.
+	// One here and there may have taken over two seconds all the same.
 	if most := 2*r.Objects + 5; math.Round(install.requests()) > float64(most) {
 		say("An install of %d objects takes %.2f requests: expected at most %d. By verb: %v.", r.Objects, install.requests(), most, install.Requests.Verbs)
 	}
