@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -77,8 +79,11 @@ func trouble(ready summary, installed bool) (kind, reason string) {
 // beside the name of the deployed release goes: the manifest, in which secrets
 // may be.
 func dropManifest(patch map[string]any, stands any) map[string]any {
-	before, _ := stands.(map[string]any)
-	deployed, _ := before["deployedRelease"].(map[string]any)
+	if text, packed := stands.(string); packed && !strings.Contains(text, `"manifest"`) {
+		// Nothing needs to be read for those that have none.
+		return patch
+	}
+	deployed, _ := statusFields(stands)["deployedRelease"].(map[string]any)
 	if _, there := deployed["manifest"]; !there {
 		return patch
 	}

@@ -51,7 +51,7 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (ch
 		return false, fmt.Errorf("patch the status: %w", err)
 	}
 	r.remember(ctx, v.key, patched)
-	r.tellTransitions(v, d, now.Conditions, wanted.Conditions)
+	r.tellTransitions(v, d, now, wanted)
 	return true, nil
 }
 
@@ -71,7 +71,8 @@ func (r *Reconciler) count(v *view, s api.Status) {
 
 // tellTransitions writes the events of those states that no action brings
 // about; an action tells of itself.
-func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after []metav1.Condition) {
+func (r *Reconciler) tellTransitions(v *view, d decide.Decision, now, wanted api.Status) {
+	before, after := now.Conditions, wanted.Conditions
 	if d.State == decide.StateConflict || d.State == decide.StateInvalid {
 		r.tellTransition(v, before, after, api.ConditionReady)
 	}
@@ -83,7 +84,7 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after [
 		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
 	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
-	r.tellReadiness(v, before, after)
+	r.tellReadiness(v, now, after)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:
 		r.emit(v, api.EventPaused, "Nothing is changed from now on")
@@ -94,9 +95,11 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, before, after [
 
 // tellReadiness tells when a release is ready that was not, and when it will not
 // be without help.
-func (r *Reconciler) tellReadiness(v *view, before, after []metav1.Condition) {
+func (r *Reconciler) tellReadiness(v *view, before api.Status, after []metav1.Condition) {
 	is := meta.FindStatusCondition(after, api.ConditionReady)
-	was := meta.FindStatusCondition(before, api.ConditionReady)
+	was := meta.FindStatusCondition(before.Conditions, api.ConditionReady)
+	// Whatever else was the reason of late, such as the upgrade that helped.
+	ailing := before.Resources != nil && len(before.Resources.NotReady) > 0
 	if was == nil {
 		was = &metav1.Condition{}
 	}
@@ -104,7 +107,7 @@ func (r *Reconciler) tellReadiness(v *view, before, after []metav1.Condition) {
 	case is.Reason == was.Reason:
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
 		r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
-	case is.Status == metav1.ConditionTrue && (was.Reason == api.ReasonProgressing || was.Reason == api.ReasonProgressDeadlineExceeded || was.Reason == api.ReasonObjectFailed):
+	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue && ailing:
 		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.release.Name))
 	}
 }

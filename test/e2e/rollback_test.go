@@ -218,13 +218,13 @@ func (r release) follows(revision int64, message string) {
 	r.t.Helper()
 	status := r.env.WaitStatus(r.cr, fmt.Sprintf("at revision %d, not held", revision), func(status api.Status) error {
 		ready := harness.Condition(status, "Ready")
-		if ready == nil || ready.Status != metav1.ConditionTrue || status.Release.Revision != revision || harness.Condition(status, "Held") != nil {
+		if ready == nil || ready.Status != metav1.ConditionTrue || status.State != "Deployed" || status.Release.Revision != revision || harness.Condition(status, "Held") != nil {
 			return fmt.Errorf("not at revision %d", revision)
 		}
 		return nil
 	})
-	if status.State != "Deployed" || status.Rollback != nil {
-		r.t.Errorf("state is %q, rollback is %+v", status.State, status.Rollback)
+	if status.Rollback != nil {
+		r.t.Errorf("rollback is %+v", status.Rollback)
 	}
 	expectData(r.t, r.env, r.name, "message", message)
 }
