@@ -126,7 +126,7 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 func (o *onCall) call(c call) {
 	o.t.Helper()
 	if asks(c.command) {
-		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to be answered as on the page", 15*time.Second, func(context.Context) error {
+		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to be answered as on the page", time.Minute, func(context.Context) error {
 			said, err := o.run(c.command)
 			if said = o.asInThePage(said); (err != nil) != c.fails || missing(c.prints, said) != "" {
 				return errors.Join(err, fmt.Errorf("$ %s\n%s\ndoes not print, whole and at this place,\n%s", c.command, said, missing(c.prints, said)))
