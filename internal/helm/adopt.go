@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -106,30 +104,7 @@ func sameValues(stored map[string]any, request Request) bool {
 	if values.Digest(stored) == request.Digests.Values {
 		return true
 	}
-	return values.Digest(retype(stored, request.Overrides)) == values.Digest(request.Values)
-}
-
-// retype returns stored values with those that an entry overrides as the entry
-// types them. The operator-sdk stores a text for each; a number, or what is
-// true, makes the same of a template as its text does. What is false does not,
-// for a text is true to a template.
-func retype(stored map[string]any, overrides map[string]any) map[string]any {
-	typed := maps.Clone(stored)
-	for key, over := range overrides {
-		switch was := stored[key].(type) {
-		case map[string]any:
-			if inner, ok := over.(map[string]any); ok {
-				typed[key] = retype(was, inner)
-			}
-		case string:
-			number, isNumber := over.(int64)
-			on, _ := over.(bool)
-			if isNumber && was == strconv.FormatInt(number, 10) || on && was == "true" {
-				typed[key] = over
-			}
-		}
-	}
-	return typed
+	return values.Digest(values.Retype(stored, request.Overrides)) == values.Digest(request.Values)
 }
 
 func isInherited(history []records.Record, owner apply.Owner) bool {

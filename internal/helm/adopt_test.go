@@ -78,27 +78,6 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 	}
 }
 
-// retype makes of a stored text what the watches entry makes of it, where a
-// template makes the same of both.
-func TestRetype(t *testing.T) {
-	type m = map[string]any
-	overrides := m{"port": int64(80), "on": true, "off": false, "text": "a", "in": m{"deep": int64(3)}, "none": nil}
-	for _, test := range []struct {
-		name         string
-		stored, want m
-	}{
-		{"texts of numbers and of what is true", m{"port": "80", "on": "true", "in": m{"deep": "3", "own": "3"}}, m{"port": int64(80), "on": true, "in": m{"deep": int64(3), "own": "3"}}},
-		{"what is false is true as a text", m{"off": "false"}, m{"off": "false"}},
-		{"what is nothing is something as a text", m{"none": "null"}, m{"none": "null"}},
-		{"other values", m{"port": "81", "on": "yes", "text": "b", "in": "3"}, m{"port": "81", "on": "yes", "text": "b", "in": "3"}},
-		{"typed already", m{"port": int64(80), "on": true}, m{"port": int64(80), "on": true}},
-		{"what is overridden by nobody", m{"replicas": "2"}, m{"replicas": "2"}},
-		{"nothing", m{}, m{}},
-	} {
-		equal(t, test.name, test.want, retype(test.stored, overrides))
-	}
-}
-
 // leftBySDK stores a release as the operator-sdk does, for the owner: the records
 // belong to it, and the object was applied under the operator's name.
 func (w *world) leftBySDK(revisions int, controller types.UID) {

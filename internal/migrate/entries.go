@@ -71,7 +71,7 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 		variables = append(variables, variablesOf(kind.OverrideValues[path])...)
 		if value, found := valueAt(kind.Overrides, path); found && !reflect.DeepEqual(value, text) {
 			typed = append(typed, fmt.Sprintf("%s: %q becomes %s", path, text, show(value)))
-			revision = revision || !prints(value, text)
+			revision = revision || !values.Prints(value, text)
 		}
 	}
 	if len(typed) > 0 {

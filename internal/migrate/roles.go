@@ -1,8 +1,6 @@
 package migrate
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -36,7 +34,7 @@ func (p *Project) roleFindings() []Finding {
 		}
 		for _, one := range lack {
 			missing++
-			lines.WriteString(ruleLine(one) + " # " + rule.Why + "\n")
+			lines.WriteString("- " + rbac.RuleText(one) + " # " + rule.Why + "\n")
 		}
 	}
 	generate := "or have the whole role derived: chartwright rbac --output-file " + roleFile
@@ -62,26 +60,4 @@ func rulesOf(text string) []rbacv1.PolicyRule {
 		}
 	}
 	return rules
-}
-
-// ruleLine writes a rule as an item of a role's rules.
-func ruleLine(rule rbacv1.PolicyRule) string {
-	var fields []string
-	for _, field := range []struct {
-		name  string
-		words []string
-	}{
-		{"apiGroups", rule.APIGroups}, {"resources", rule.Resources}, {"resourceNames", rule.ResourceNames},
-		{"nonResourceURLs", rule.NonResourceURLs}, {"verbs", rule.Verbs},
-	} {
-		if len(field.words) == 0 {
-			continue
-		}
-		quoted := slices.Clone(field.words)
-		for i, word := range quoted {
-			quoted[i] = fmt.Sprintf("%q", word)
-		}
-		fields = append(fields, field.name+": ["+strings.Join(quoted, ", ")+"]")
-	}
-	return "- {" + strings.Join(fields, ", ") + "}"
 }

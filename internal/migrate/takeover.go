@@ -2,8 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"maps"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +42,7 @@ func takenOver(kind catalog.Kind, cr *unstructured.Unstructured, stored *helm.St
 	if stored.ChartVersion != kind.Chart.Version() {
 		why = append(why, fmt.Sprintf("the chart's version is %s, and the release's %s", kind.Chart.Version(), stored.ChartVersion))
 	}
-	if before := retyped(stored.Values, kind.Overrides); values.Digest(before) != values.Digest(given) {
+	if before := values.Retype(stored.Values, kind.Overrides); values.Digest(before) != values.Digest(given) {
 		why = append(why, "these values are not those of the release: "+strings.Join(differences(before, given, ""), ", "))
 	}
 	if len(why) > 0 {
@@ -53,36 +51,4 @@ func takenOver(kind catalog.Kind, cr *unstructured.Unstructured, stored *helm.St
 	}
 	f.addf(Works, "", "its release is taken over as it is, with no new revision").Resources = of
 	return f.findings
-}
-
-// retyped returns stored values with the texts of overrideValues as the entry
-// types them, where templates make the same of both: numbers, and true.
-func retyped(stored, overrides map[string]any) map[string]any {
-	typed := maps.Clone(stored)
-	for key, over := range overrides {
-		switch was := stored[key].(type) {
-		case map[string]any:
-			if inner, ok := over.(map[string]any); ok {
-				typed[key] = retyped(was, inner)
-			}
-		case string:
-			if prints(over, was) {
-				typed[key] = over
-			}
-		}
-	}
-	return typed
-}
-
-// prints tells whether a value of an override means to templates what its text
-// did. A text is true to them, so that one of false is not.
-func prints(value any, text string) bool {
-	switch v := value.(type) {
-	case int64:
-		return text == strconv.FormatInt(v, 10)
-	case bool:
-		return v && text == "true"
-	default:
-		return false
-	}
 }

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,8 +39,8 @@ func lacking(needs []need, namespaces []string, have map[string][]rbacv1.PolicyR
 			}
 			for _, missing := range rbac.Allowed(rules, needed.PolicyRule) {
 				l := lack{need: need{Rule: rbac.Rule{PolicyRule: missing, Why: needed.Why}, always: needed.always}}
-				text := ruleText(missing)
-				at := slices.IndexFunc(found, func(other lack) bool { return ruleText(other.PolicyRule) == text })
+				text := rbac.RuleText(missing)
+				at := slices.IndexFunc(found, func(other lack) bool { return rbac.RuleText(other.PolicyRule) == text })
 				if at < 0 {
 					at, found = len(found), append(found, l)
 				}
@@ -70,33 +69,11 @@ func (l lack) in(namespace string) bool {
 	return len(l.namespaces) == 0 || slices.Contains(l.namespaces, namespace)
 }
 
-// ruleText writes a rule as an item of the rules of a Role, on one line.
-func ruleText(rule rbacv1.PolicyRule) string {
-	var fields []string
-	for _, field := range []struct {
-		name  string
-		words []string
-	}{
-		{"apiGroups", rule.APIGroups}, {"resources", rule.Resources}, {"resourceNames", rule.ResourceNames},
-		{"nonResourceURLs", rule.NonResourceURLs}, {"verbs", rule.Verbs},
-	} {
-		if len(field.words) > 0 {
-			quoted, err := json.Marshal(field.words)
-			if err != nil {
-				// Texts always can be.
-				continue
-			}
-			fields = append(fields, field.name+": "+strings.ReplaceAll(string(quoted), `","`, `", "`))
-		}
-	}
-	return "{" + strings.Join(fields, ", ") + "}"
-}
-
 // rulesText writes several, for a sentence.
 func rulesText(lacks []lack) string {
 	texts := make([]string, len(lacks))
 	for i := range lacks {
-		texts[i] = ruleText(lacks[i].PolicyRule)
+		texts[i] = rbac.RuleText(lacks[i].PolicyRule)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -124,7 +101,7 @@ func lackLines(lacks []lack) (lines []string) {
 			if len(l.namespaces) > 0 {
 				why = fmt.Sprintf("in %s; %s", strings.Join(l.namespaces, ", "), why)
 			}
-			lines = append(lines, fmt.Sprintf("  - %s # %s", ruleText(l.PolicyRule), why))
+			lines = append(lines, fmt.Sprintf("  - %s # %s", rbac.RuleText(l.PolicyRule), why))
 		}
 	}
 	return lines

@@ -89,7 +89,7 @@ func TestWhatIsLackingIsEnough(t *testing.T) {
 				}
 			}
 			if !added {
-				t.Errorf("%s is lacking nowhere", ruleText(l.PolicyRule))
+				t.Errorf("%s is lacking nowhere", rbac.RuleText(l.PolicyRule))
 			}
 		}
 		if left := lacking(needs, namespaces, have); len(left) > 0 {

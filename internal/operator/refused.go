@@ -6,6 +6,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/chartwright/chartwright/internal/rbac"
 )
 
 // refusal is a request that the API server did not allow.
@@ -33,7 +35,9 @@ func refusals(err error) []refusal {
 			user: words[1], namespace: words[5],
 			rule: rbacv1.PolicyRule{APIGroups: []string{words[4]}, Resources: []string{words[3]}, Verbs: []string{words[2]}},
 		}
-		if !slices.ContainsFunc(found, func(other refusal) bool { return other.user == r.user && ruleText(other.rule) == ruleText(r.rule) }) {
+		if !slices.ContainsFunc(found, func(other refusal) bool {
+			return other.user == r.user && rbac.RuleText(other.rule) == rbac.RuleText(r.rule)
+		}) {
 			found = append(found, r)
 		}
 	}

@@ -193,7 +193,7 @@ func (r *rights) compare(k *kindRights, have map[string][]rbacv1.PolicyRule, unk
 }
 
 func sameLack(a, b lack) bool {
-	return a.always == b.always && ruleText(a.PolicyRule) == ruleText(b.PolicyRule) && slices.Equal(a.namespaces, b.namespaces)
+	return a.always == b.always && rbac.RuleText(a.PolicyRule) == rbac.RuleText(b.PolicyRule) && slices.Equal(a.namespaces, b.namespaces)
 }
 
 // of returns the rights of a kind.
@@ -221,11 +221,11 @@ func (k *kindRights) Refused(err error, account string) string {
 	var own, theirs []string
 	for _, refused := range refusals(err) {
 		if refused.user == account {
-			theirs = append(theirs, ruleText(refused.rule))
+			theirs = append(theirs, rbac.RuleText(refused.rule))
 			continue
 		}
 		for _, rule := range k.forbidden(refused) {
-			own = append(own, ruleText(rule))
+			own = append(own, rbac.RuleText(rule))
 		}
 	}
 	var advice []string
