@@ -90,7 +90,8 @@ func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) err
 
 // Need says which kinds the release of an owner, in a namespace, has objects of,
 // in place of what was said before, and waits until all are watched there. The
-// error is ErrUnwatched and names those that are not; the others are.
+// error is ErrUnwatched and names those that are not; the others are. Where the
+// context ends before that, the error is the context's.
 func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
 	w.mu.Lock()
 	watches, unknown, err := w.need(ctx, owner, kinds)
@@ -98,14 +99,17 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, k
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
 	for _, gvk := range unknown {
 		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
 	}
 	for _, watch := range watches {
-		if !toolscache.WaitForCacheSync(ctx.Done(), w.in(namespace, watch)...) {
+		if !toolscache.WaitForCacheSync(patient.Done(), w.in(namespace, watch)...) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
 		}
 	}

@@ -164,15 +164,6 @@ func TestWatches(t *testing.T) {
 	t.Run("use", func(t *testing.T) { testUse(t, newWatched(t, env.Config, env.Config)) })
 	t.Run("rights", func(t *testing.T) { testRights(t, env) })
 	t.Run("a kind that appears later", func(t *testing.T) { testLaterKind(t, env) })
-	t.Run("a context that ends", func(t *testing.T) {
-		w := newWatched(t, env.Config, env.Config)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := w.Need(ctx, web, "", []schema.GroupVersionKind{configMaps}); err == nil {
-			t.Error("it waited for nothing, and found all well")
-		}
-		w.need(t, web, configMaps)
-	})
 	t.Run("memory", func(t *testing.T) { testMemory(t, newWatched(t, env.Config, env.Config)) })
 }
 
@@ -350,6 +341,12 @@ func testRights(t *testing.T, env *envtest.Environment) {
 	w.Expect(web, []apply.State{s})
 	w.patch(t, "rights", `{"data":{"a":"2"}}`)
 	w.hears(t, "a field is changed")
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := w.Need(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnwatched) {
+		t.Errorf("after the context has ended: %v", err)
+	}
 }
 
 // testLaterKind watches a kind as soon as it is there.
