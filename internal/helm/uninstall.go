@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -57,7 +58,9 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.builder.skipUnknown = true
-	run.config.Releases = storage.Init(lastOfAll{run.driver, run.kube, func() error { return c.removeNamespace(ctx, r) }})
+	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+		before: func() error { return c.removeNamespace(ctx, r) }}
+	run.config.Releases = storage.Init(store)
 	history := c.index.History(r.Namespace, r.Release)
 	if len(history) > 0 && !belongs(history[0], r.Owner) {
 		// Somebody else has taken the name meanwhile.
@@ -77,6 +80,9 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		uninstall.Wait = r.WaitForDelete
 		if _, err = uninstall.Run(r.Release); err == nil {
 			err = run.driver.readErr
+		}
+		if err != nil {
+			err = errors.Join(err, store.mark())
 		}
 	}
 	if run.kube.failedHook != nil {
@@ -112,18 +118,52 @@ func belongs(record records.Record, owner apply.Owner) bool {
 		inheritedBy(record, owner)
 }
 
-// lastOfAll keeps the records until all else is done, so that it is done again
-// where it was not. Helm deletes them even where one of those hooks fails that
-// run last, which would then never run again.
-type lastOfAll struct {
+// uninstallDriver is the storage driver of an uninstall.
+//
+// It keeps the records until all else is done, so that it is done again where it
+// was not. Helm deletes them even where one of those hooks fails that run last,
+// which would then never run again.
+//
+// Helm marks the newest record as being uninstalled before anything is deleted.
+// Where the record itself is gone a moment later, that write is for nobody: it is
+// made only if something fails.
+type uninstallDriver struct {
 	*recordDriver
 	kube *kubeClient
+	// brief: nothing is waited for but hooks, if they run.
+	brief, hooks bool
 	// before is done before the first record goes.
 	before func() error
+	// unmarked is the record that was not marked, and its name.
+	unmarked *release.Release
+	key      string
+}
+
+// Update writes a record back, or notes that it was not.
+func (d *uninstallDriver) Update(key string, rls *release.Release) error {
+	if d.brief && rls.Info.Status == release.StatusUninstalling && !(d.hooks && hasDeleteHooks(rls)) {
+		d.unmarked, d.key = rls, key
+		return nil
+	}
+	return d.recordDriver.Update(key, rls)
+}
+
+// mark makes up for the mark, since the record stays.
+func (d *uninstallDriver) mark() error {
+	if d.unmarked == nil {
+		return nil
+	}
+	d.unmarked.Info.Status = release.StatusUninstalling
+	err := d.recordDriver.Update(d.key, d.unmarked)
+	if errors.Is(err, ErrStale) {
+		// It is gone, or another has it: there is nothing to mark.
+		return nil
+	}
+	return err
 }
 
 // Delete deletes a record, unless a hook has failed.
-func (d lastOfAll) Delete(key string) (*release.Release, error) {
+func (d *uninstallDriver) Delete(key string) (*release.Release, error) {
 	if d.kube.failedHook != nil {
 		return nil, d.kube.failedHook
 	}
@@ -131,6 +171,12 @@ func (d lastOfAll) Delete(key string) (*release.Release, error) {
 		return nil, err
 	}
 	return d.recordDriver.Delete(key)
+}
+
+func hasDeleteHooks(rls *release.Release) bool {
+	return slices.ContainsFunc(rls.Hooks, func(hook *release.Hook) bool {
+		return slices.Contains(hook.Events, release.HookPreDelete) || slices.Contains(hook.Events, release.HookPostDelete)
+	})
 }
 
 // accountGone tells whether the account of a request is not there. Where that

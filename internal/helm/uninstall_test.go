@@ -2,6 +2,7 @@ package helm
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +174,63 @@ func TestUninstallDoesNotWaitUnasked(t *testing.T) {
 		t.Error(err)
 	}
 	equal(t, "the revisions", []string{}, w.statuses())
+}
+
+// TestUninstallMarksTheRecordWhereItStays: that the release is being uninstalled
+// is written before anything else where that takes its time, and else only where
+// something fails.
+func TestUninstallMarksTheRecordWhereItStays(t *testing.T) {
+	uninstall := func(w *world, chart files, change func(*Request), fails func(*http.Request) bool) (writes []string, err error) {
+		c := chart.load(w.T)
+		w.must(w.helm.Install(w.Context(), w.request(c, "one", valuesOf("a=1"))))
+		r := w.request(c, "", nil)
+		change(&r)
+		p := &plan{fails: fails}
+		w.net.armed.Store(p)
+		err = w.helm.Uninstall(w.Context(), r)
+		w.net.armed.Store(nil)
+		for _, request := range p.log() {
+			if !strings.HasPrefix(request, http.MethodGet) {
+				writes = append(writes, strings.ReplaceAll(request, "/api/v1/namespaces/"+w.namespace, ""))
+			}
+		}
+		return writes, err
+	}
+	const (
+		mark   = "PUT /secrets/sh.helm.release.v1.web.v1"
+		object = "DELETE /configmaps/a"
+		hook   = "POST /configmaps"
+		record = "DELETE /secrets/sh.helm.release.v1.web.v1"
+	)
+	for name, test := range map[string]struct {
+		chart  files
+		change func(*Request)
+		writes []string
+	}{
+		"at once":              {mapsChart(), func(*Request) {}, []string{object, record}},
+		"with a hook":          {hookedChart("pre-delete"), func(*Request) {}, []string{mark, hook, mark, object, record}},
+		"with a hook after it": {hookedChart("post-delete"), func(*Request) {}, []string{mark, object, mark, hook, record}},
+		"without its hook":     {hookedChart("pre-delete"), func(r *Request) { r.DisableHooks = true }, []string{object, record}},
+		"with a wait":          {mapsChart(), func(r *Request) { r.WaitForDelete = true }, []string{mark, object, record}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			writes, err := uninstall(newWorld(t), test.chart, test.change, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "the writes", test.writes, writes)
+		})
+	}
+	t.Run("that fails", func(t *testing.T) {
+		w := newWorld(t)
+		_, err := uninstall(w, mapsChart(), func(*Request) {}, func(request *http.Request) bool {
+			return request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/configmaps/a")
+		})
+		if err == nil {
+			t.Error("it claims to have succeeded")
+		}
+		equal(t, "the revisions", []string{"v1 uninstalling"}, w.statuses())
+		w.must(w.helm.Uninstall(t.Context(), w.request(mapsChart().load(t), "", nil)))
+		equal(t, "the revisions in the end", []string{}, w.statuses())
+	})
 }

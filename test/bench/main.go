@@ -77,14 +77,19 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&o.subject, "subject", "", "`command line` of another operator, in which {watches} and {kubeconfig} are replaced; it is split at spaces")
 	flags.StringVar(&o.markdown, "markdown", "", "`file` to write the table into, between its marks")
 
+	var few int
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Go through a few scenarios, and fail where ratios and counts are worse than they may be",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), cmd.OutOrStdout(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.crs = few
+			return check(cmd.Context(), cmd.OutOrStdout(), o)
+		},
 	}
 	flags = check.Flags()
-	flags.IntVarP(&o.crs, "crs", "n", 50, "how many custom resources there are")
+	// A variable of its own: a flag's default is set when it is declared.
+	flags.IntVarP(&few, "crs", "n", 50, "how many custom resources there are")
 	flags.Float64Var(&o.ratio, "cpu-ratio", defaultRatio, "how many times the floor's CPU time an install may take")
 
 	root.AddCommand(run, check, newFloor())
