@@ -141,7 +141,8 @@ type uninstallDriver struct {
 
 // Update writes a record back, or notes that it was not.
 func (d *uninstallDriver) Update(key string, rls *release.Release) error {
-	if d.brief && rls.Info.Status == release.StatusUninstalling && !(d.hooks && hasDeleteHooks(rls)) {
+	waits := !d.brief || d.hooks && hasDeleteHooks(rls)
+	if !waits && rls.Info.Status == release.StatusUninstalling {
 		d.unmarked, d.key = rls, key
 		return nil
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,6 +71,29 @@ func (s *stage) drift(ctx context.Context, of []name) (Result, error) {
 	r.Seconds = percentile(times, 100).Seconds()
 	return r.with("median", milliseconds(median(times)), "ms").
 		with("worst", milliseconds(percentile(times, 100)), "ms"), nil
+}
+
+// floorDrift is drift of the floor's objects, repaired by a process beside it.
+func (s *stage) floorDrift(ctx context.Context, of []name) (r Result, err error) {
+	line, err := repairLine()
+	if err != nil {
+		return r, err
+	}
+	beside := &stage{cluster: s.cluster, sights: s.sights, subject: &subject{
+		name: s.name, line: line, user: s.user, kubeconfig: s.subject.kubeconfig, manifest: s.manifest, log: s.log,
+	}}
+	offset, err := s.audit.end()
+	if err != nil {
+		return r, err
+	}
+	if err := beside.start(""); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, beside.stop()) }()
+	if _, err := beside.settle(ctx, offset); err != nil {
+		return r, err
+	}
+	return beside.drift(ctx, of)
 }
 
 // awaitRepairs reads the audit log until all is repaired.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/clientcmd"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -38,6 +39,7 @@ const (
 // newFloor is the hidden command that the floor's process is.
 func newFloor() *cobra.Command {
 	var kubeconfig, manifest string
+	var repair bool
 	cmd := &cobra.Command{
 		Use:    "floor",
 		Short:  "Write what an operator has to write, and do nothing else",
@@ -58,11 +60,20 @@ func newFloor() *cobra.Command {
 				return err
 			}
 			f := &floor{client: client, templates: templates, out: cmd.OutOrStdout(), done: map[types.UID]*progress{}, slots: make(chan struct{}, concurrency)}
-			return f.run(cmd.Context())
+			if !repair {
+				return f.run(cmd.Context())
+			}
+			about, err := metadata.NewForConfig(config)
+			if err != nil {
+				return err
+			}
+			r := &repairer{floor: f, metadata: about, crs: map[name]*unstructured.Unstructured{}, held: map[object]string{}}
+			return r.run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "`file` to log in with")
 	cmd.Flags().StringVar(&manifest, "manifest", "", "`file` with the objects of one custom resource")
+	cmd.Flags().BoolVar(&repair, "repair", false, "repair what there is, and do nothing else")
 	return cmd
 }
 
@@ -216,16 +227,20 @@ func (f *floor) revise(ctx context.Context, cr *unstructured.Unstructured, p *pr
 		if !which(t) {
 			continue
 		}
-		force := true
-		_, err := f.client.Resource(t.resource).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.ApplyPatchType,
-			t.of(cr), metav1.PatchOptions{FieldManager: floorManager, Force: &force})
-		if err != nil {
+		if err := f.apply(ctx, t, cr); err != nil {
 			return err
 		}
 	}
 	status := fmt.Appendf(nil, `{"status":{"observedGeneration":%d,"conditions":[{"type":"Ready","status":"True","reason":"Deployed",`+
 		`"message":"Revision %d is deployed","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, cr.GetGeneration(), p.records)
 	_, err := f.client.Resource(benches).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.MergePatchType, status, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func (f *floor) apply(ctx context.Context, t template, cr *unstructured.Unstructured) error {
+	force := true
+	_, err := f.client.Resource(t.resource).Namespace(cr.GetNamespace()).Patch(ctx, cr.GetName(), types.ApplyPatchType,
+		t.of(cr), metav1.PatchOptions{FieldManager: floorManager, Force: &force})
 	return err
 }
 

@@ -1,6 +1,9 @@
 package main
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Report is all that a run has measured, for machines.
 type Report struct {
@@ -97,6 +100,10 @@ func mean(a, b Result) Result {
 		{&a.Seconds, &b.Seconds}, {&a.ObservedSeconds, &b.ObservedSeconds}, {&a.CPUSeconds, &b.CPUSeconds}, {&a.APIServerCPU, &b.APIServerCPU},
 	} {
 		*pair[0] = (*pair[0] + *pair[1]) / 2
+	}
+	a.Numbers = slices.Clone(a.Numbers)
+	for i := range min(len(a.Numbers), len(b.Numbers)) {
+		a.Numbers[i].Value = (a.Numbers[i].Value + b.Numbers[i].Value) / 2
 	}
 	a.RSS, a.Peak = (a.RSS+b.RSS)/2, max(a.Peak, b.Peak)
 	return a

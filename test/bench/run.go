@@ -193,6 +193,7 @@ func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 		return b.each(&results, []scenario{
 			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.atOnce) }, always: true},
 			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
+			{name: scenarioDrift, do: func() (Result, error) { return s.floorDrift(ctx, of) }},
 			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: true},
 		}, "the floor: ")
 	})
