@@ -90,7 +90,7 @@ func TestOutageIsNotTheChartsFault(t *testing.T) {
 	} {
 		for _, at := range []int64{1, 2} {
 			w.net.armed.Store(&plan{at: at, dead: true})
-			err := w.within(10*time.Second, action)
+			err := w.within(30*time.Second, action)
 			w.net.armed.Store(nil)
 			if err == nil {
 				t.Errorf("%s without an API server from request %d on succeeds", name, at)

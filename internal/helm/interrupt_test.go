@@ -83,7 +83,7 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					p := manner.plan(at, cancel)
 					w.net.armed.Store(p)
-					err := w.within(5*time.Second, func() error { return v.action(ctx, w) })
+					err := w.within(15*time.Second, func() error { return v.action(ctx, w) })
 					w.net.armed.Store(nil)
 					cancel()
 					if p.seen.Load() < at {

@@ -34,7 +34,7 @@ func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Error("the pool does not stop")
 		}
 	})

@@ -231,10 +231,11 @@ func TestStandbyIsWarm(t *testing.T) {
 	r.leader.Stop()
 	free, first := r.tookOver(leader, standby)
 	t.Logf("the lease was free %s after SIGTERM, and the standby acted %s after that", free.Sub(stopped), first.Sub(free))
-	if took := free.Sub(stopped); took > 3*time.Second {
+	// A lease that nobody gives up is free fifteen seconds after it was renewed.
+	if took := free.Sub(stopped); took > 10*time.Second {
 		t.Errorf("the lease was free %s after SIGTERM", took)
 	}
-	if took := first.Sub(free); took > 3*time.Second {
+	if took := first.Sub(free); took > 10*time.Second {
 		t.Errorf("the standby acted %s after the lease was free", took)
 	}
 
