@@ -11,7 +11,7 @@ import (
 const (
 	// deadline is far beyond what anything here takes, also on a machine with
 	// much else to do.
-	deadline = 60 * time.Second
+	deadline = 2 * time.Minute
 	interval = 50 * time.Millisecond
 )
 
