@@ -87,8 +87,11 @@ type Observation struct {
 
 // Running is an action under way.
 type Running struct {
-	Step  Step
-	Since time.Time
+	Step Step
+	// Queued tells that it waits for its turn, and Since since when it does, or
+	// since when it runs.
+	Queued bool
+	Since  time.Time
 }
 
 // Revision is one stored revision of the release.

@@ -72,13 +72,15 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 	return nil
 }
 
-// run begins an action, which calls for another pass when it has ended.
+// run begins an action, which calls for another pass when it has run for long,
+// and when it has ended.
 func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
 	var after time.Duration
 	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
 		logger.V(1).Info("action begins")
+		r.Wake(v.key, slow)
 		began := r.Now()
 		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })
 		metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))

@@ -91,7 +91,7 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 	if _, busy := p.running[release]; busy || p.closed {
 		return false
 	}
-	p.running[release] = task{Running: decide.Running{Step: step, Since: p.now()}, owner: owner}
+	p.running[release] = task{Running: decide.Running{Step: step, Queued: true, Since: p.now()}, owner: owner}
 	metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.
@@ -102,6 +102,7 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 		if !got {
 			return
 		}
+		p.begin(release)
 		defer func() {
 			p.slots.give()
 			metrics.ActionEnded()
@@ -117,6 +118,15 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 func (p *Pool) lend() func() {
 	p.slots.give()
 	return func() { p.slots.take(turn{urgency: urgent}, nil) }
+}
+
+// begin notes that an action has got its slot.
+func (p *Pool) begin(release types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	began := p.running[release]
+	began.Queued, began.Since = false, p.now()
+	p.running[release] = began
 }
 
 func (p *Pool) free(release types.NamespacedName) {

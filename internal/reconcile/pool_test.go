@@ -115,6 +115,29 @@ func TestPoolHasSoManySlots(t *testing.T) {
 	}
 }
 
+func TestPoolTellsWhoWaitsForASlot(t *testing.T) {
+	pool, _ := startPool(t, 1)
+	step := make(chan struct{})
+	wait := func(context.Context, func() func()) { step <- struct{}{}; <-step }
+	first, second := releaseOf("web"), releaseOf("db")
+	pool.Run(first, "one", decide.StepInstall, turn{}, wait, func() {})
+	<-step
+	pool.Run(second, "two", decide.StepInstall, turn{}, wait, func() {})
+	if r := pool.Running(first, "one"); r == nil || r.Queued {
+		t.Errorf("what runs is %+v", r)
+	}
+	waiting := pool.Running(second, "two")
+	if waiting == nil || !waiting.Queued {
+		t.Errorf("what waits is %+v", waiting)
+	}
+	step <- struct{}{}
+	<-step
+	if r := pool.Running(second, "two"); r == nil || r.Queued || !r.Since.After(waiting.Since) {
+		t.Errorf("what has waited is %+v", r)
+	}
+	step <- struct{}{}
+}
+
 func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
 	pool, stop := startPool(t, 1)
 	begun := make(chan struct{})

@@ -50,7 +50,11 @@ func health(v *view, d decide.Decision) summary {
 		}
 	}
 	if o.Running != nil && decide.Changes(o.Running.Step) {
-		return working(o.Running.Step, v)
+		s := working(o.Running.Step, v)
+		if o.Running.Queued {
+			s.message += "; it waits for its turn, since as many actions run as may at once"
+		}
+		return s
 	}
 	switch d.State {
 	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed:

@@ -186,3 +186,15 @@ func TestConditionsOfRequests(t *testing.T) {
 		})
 	}
 }
+
+func TestReadyTellsWhatWaitsForItsTurn(t *testing.T) {
+	v := viewOf(nil, runningStep(decide.StepInstall))
+	busy := decide.Decision{State: decide.StateBusy}
+	if message := readiness(v, busy).message; strings.Contains(message, "turn") {
+		t.Errorf("an install that runs: %s", message)
+	}
+	v.observation.Running.Queued = true
+	if message := readiness(v, busy).message; !strings.Contains(message, "turn") {
+		t.Errorf("an install that waits: %s", message)
+	}
+}

@@ -76,6 +76,9 @@ const (
 	// sooner, also where a thousand begin at once, and one patch then tells it
 	// all.
 	slow = 2 * time.Second
+	// patience is how long an action waits for its turn before the status says
+	// so: where a thousand are applied at once, each would be written twice.
+	patience = 10 * time.Second
 	// unsettled is how long objects that were just applied are given to become
 	// ready before the status says that they are not. Most do sooner.
 	unsettled = time.Second
@@ -130,8 +133,12 @@ func (r *Reconciler) watches(namespace string) bool {
 // where nothing will call for it.
 func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decision) (ctrl.Result, error) {
 	if running := r.Pool.Running(v.release, v.cr.GetUID()); running != nil {
-		if age := r.Now().Sub(running.Since); age < slow {
-			return ctrl.Result{RequeueAfter: slow - age}, nil
+		switch age := r.Now().Sub(running.Since); {
+		case running.Queued && age < patience:
+			return ctrl.Result{RequeueAfter: patience - age}, nil
+		case !running.Queued && age < slow:
+			// It calls for a pass itself when it is slow.
+			return ctrl.Result{}, nil
 		}
 		v.observation.Running = running
 		decision = decide.Next(v.observation)
