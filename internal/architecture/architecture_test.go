@@ -71,6 +71,7 @@ var may = map[string][]string{
 	"internal/version":      {},
 	"internal/architecture": {},
 	"internal/testserver":   {},
+	"internal/testpage":     {},
 	"internal/values":       {},
 	"internal/watches":      {"internal/api"},
 	"internal/annotations":  {"internal/api"},
