@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,6 @@ import (
 // besides.
 func charts(t *testing.T, files map[string]string, kinds ...string) string {
 	t.Helper()
-	dir := t.TempDir()
 	all := maps.Clone(files)
 	if all == nil {
 		all = map[string]string{}
@@ -25,16 +23,7 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 		all[name+"/kind.yaml"] = "group: shop.example.com\nversion: v1\nkind: " + kind + "\n"
 		all[name+"/templates/a.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	}
-	for name, content := range all {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return writeProject(t, all)
 }
 
 func TestKindsBesideTheWatchesFile(t *testing.T) {

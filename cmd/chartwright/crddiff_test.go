@@ -12,17 +12,7 @@ import (
 // project writes a watches file and its charts, and returns the file's name.
 func project(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for name, data := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return filepath.Join(dir, "watches.yaml")
+	return filepath.Join(writeProject(t, files), "watches.yaml")
 }
 
 const (

@@ -18,7 +18,9 @@ func main() {
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 		os.Exit(plugin.Run(context.Background(), os.Args, streams))
 	}
-	if err := newRoot().Execute(); err != nil {
+	root := newRoot()
+	root.SetArgs(runFirst(os.Args[1:]))
+	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}

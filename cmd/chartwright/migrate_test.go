@@ -147,10 +147,6 @@ func TestMigrateIsDone(t *testing.T) {
 			"      - args:\n", "      - args:\n        - run\n",
 			"terminationGracePeriodSeconds: 10", "terminationGracePeriodSeconds: 30",
 		},
-		in("config", "default", "manager_metrics_patch.yaml"): {
-			"  value: --metrics-secure\n", "  value: --metrics-bind-address=0\n",
-			"  value: --metrics-require-rbac\n", "  value: --metrics-bind-address=0\n",
-		},
 	} {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -26,6 +28,23 @@ func operatorSDKFlags(cmd *cobra.Command) {
 		// Only a flag that is not there is an error.
 		_ = cmd.Flags().MarkDeprecated(name, why)
 	}
+}
+
+// runFirst moves the command run before its flags. Where flags come first, cobra
+// takes run for the value of the last: the patches of the operator-sdk's projects
+// insert flags at the front, and must work on a Deployment whose arguments begin
+// with run. Other arguments are returned as they are.
+func runFirst(args []string) []string {
+	cmd := newRun()
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	// What is deprecated is told when the command is run.
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args); err != nil || flags.Arg(0) != cmd.Name() {
+		return args
+	}
+	at := len(args) - flags.NArg()
+	return slices.Concat(args[at:at+1], args[:at], args[at+1:])
 }
 
 // leaseByName has $OPERATOR_NAME name the lease where no flag does: that of the

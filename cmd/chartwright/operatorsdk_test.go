@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +39,37 @@ func TestRunTakesTheArgumentsOfTheOperatorSDK(t *testing.T) {
 	}
 }
 
+// TestRunAfterItsFlags: where a patch has put them first.
+func TestRunAfterItsFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                   "",
+		"run":                "run",
+		"run --leader-elect": "run --leader-elect",
+		"--leader-elect run": "run --leader-elect",
+		"--metrics-secure --metrics-bind-address=:8443 run --leader-elect": "run --metrics-secure --metrics-bind-address=:8443 --leader-elect",
+		"--operator-name run " + "run --zap-devel":                         "run --operator-name run --zap-devel",
+		"--enable-http2 run":       "run --enable-http2",
+		"--leader-elect run now":   "run --leader-elect now",
+		"--operator-name run":      "--operator-name run",
+		"--leader-elect":           "--leader-elect",
+		"--leader-elect version":   "--leader-elect version",
+		"--leader-elect=maybe run": "--leader-elect=maybe run",
+		"--watch-file=a run":       "--watch-file=a run",
+		"--help run":               "--help run",
+		"version --output run":     "version --output run",
+		"__complete run --lead":    "__complete run --lead",
+	} {
+		if diff := cmp.Diff(strings.Fields(want), runFirst(strings.Fields(args))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", args, diff)
+		}
+	}
+	// The flags count, and a deprecated one is told of once.
+	code, _, stderr := program(t, "--enable-http2", "--metrics-secure=false", "--metrics-bind-address=:8443", "run")
+	if code != 1 || !strings.Contains(stderr, "--metrics-secure=false: metrics without TLS") || strings.Count(stderr, "--enable-http2") != 1 {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
 func TestLeaseByName(t *testing.T) {
 	for _, test := range []struct{ name, flag, want string }{
 		{"", "", "chartwright.chartwright.dev"},
@@ -58,8 +87,7 @@ func TestLeaseByName(t *testing.T) {
 
 // TestWarnOfEverything: a kind a line, with what an allow block would refuse.
 func TestWarnOfEverything(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	kinds, err := catalog.Find(project(t, map[string]string{
 		"watches.yaml": `
 - {group: a.example.com, version: v1, kind: Tame, chart: helm-charts/tame}
 - {group: a.example.com, version: v1, kind: Wild, chart: helm-charts/wild}
@@ -73,16 +101,7 @@ func TestWarnOfEverything(t *testing.T) {
 		"helm-charts/wild/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: {{ .Values.room }}}}",
 		"helm-charts/wild/templates/b.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: b}}",
 		"helm-charts/wild/templates/c.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {has: {{ lookup "v1" "Secret" "kube-system" "a" | empty | quote }}}}`,
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kinds, err := catalog.Find(filepath.Join(dir, "watches.yaml"))
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,24 +1,19 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/chartwright/chartwright/internal/plugin"
+	"github.com/chartwright/chartwright/internal/testpage"
 )
-
-var update = flag.Bool("update", false, "write docs/cli.md anew")
 
 // TestDocsCLI: docs/cli.md has every command as its help shows it.
 func TestDocsCLI(t *testing.T) {
-	const page = "../../docs/cli.md"
 	var want strings.Builder
 	want.WriteString(`# Commands
 
@@ -28,19 +23,7 @@ What ` + "`--help`" + ` says of each command: of the program ` + "`chartwright`"
 `)
 	writeCommand(&want, newRoot())
 	writeCommand(&want, plugin.Command(genericiooptions.IOStreams{}))
-	if *update {
-		if err := os.WriteFile(page, []byte(want.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("%s is not up to date, run 'make generate' (-want +got):\n%s", page, diff)
-	}
+	testpage.Whole(t, "cli.md", want.String())
 }
 
 // writeCommand writes a command, then those below it. Flags of all that is below

@@ -57,8 +57,8 @@ const (
 	PauseIncludingDeletion Pause = "including-deletion"
 )
 
-// OrphanPolicy is the value of the deletion policy that keeps everything.
-const OrphanPolicy = "orphan"
+// orphanPolicy is the value of the deletion policy that keeps everything.
+const orphanPolicy = "orphan"
 
 // readers hold how each annotation is read; an error says what was expected.
 var readers = map[string]func(*Annotations, string) error{
@@ -94,11 +94,11 @@ var readers = map[string]func(*Annotations, string) error{
 	},
 	api.AnnotationDeletionPolicy: func(a *Annotations, value string) error {
 		switch value {
-		case OrphanPolicy:
+		case orphanPolicy:
 			a.Orphan = true
 		case "", "delete":
 		default:
-			return fmt.Errorf(`expected %q or "delete"`, OrphanPolicy)
+			return fmt.Errorf(`expected %q or "delete"`, orphanPolicy)
 		}
 		return nil
 	},

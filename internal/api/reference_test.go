@@ -1,20 +1,16 @@
 package api_test
 
 import (
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/chartwright/chartwright/internal/testpage"
 )
-
-var update = flag.Bool("update", false, "write the conditions and reasons into docs/status.md")
 
 // named is a constant in the comment of another.
 var named = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
@@ -22,26 +18,7 @@ var named = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 // TestDocsStatus: docs/status.md has the conditions and reasons as they are, in
 // the words of the comments here.
 func TestDocsStatus(t *testing.T) {
-	const page, begin, end = "../../docs/status.md", "written by make generate -->\n", "<!-- end of conditions and reasons -->"
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(data), begin)
-	got, after, found := strings.Cut(rest, end)
-	if !found {
-		t.Fatalf("%s has no place for the conditions and reasons", page)
-	}
-	want := reference(t)
-	if *update {
-		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s is not up to date, run 'make generate' (-want +got):\n%s", page, diff)
-	}
+	testpage.Part(t, "status.md", "conditions and reasons", reference(t))
 }
 
 // reference writes a table of the conditions, and one of each group of reasons

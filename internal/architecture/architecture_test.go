@@ -2,17 +2,22 @@ package architecture
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/chartwright/chartwright"
@@ -71,6 +76,7 @@ var may = map[string][]string{
 	"internal/version":      {},
 	"internal/architecture": {},
 	"internal/testserver":   {},
+	"internal/testpage":     {},
 	"internal/values":       {},
 	"internal/watches":      {"internal/api"},
 	"internal/annotations":  {"internal/api"},
@@ -117,6 +123,35 @@ func TestArrowsPointOneWay(t *testing.T) {
 			if other := room(imported); other != "" && !slices.Contains(allowed, other) {
 				t.Errorf("%s must not import %s", name, other)
 			}
+		}
+	}
+}
+
+// TestTheHouseIsInItsDocs: docs/design.md has every room, and its arrows as they
+// are here; CONTRIBUTING.md has every room.
+func TestTheHouseIsInItsDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(internal/[a-z]+)` \\| .+ \\| (.+) \\|$").FindAllStringSubmatch(string(text), -1) {
+		told[row[1]] = row[2]
+	}
+	want := map[string]string{}
+	for name, others := range may {
+		want[name] = cmp.Or(strings.ReplaceAll(strings.Join(others, ", "), "internal/", ""), "nothing of ours")
+	}
+	if diff := gocmp.Diff(want, told); diff != "" {
+		t.Errorf("the table in docs/design.md (-want +got):\n%s", diff)
+	}
+	text, err = os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range may {
+		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), "`"+path.Base(name)+"`") {
+			t.Errorf("CONTRIBUTING.md does not name %s", name)
 		}
 	}
 }

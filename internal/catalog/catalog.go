@@ -135,7 +135,7 @@ func open(fsys fs.FS, name string) (*helm.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		return helm.LoadDir(folder, KindFile)
+		return helm.LoadDir(folder, kindFile)
 	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// KindFile stands in a chart's folder, or beside the chart, and makes it a kind.
-const KindFile = "kind.yaml"
+// kindFile stands in a chart's folder, or beside the chart, and makes it a kind.
+const kindFile = "kind.yaml"
 
 // Broken is a folder of FromFolder of which no kind can be made.
 type Broken struct {
@@ -60,12 +60,12 @@ func FromFolder(dir string, beside []Kind) (kinds []Kind, broken []Broken, err e
 }
 
 // errNoKind marks a folder that has nothing to do with a kind.
-var errNoKind = errors.New("neither a chart nor a " + KindFile)
+var errNoKind = errors.New("neither a chart nor a " + kindFile)
 
 // fromFolder makes a kind of one folder. With an error it returns what is known
 // of the kind.
 func fromFolder(folder string, beside []Kind) (Kind, error) {
-	name := filepath.Join(folder, KindFile)
+	name := filepath.Join(folder, kindFile)
 	chart, chartErr := findChart(folder)
 	data, err := os.ReadFile(name)
 	switch {
@@ -82,7 +82,7 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 		return Kind{}, err
 	}
 	if chartErr == nil && chart == "" {
-		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside %s", folder, KindFile)
+		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside %s", folder, kindFile)
 	}
 	entry.Chart = chart
 	kind, wrong := complete(entry, func(string) (*helm.Chart, error) { return OpenChart(chart) })

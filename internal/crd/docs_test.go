@@ -5,39 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-const (
-	docsFile   = "../../docs/crds.md"
-	tableBegin = "<!-- constructs: written by go test ./internal/crd -update -->\n"
-	tableEnd   = "<!-- end of constructs -->\n"
+	"github.com/chartwright/chartwright/internal/testpage"
 )
 
 // TestDocsTable: the table that chart authors read is the one that is tested.
 func TestDocsTable(t *testing.T) {
-	data, err := os.ReadFile(docsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(data), tableBegin)
-	have, after, closed := strings.Cut(rest, tableEnd)
-	if !found || !closed {
-		t.Fatalf("%s has no place for the table", docsFile)
-	}
 	want := docsTable(t)
-	if *update {
-		if err := os.WriteFile(docsFile, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil { //nolint:gosec // documentation is for all to read
-			t.Fatal(err)
-		}
-		return
-	}
-	if have != want {
-		t.Errorf("the table in %s is not what testdata says: run 'go test ./internal/crd -update'", docsFile)
-	}
+	testpage.Part(t, "crds.md", "constructs", want)
 	if count := strings.Count(want, "\n") - 2; count < 60 {
 		t.Errorf("the table has %d constructs", count)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,10 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-)
 
-// update writes what is found to the files that it is compared with.
-var update = flag.Bool("update", false, "write testdata/verdicts.yaml and the table in docs/crds.md anew")
+	"github.com/chartwright/chartwright/internal/testpage"
+)
 
 const verdictsFile = "testdata/verdicts.yaml"
 
@@ -68,7 +66,7 @@ func testRaw(t *testing.T, c client.Client) {
 			}
 		}
 	}
-	if *update {
+	if testpage.Update() {
 		data, err := yaml.Marshal(got)
 		if err != nil {
 			t.Fatal(err)

@@ -22,9 +22,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// ErrBreakingCRD marks a CRD of a chart that would take away what stored
+// errBreakingCRD marks a CRD of a chart that would take away what stored
 // objects need.
-var ErrBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
+var errBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
 
 // ensureCRDs brings the crds/ of a chart whose dependencies are processed, so
 // that a subchart that is off brings none. CRDs belong to no release: they are
@@ -124,7 +124,7 @@ func compatible(live, wanted *unstructured.Unstructured) error {
 		return err
 	}
 	if breaks := compat.Breaks(from, to); breaks != "" {
-		return fmt.Errorf("%w: %s", ErrBreakingCRD, breaks)
+		return fmt.Errorf("%w: %s", errBreakingCRD, breaks)
 	}
 	return nil
 }

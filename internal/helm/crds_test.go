@@ -74,7 +74,7 @@ func TestCompatible(t *testing.T) {
 			switch {
 			case test.breaks == "" && err != nil:
 				t.Error(err)
-			case test.breaks != "" && (!errors.Is(err, ErrBreakingCRD) || err.Error() != ErrBreakingCRD.Error()+": "+test.breaks):
+			case test.breaks != "" && (!errors.Is(err, errBreakingCRD) || err.Error() != errBreakingCRD.Error()+": "+test.breaks):
 				t.Errorf("got %v, want %s", err, test.breaks)
 			}
 		})
@@ -85,7 +85,7 @@ func TestCompatibleOfWhatIsNoCRD(t *testing.T) {
 	good := crd(t, apiextensionsv1.NamespaceScoped, served("v1", nil))
 	bad := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad.example.com"}, "spec": "x"}}
 	for name, err := range map[string]error{"before": compatible(bad, good), "after": compatible(good, bad)} {
-		if err == nil || errors.Is(err, ErrBreakingCRD) || !strings.Contains(err.Error(), "bad.example.com") {
+		if err == nil || errors.Is(err, errBreakingCRD) || !strings.Contains(err.Error(), "bad.example.com") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -12,19 +12,20 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
-// ErrNoSuchRevision marks a rollback to a revision that is not stored.
-var ErrNoSuchRevision = errors.New("no such revision is stored")
+// errNoSuchRevision marks a rollback to a revision that is not stored.
+var errNoSuchRevision = errors.New("no such revision is stored")
 
 // Rollback makes a new revision from the stored manifest, hooks and values of an
 // earlier one; nothing is rendered. The new one has the digests of that one,
 // so that a spec which asks for the same again needs no upgrade.
 //
-// Errors are ErrNoSuchRevision, ErrRefused and ErrNotAllowed where nothing was
-// changed, ErrStale where the index was behind, or the API server's own.
+// Errors are ErrRefused and ErrNotAllowed, and one that says so where the
+// revision is not stored, where nothing was changed; ErrStale where the index was
+// behind, or the API server's own.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	target, found := find(c.index.History(r.Namespace, r.Release), revision)
 	if !found {
-		return fmt.Errorf("%w: %d", ErrNoSuchRevision, revision)
+		return fmt.Errorf("%w: %d", errNoSuchRevision, revision)
 	}
 	r.Digests = Digests{}
 	if target.Written() {

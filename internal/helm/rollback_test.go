@@ -122,14 +122,14 @@ func TestRollbackToWhatOthersMade(t *testing.T) {
 func TestRollbackToNoSuchRevision(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
-	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 0)), 1); !errors.Is(err, ErrNoSuchRevision) {
-		t.Errorf("of no release: %v, want ErrNoSuchRevision", err)
+	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 0)), 1); !errors.Is(err, errNoSuchRevision) {
+		t.Errorf("of no release: %v, want errNoSuchRevision", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	p := &plan{}
 	w.net.armed.Store(p)
-	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(7, 1)), 7); !errors.Is(err, ErrNoSuchRevision) || !strings.Contains(err.Error(), "7") {
-		t.Errorf("%v, want ErrNoSuchRevision with its number", err)
+	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(7, 1)), 7); !errors.Is(err, errNoSuchRevision) || !strings.Contains(err.Error(), "7") {
+		t.Errorf("%v, want errNoSuchRevision with its number", err)
 	}
 	w.net.armed.Store(nil)
 	if len(p.log()) > 0 {

@@ -12,14 +12,14 @@ func Set(values map[string]any, path, value string) error {
 	return strvals.ParseInto(path+"="+value, values)
 }
 
-// ErrPath marks a path that leads to no single value.
-var ErrPath = errors.New("expected a path to one value, as in helm's --set")
+// errPath marks a path that leads to no single value.
+var errPath = errors.New("expected a path to one value, as in helm's --set")
 
 // CheckPath tells whether SetText can follow a path.
 func CheckPath(path string) error {
 	values := map[string]any{}
 	if err := SetText(values, path, mark); err != nil || !only(values, mark) {
-		return fmt.Errorf("%q: %w", path, ErrPath)
+		return fmt.Errorf("%q: %w", path, errPath)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func SetText(values map[string]any, path, text string) error {
 	return strvals.ParseIntoFile(path+"="+mark, values, func(written []rune) (any, error) {
 		// The path has an equals sign of its own.
 		if string(written) != mark {
-			return nil, ErrPath
+			return nil, errPath
 		}
 		return text, nil
 	})

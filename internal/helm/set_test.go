@@ -15,7 +15,7 @@ func TestCheckPath(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", ".a", "a.", "a..b", "a=b", "a,b", "a=1,b", "a[b]", "a[-1]", "a[", "a[99999999]", "a,", strings.Repeat("a.", 31) + "a"} {
-		if err := CheckPath(path); !errors.Is(err, ErrPath) {
+		if err := CheckPath(path); !errors.Is(err, errPath) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

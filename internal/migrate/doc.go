@@ -2,7 +2,7 @@
 // operator takes. It changes nothing, neither files nor a cluster.
 //
 //	project, err := migrate.Read(".", nil)
-//	findings, err := project.Findings(migrate.Options{})
+//	findings, err := project.Findings(migrate.Options{Flags: isFlagOfRun})
 //	live, err := migrate.NewLive(config, project, nil)
 //	more, err := live.Findings(ctx)
 //

@@ -18,9 +18,9 @@ import (
 type container struct {
 	file          string
 	args, command *yaml.Node
-	// position is where a JSON patch puts the argument, empty where it is none.
-	position string
-	patch    bool
+	// alone is whether an operation of a JSON patch adds this argument and no other.
+	alone bool
+	patch bool
 }
 
 // managers returns the containers of the operator in config/manager and the
@@ -57,7 +57,7 @@ func (p *Project) managers() (found []container, grace *yaml.Node, graceFile str
 
 // whole is what to remove where an argument goes.
 func (c container) whole() string {
-	if c.position != "" {
+	if c.alone {
 		return "the whole operation"
 	}
 	return "it"
@@ -79,7 +79,7 @@ func operationsOf(file string, list *yaml.Node) []container {
 		if args.Kind == yaml.ScalarNode {
 			args = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
 		}
-		found = append(found, container{file: file, args: args, position: position, patch: true})
+		found = append(found, container{file: file, args: args, alone: position != "", patch: true})
 	}
 	return found
 }
@@ -115,16 +115,9 @@ func child(node *yaml.Node, key string) *yaml.Node {
 // flagName finds the name of a flag in an argument.
 var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
 
-// without says what a flag that is gone was for, and what there is instead.
+// without says what else is to be known of a flag that is gone.
 var without = map[string]string{
-	"suppress-override-values": "the event that names what overrideValues override tells no values",
-	"enable-http2":             "the metrics are served by HTTP/1.1",
-	"metrics-secure":           "the metrics are served by HTTP, to whoever reaches the port: keep it inside by a NetworkPolicy, and take scheme: https and its certificates out of config/prometheus",
-	"metrics-require-rbac":     "the metrics are served to whoever reaches the port: keep it inside by a NetworkPolicy",
-	"metrics-cert-path":        "the metrics are served by HTTP",
-	"metrics-cert-name":        "the metrics are served by HTTP",
-	"metrics-cert-key":         "the metrics are served by HTTP",
-	"config":                   "it had no effect",
+	"config": "it had no effect",
 }
 
 // leastGrace is how many seconds a pod needs to end what it does.
@@ -149,17 +142,13 @@ func (p *Project) managerFindings(o Options) []Finding {
 			if match == nil {
 				continue
 			}
-			switch {
-			case o.Flags != nil && !o.Flags(match[1]):
-				found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
-				found.Do = "remove " + c.whole() + "; " + cmp.Or(without[match[1]], "chartwright run --help lists what there is")
-				found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
-			case c.position == "/0" && match[2] == "":
-				found := f.addf(ToDo, at(c.file, arg.Line), "the patch puts --%s before the command run, which is then taken for its value", match[1])
-				found.Do, found.Lines = "append it", "- path: …/args/0\n+ path: …/args/-\n"
-			default:
+			if o.Flags(match[1]) {
 				works = append(works, "--"+match[1])
+				continue
 			}
+			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
+			found.Do = "remove " + c.whole() + "; " + cmp.Or(without[match[1]], "chartwright run --help lists what there is")
+			found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
 		}
 	}
 	if grace != nil {
@@ -176,8 +165,8 @@ func (p *Project) managerFindings(o Options) []Finding {
 	return f.findings
 }
 
-// verb looks whether the container's arguments begin with the command run, which
-// the operator-sdk's image has in its entrypoint.
+// verb looks whether the container's arguments name the command run, which the
+// operator-sdk's image has in its entrypoint.
 func (f *finder) verb(c container) {
 	if c.patch || c.args == nil || slices.ContainsFunc(c.args.Content, func(n *yaml.Node) bool { return n.Value == "run" }) {
 		return

@@ -11,10 +11,8 @@ import (
 	"github.com/chartwright/chartwright/internal/migrate"
 )
 
-// flags are some of the command run.
-func flags(name string) bool {
-	return slices.Contains([]string{"leader-elect", "leader-election-id", "health-probe-bind-address", "metrics-bind-address", "enable-leader-election"}, name)
-}
+// flags are those of the command run, which has all of the projects here but one.
+func flags(name string) bool { return name != "config" }
 
 // findings reads a project of testdata.
 func findings(t *testing.T, dir string, expand func(map[string]string) error) []migrate.Finding {
@@ -61,18 +59,16 @@ func expect(t *testing.T, found []migrate.Finding, whole []migrate.Verdict, want
 // nothing breaks, and what is to be done is the move itself.
 func TestProjectOfTheTutorial(t *testing.T) {
 	found := findings(t, filepath.Join("testdata", "nginx"), nil)
-	const patch, manager = "config/default/manager_metrics_patch.yaml", "config/manager/manager.yaml"
+	const manager = "config/manager/manager.yaml"
 	expect(t, found, []migrate.Verdict{migrate.Breaks, migrate.Unknown, migrate.ToDo, migrate.Changes}, []want{
 		{migrate.ToDo, "Dockerfile:1", "quay.io/operator-framework/helm-operator:v1.42.0", "+ FROM ${CHARTWRIGHT}"},
 		{migrate.ToDo, "Makefile:5", "$(HELM_OPERATOR) run", "chartwright run"},
 		{migrate.ToDo, manager + ":29", "the arguments name no command", "- run\n"},
 		{migrate.ToDo, manager + ":50", "10 seconds", "terminationGracePeriodSeconds: 30"},
-		{migrate.ToDo, patch + ":7", "no flag --metrics-secure", "remove the whole operation; the metrics are served by HTTP"},
-		{migrate.ToDo, patch + ":10", "no flag --metrics-require-rbac", "NetworkPolicy"},
 		{migrate.ToDo, "config/rbac/role.yaml", "are missing, or not whole", `- {apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"]} # `},
 		{migrate.ToDo, "config/default/kustomization.yaml", "must have stopped", "kubectl -n nginx-operator-system scale deployment/nginx-operator-controller-manager --replicas=0\n"},
 		{migrate.Changes, "config/crd/bases/demo.example.com_nginxes.yaml", "no values.schema.json", "chartwright crd"},
-		{migrate.Works, "config", "--health-probe-bind-address, --leader-elect, --leader-election-id, --metrics-bind-address", ""},
+		{migrate.Works, "config", "--health-probe-bind-address, --leader-elect, --leader-election-id, --metrics-bind-address, --metrics-require-rbac, --metrics-secure", ""},
 		{migrate.Works, "config/samples/demo_v1alpha1_nginx.yaml", "taken as it is", ""},
 		{migrate.Works, "watches.yaml:2", "stays in the release's namespace", "  allow: {}\n"},
 		{migrate.Works, "watches.yaml", "1 kind can be loaded", ""},
@@ -107,7 +103,7 @@ func TestProjectWithEveryHazard(t *testing.T) {
 		{migrate.ToDo, "Makefile:2", "helm-operator run", "chartwright run"},
 		{migrate.ToDo, manager + ":14", "/usr/local/bin/helm-operator", "remove the command"},
 		{migrate.ToDo, manager + ":16", "name no command", "- run\n"},
-		{migrate.ToDo, manager + ":17", "no flag --suppress-override-values", "remove it"},
+		{migrate.ToDo, manager + ":17", "no flag --config", "remove it; it had no effect"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:5", "resource_created_at_seconds", "kube-state-metrics"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:7", "helm_operator_build_info", "chartwright_build_info"},
 		{migrate.ToDo, "", "no CustomResourceDefinition plains.shop.example.com", "chartwright crd"},
@@ -166,9 +162,9 @@ func TestOtherProjects(t *testing.T) {
 		"code of its own":           {map[string]string{"PROJECT": "layout: [hybrid.helm.sdk.operatorframework.io/v1-alpha]\n"}, want{migrate.Breaks, "PROJECT", "code of its own", "valuesFrom"}},
 		"no Dockerfile":             {map[string]string{"Dockerfile": ""}, want{migrate.ToDo, "", "no Dockerfile", "COPY helm-charts ./helm-charts/"}},
 		"a Dockerfile that is done": {map[string]string{"Dockerfile": "FROM registry.example/chartwright:v1\n"}, want{migrate.Works, "Dockerfile", "another image", ""}},
-		"a patch before the command": {
-			map[string]string{"config/default/manager_metrics_patch.yaml": "- {op: add, path: /spec/template/spec/containers/0/args/0, value: --leader-elect}\n"},
-			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "puts --leader-elect before the command run", "args/-"},
+		"a patch with a flag that is gone": {
+			map[string]string{"config/default/manager_metrics_patch.yaml": "- {op: add, path: /spec/template/spec/containers/0/args/0, value: --config=a.yaml}\n"},
+			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "no flag --config", "remove the whole operation; it had no effect"},
 		},
 		"lookup": {
 			map[string]string{"helm-charts/nginx/templates/look.yaml": `{{ if lookup "v1" "Secret" .Release.Namespace "a" }}{{ end }}`},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/rbac"
 )
 
@@ -240,13 +241,7 @@ func TestDerive(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			kind := kindOf(t, test.chart, test.entry...)
-			if diff := cmp.Diff(test.want, needs(t, rbac.Options{}, kind)); diff != "" {
-				t.Errorf("rights (-want +got):\n%s", diff)
-			}
-			if left := derive(t, rbac.Options{}, kind).Unresolved; len(left) > 0 {
-				t.Errorf("not resolved: %v", left)
-			}
+			expectNeeds(t, kindOf(t, test.chart, test.entry...), test.want)
 		})
 	}
 }
@@ -267,4 +262,15 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
+}
+
+// expectNeeds of a kind, and that nothing is left for a person to declare.
+func expectNeeds(t *testing.T, kind catalog.Kind, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, needs(t, rbac.Options{}, kind)); diff != "" {
+		t.Errorf("rights (-want +got):\n%s", diff)
+	}
+	if left := derive(t, rbac.Options{}, kind).Unresolved; len(left) > 0 {
+		t.Errorf("not resolved: %v", left)
+	}
 }

@@ -1,12 +1,6 @@
 package rbac_test
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/chartwright/chartwright/internal/rbac"
-)
+import "testing"
 
 func TestGrants(t *testing.T) {
 	const group = ".rbac.authorization.k8s.io"
@@ -96,13 +90,7 @@ func TestGrants(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			kind := kindOf(t, test.chart, test.entry...)
-			if diff := cmp.Diff(test.want, needs(t, rbac.Options{}, kind)); diff != "" {
-				t.Errorf("rights (-want +got):\n%s", diff)
-			}
-			if left := derive(t, rbac.Options{}, kind).Unresolved; len(left) > 0 {
-				t.Errorf("not resolved: %v", left)
-			}
+			expectNeeds(t, kindOf(t, test.chart, test.entry...), test.want)
 		})
 	}
 }

@@ -28,14 +28,14 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	trials, err := kind.Chart.Trials(apiVersions)
+	survey, err := kind.Chart.Survey(apiVersions)
 	if err != nil {
 		return rendered{}, err
 	}
 	var r rendered
 	seen := map[string]bool{}
 	for i, probe := range all {
-		objects, hooks, err := trials.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
+		objects, hooks, err := survey.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
 		if err != nil {
 			if i == 0 {
 				r.failed = err

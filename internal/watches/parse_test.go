@@ -197,22 +197,28 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := watches.Parse("watches.yaml", []byte(test.file))
-			var problems watches.LineErrors
-			if !errors.As(err, &problems) {
-				t.Fatalf("Parse returned %v, want LineErrors", err)
-			}
-			if len(problems) != len(test.want) {
-				t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
-			}
-			for i, want := range test.want {
-				if got := problems[i].Error(); !strings.HasPrefix(got, want) {
-					t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
-				}
-			}
-			if text := err.Error(); strings.Count(text, "\n") != len(problems)-1 {
+			expectProblems(t, err, test.want)
+			if text := err.Error(); strings.Count(text, "\n") != len(test.want)-1 {
 				t.Errorf("the error is not one line a problem:\n%s", text)
 			}
 		})
+	}
+}
+
+// expectProblems of a file, in order, by how they begin.
+func expectProblems(t *testing.T, err error, want []string) {
+	t.Helper()
+	var problems watches.LineErrors
+	if !errors.As(err, &problems) {
+		t.Fatalf("Parse returned %v, want LineErrors", err)
+	}
+	if len(problems) != len(want) {
+		t.Fatalf("%d problems, want %d:\n%v", len(problems), len(want), err)
+	}
+	for i, want := range want {
+		if got := problems[i].Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
+		}
 	}
 }
 

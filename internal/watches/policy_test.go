@@ -1,7 +1,6 @@
 package watches_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -22,18 +21,7 @@ type refusal struct {
 func (test refusal) run(t *testing.T) {
 	file := append([]string{"version: v1", "kind: A", "chart: a"}, test.text...)
 	_, err := watches.Parse("watches.yaml", []byte("- "+strings.Join(file, "\n  ")+"\n"))
-	var problems watches.LineErrors
-	if !errors.As(err, &problems) {
-		t.Fatalf("Parse returned %v, want LineErrors", err)
-	}
-	if len(problems) != len(test.want) {
-		t.Fatalf("%d problems, want %d:\n%v", len(problems), len(test.want), err)
-	}
-	for i, want := range test.want {
-		if got := problems[i].Error(); !strings.HasPrefix(got, want) {
-			t.Errorf("problem %d is\n  %s\nwant it to begin\n  %s", i, got, want)
-		}
-	}
+	expectProblems(t, err, test.want)
 }
 
 func TestPoliciesRefused(t *testing.T) {

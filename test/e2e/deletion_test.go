@@ -182,12 +182,7 @@ func TestKindOfAnObjectThatIsGoneCountsAsDeleted(t *testing.T) {
 func TestHooksAreSkippedWithoutTheirServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("serviceAccountName", "{{ .metadata.name }}")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"})
 	for _, name := range []string{"web", "api"} {
 		env.Create(harness.Object("v1", "ServiceAccount", name))
 		env.Kubectl("create", "role", name, "--verb=*", "--resource=configmaps,jobs.batch")

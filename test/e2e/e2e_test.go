@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"testing"
 
@@ -11,12 +12,17 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m, neverUsed...)) }
 
-// serve starts an operator for one kind of the test's own.
-func serve(env *harness.Env, name, chart string) (harness.Kind, *harness.Operator) {
+// serve starts an operator for one kind of the test's own, whose entry may have
+// further keys.
+func serve(env *harness.Env, name, chart string, keys ...harness.Entry) (harness.Kind, *harness.Operator) {
 	kind := env.NewKind(name)
 	env.InstallCRD(kind)
+	entry := harness.MakeEntry(kind, harness.Chart(chart))
+	for _, more := range keys {
+		maps.Copy(entry, more)
+	}
 	return kind, env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart(chart))),
+		Watches: env.Watches(entry),
 		Account: env.NewAccount(),
 	}).Start()
 }

@@ -22,12 +22,7 @@ func failing() map[string]any {
 func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 2)),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 2})
 	web := threeRevisions(env, kind, "web")
 
 	tries := watchTries(env, "web-post-upgrade")
@@ -72,12 +67,7 @@ func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 func TestInstallThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 1)),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
 	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("hooks.post-install.fail", true).Obj(), "web"}
 	tries := watchTries(env, "web-post-install")
 	env.Create(web.cr)
@@ -93,12 +83,7 @@ func TestRetriesLeaveEveryGoodRevisionInHistory(t *testing.T) {
 	t.Parallel()
 	const retries = 10
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("maxHistory", 3)),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"maxHistory": 3})
 	web := threeRevisions(env, kind, "web")
 	tries := watchTries(env, "web-post-upgrade")
 	web.edit("four", failing())

@@ -86,12 +86,7 @@ func TestGitToolsTellHealth(t *testing.T) {
 func TestGitToolsTellOfAFailureThatWasRolledBack(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 1)),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
 	web := oneRevision(env, kind, "web")
 	web.edit("two", failing())
 	waitHeld(env, web.cr, 3, 1)

@@ -49,12 +49,7 @@ func TestHooksRun(t *testing.T) {
 func TestHookThatFails(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	for _, hook := range []struct {
 		name    string
 		spec    map[string]any
@@ -99,12 +94,7 @@ func TestHookThatFails(t *testing.T) {
 func TestDeleteHookThatFailsHoldsTheResource(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	node := newNodeLabel(env)
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
 	env.Create(web)

@@ -17,12 +17,7 @@ const holdingFinalizer = `[{"op": "add", "path": "/metadata/finalizers", "value"
 func TestDeletionWaitsForTheObjectsOnRequest(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).Timeout("2s")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
 	waits.ask("uninstall-wait", "true")
 	for _, web := range []release{waits, goes} {

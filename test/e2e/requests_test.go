@@ -78,12 +78,7 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Fixed")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("fixed"))),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Fixed", "fixed")
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
 	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
 	env.Create(web.cr)

@@ -61,12 +61,7 @@ func TestObjectsOfALivingResourceAreNotTakenOver(t *testing.T) {
 func TestNamespaceGoesWithoutTheServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("serviceAccountName", "deployer")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "deployer"})
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	env.Kubectl("create", "role", "deployer", "--verb=*", "--resource=configmaps,jobs.batch")
 	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Trials find what as many renders would, each object once, and fail where they
+// A survey finds what as many renders would, each object once, and fails where they
 // do.
-func TestTrialsFindWhatRenderDoes(t *testing.T) {
+func TestSurveyFindsWhatRenderDoes(t *testing.T) {
 	folders, err := filepath.Glob("../../charts/*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("there are no charts: %v", err)
@@ -28,7 +28,7 @@ func TestTrialsFindWhatRenderDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trials, err := chart.Trials(nil)
+			survey, err := chart.Survey(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestTrialsFindWhatRenderDoes(t *testing.T) {
 			}
 			for i, values := range given {
 				rendered, wrong := chart.Render(Offline{Release: "web", Namespace: "apps", Values: maps.Clone(values)})
-				objects, hooks, err := trials.Render("web", "apps", maps.Clone(values))
+				objects, hooks, err := survey.Render("web", "apps", maps.Clone(values))
 				if (err == nil) != (wrong == nil) {
 					t.Fatalf("values %d: %v, and by Render: %v", i, err, wrong)
 				}
@@ -61,7 +61,7 @@ func TestTrialsFindWhatRenderDoes(t *testing.T) {
 				note(got, true, hooks)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("objects (-by Render +by Trials):\n%s", diff)
+				t.Errorf("objects (-by Render +by Survey):\n%s", diff)
 			}
 		})
 	}

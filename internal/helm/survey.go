@@ -11,10 +11,10 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-// Trials renders a chart over and over without a cluster, as Render does, for
+// Survey renders a chart over and over without a cluster, as Render does, for
 // who wants to know what objects it may make. What a template has rendered
 // before is not read again, which is most of what a render costs.
-type Trials struct {
+type Survey struct {
 	chart *Chart
 	caps  *chartutil.Capabilities
 	// read holds the texts of templates that were read, by their files, and why
@@ -22,21 +22,21 @@ type Trials struct {
 	read map[string]map[string]error
 }
 
-// Trials returns trials of the chart. APIVersions are what
+// Survey returns one of the chart. APIVersions are what
 // .Capabilities.APIVersions has beside those of Kubernetes itself.
-func (c *Chart) Trials(apiVersions []string) (*Trials, error) {
+func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
 	caps, err := offlineCapabilities(librariesVersion, apiVersions)
 	if err != nil {
 		return nil, err
 	}
-	return &Trials{chart: c, caps: caps, read: map[string]map[string]error{}}, nil
+	return &Survey{chart: c, caps: caps, read: map[string]map[string]error{}}, nil
 }
 
 // Render renders the chart for a release and values, and returns those objects
 // and hooks that stand in no template's text of an earlier render. Errors are
 // ErrInvalidValues and ErrRender.
-func (t *Trials) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
-	files, name, err := t.files(release, namespace, values)
+func (s *Survey) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
+	files, name, err := s.files(release, namespace, values)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -45,17 +45,17 @@ func (t *Trials) Render(release, namespace string, values map[string]any) (objec
 		if path.Base(file) == "NOTES.txt" {
 			continue
 		}
-		if before, known := t.read[file][text]; known {
+		if before, known := s.read[file][text]; known {
 			if before != nil {
 				return nil, nil, before
 			}
 			continue
 		}
 		more, moreHooks, err := readFile(name, file, text)
-		if t.read[file] == nil {
-			t.read[file] = map[string]error{}
+		if s.read[file] == nil {
+			s.read[file] = map[string]error{}
 		}
-		t.read[file][text] = err
+		s.read[file][text] = err
 		if err != nil {
 			return nil, nil, err
 		}
@@ -65,15 +65,15 @@ func (t *Trials) Render(release, namespace string, values map[string]any) (objec
 }
 
 // files renders the templates.
-func (t *Trials) files(release, namespace string, values map[string]any) (files map[string]string, name string, err error) {
-	in, err := t.chart.input(values)
+func (s *Survey) files(release, namespace string, values map[string]any) (files map[string]string, name string, err error) {
+	in, err := s.chart.input(values)
 	if err != nil {
 		return nil, "", err
 	}
-	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, t.caps.KubeVersion.String()) {
-		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, t.caps.KubeVersion.String())
+	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
+		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
 	}
-	files, err = t.chart.render(context.Background(), in, offline, firstRevision(release, namespace), t.caps, nil)
+	files, err = s.chart.render(context.Background(), in, offline, firstRevision(release, namespace), s.caps, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrRender, err)
 	}
