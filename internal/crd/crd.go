@@ -54,7 +54,7 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
 			Kind:       "CustomResourceDefinition",
 		},
-		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kind.Group},
+		ObjectMeta: metav1.ObjectMeta{Name: Name(kind)},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group:    kind.Group,
 			Scope:    scope(kind),

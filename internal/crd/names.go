@@ -6,8 +6,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/watches"
 )
+
+// Name returns the name of the definition of a kind.
+func Name(kind catalog.Kind) string { return namesOf(kind.Watch).Plural + "." + kind.Group }
 
 // namesOf returns the names of a kind: those of its watches entry or, where it
 // has none, what English makes of the kind.

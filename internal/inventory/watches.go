@@ -58,7 +58,7 @@ type watch struct {
 	gvk   schema.GroupVersionKind
 	users map[types.UID]struct{}
 	// synced tells of each cache that the watch is in.
-	synced map[joined]toolscache.InformerSynced
+	synced map[joined]toolscache.DoneChecker
 	drop   *time.Timer
 }
 
@@ -106,7 +106,7 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, k
 		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
 	}
 	for _, watch := range watches {
-		if !toolscache.WaitForCacheSync(patient.Done(), w.in(namespace, watch)...) {
+		if !toolscache.WaitFor(patient, "", w.in(namespace, watch)...) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 }
 
 func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
-	begun := &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.InformerSynced{}}
+	begun := &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.DoneChecker{}}
 	return begun, w.spread(ctx, begun)
 }
 
@@ -224,14 +224,14 @@ func (w *Watches) spread(ctx context.Context, begun *watch) error {
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
 		}
-		begun.synced[at] = registration.HasSynced
+		begun.synced[at] = registration.HasSyncedChecker()
 	}
 	return nil
 }
 
 // in returns what tells that a watch has seen all that a namespace has, and all
 // that has none: another namespace may be closed to us.
-func (w *Watches) in(namespace string, begun *watch) (synced []toolscache.InformerSynced) {
+func (w *Watches) in(namespace string, begun *watch) (synced []toolscache.DoneChecker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for at, is := range begun.synced {

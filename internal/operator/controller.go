@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,12 +42,7 @@ func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, cl
 		if err != nil {
 			return nil, err
 		}
-		synced := make(chan struct{})
-		go func() {
-			if toolscache.WaitForCacheSync(stop, informer.HasSynced) {
-				close(synced)
-			}
-		}()
+		synced := informer.HasSyncedChecker().Done()
 		select {
 		case <-synced:
 			return customResources, nil

@@ -151,10 +151,12 @@ func (k *kinds) observeIn(ctx context.Context, a *area, w observed.Watch, select
 	if err != nil {
 		return err
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	select {
+	case <-registration.HasSyncedChecker().Done():
+		return nil
+	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return nil
 }
 
 // observedChanged calls for a pass over the custom resource that looks at an

@@ -120,9 +120,10 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme:  scheme,
-		Logger:  logger,
-		Metrics: o.Metrics.server(),
+		Scheme:         scheme,
+		Logger:         logger,
+		Metrics:        o.Metrics.server(),
+		MapperProvider: newMapper,
 		// See newProbes.
 		HealthProbeBindAddress:        "0",
 		PprofBindAddress:              o.PprofBindAddress,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,83 +63,6 @@ func (k *kinds) watchRecords(ctx context.Context, a *area) error {
 	}
 }
 
-// watchCRDs tells k.changed when a CRD comes, changes or goes, and returns
-// when all are known. Without the right to it kinds are looked for now and then.
-// An operator of some namespaces need not have it, and asks for it first.
-func (k *kinds) watchCRDs(ctx context.Context) error {
-	if len(k.options.Namespaces) > 0 && !k.maySeeCRDs(ctx) {
-		k.blind.Store(true)
-		k.manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
-		go func() {
-			for {
-				select {
-				case <-k.sight:
-				case <-ctx.Done():
-					return
-				}
-				if k.maySeeCRDs(ctx) {
-					if err := k.startCRDs(ctx); err != nil && ctx.Err() == nil {
-						k.manager.GetLogger().Error(err, "CRDs not watched")
-					}
-					return
-				}
-			}
-		}()
-		return nil
-	}
-	return k.startCRDs(ctx)
-}
-
-// startCRDs begins to watch CRDs.
-func (k *kinds) startCRDs(ctx context.Context) error {
-	options := k.cacheOptions()
-	options.DefaultTransform = compactCRD
-	changed := func(definition any) {
-		k.sawCRD(definition)
-		select {
-		case k.changed <- struct{}{}:
-		default: // somebody will look already
-		}
-	}
-	w, err := k.watch(ctx, crdGVK, options, toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    changed,
-		UpdateFunc: func(_, definition any) { changed(definition) },
-		DeleteFunc: changed,
-	})
-	if err != nil {
-		return err
-	}
-	if err := k.await(ctx, w, func() {
-		k.blind.Store(true)
-		k.manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
-	}); err != nil {
-		return err
-	}
-	go func() {
-		select {
-		case <-w.synced:
-			k.blind.Store(false)
-		case <-ctx.Done():
-		}
-	}()
-	return nil
-}
-
-// maySeeCRDs asks whether the operator may watch CRDs. Where nobody can tell, it
-// tries.
-func (k *kinds) maySeeCRDs(ctx context.Context) bool {
-	for _, verb := range []string{"list", "watch"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crdGVK.Group, Resource: "customresourcedefinitions", Verb: verb},
-		}}
-		answer, err := k.reviews.Create(ctx, review, metav1.CreateOptions{})
-		if err == nil && !answer.Status.Allowed {
-			return false
-		}
-	}
-	return true
-}
-
 // watching is the beginning of a watch.
 type watching struct {
 	// synced is closed when the handler has seen all that is there, and refused
@@ -184,13 +106,7 @@ func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options 
 	if err != nil {
 		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
 	}
-	synced := make(chan struct{})
-	go func() {
-		if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-			close(synced)
-		}
-	}()
-	return watching{synced: synced, refused: refused}, nil
+	return watching{synced: registration.HasSyncedChecker().Done(), refused: refused}, nil
 }
 
 // onRefusal calls do when a watch is not allowed. Other errors are those of a

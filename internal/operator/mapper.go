@@ -1,0 +1,95 @@
+package operator
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// mapper knows which resource a kind is. What is asked for by its version it
+// learns from that version of the group alone, by one small request; the other
+// one, which it asks for the rest, reads all that the cluster has, which is some
+// hundred kinds that nobody here wants to know of.
+type mapper struct {
+	meta.RESTMapper
+	discovery discovery.ServerResourcesInterface
+
+	mu sync.RWMutex
+	// known are the versions that were read. They are read again when they have
+	// not what is asked for.
+	known map[schema.GroupVersion]meta.RESTMapper
+}
+
+func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	all, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return &mapper{RESTMapper: all, discovery: client, known: map[schema.GroupVersion]meta.RESTMapper{}}, nil
+}
+
+// RESTMapping returns the resource of a kind.
+func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if len(versions) != 1 || versions[0] == "" {
+		return m.RESTMapper.RESTMapping(kind, versions...)
+	}
+	version := schema.GroupVersion{Group: kind.Group, Version: versions[0]}
+	m.mu.RLock()
+	mapping, err := m.find(kind, version)
+	m.mu.RUnlock()
+	if !meta.IsNoMatchError(err) {
+		return mapping, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Whoever had to wait may find what the one before has read.
+	if mapping, err = m.find(kind, version); !meta.IsNoMatchError(err) {
+		return mapping, err
+	}
+	if err := m.read(version); err != nil {
+		return nil, fmt.Errorf("read what the API server has in %s: %w", version, err)
+	}
+	return m.find(kind, version)
+}
+
+// find is called under the lock.
+func (m *mapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta.RESTMapping, error) {
+	known, ok := m.known[version]
+	if !ok {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{version.Version}}
+	}
+	return known.RESTMapping(kind, version.Version)
+}
+
+// read asks for a version of a group. One that the API server does not have is
+// none that is known.
+func (m *mapper) read(version schema.GroupVersion) error {
+	resources, err := m.discovery.ServerResourcesForGroupVersion(version.String())
+	switch {
+	case apierrors.IsNotFound(err):
+		delete(m.known, version)
+		return nil
+	case err != nil:
+		return err
+	}
+	m.known[version] = restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
+		Group: metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{
+			GroupVersion: version.String(), Version: version.Version,
+		}}},
+		VersionedResources: map[string][]metav1.APIResource{version.Version: resources.APIResources},
+	}})
+	return nil
+}

@@ -1,0 +1,106 @@
+package operator
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/testserver"
+)
+
+// asked keeps the paths of requests.
+type asked struct {
+	next http.RoundTripper
+
+	mu    sync.Mutex
+	paths []string
+}
+
+func (a *asked) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paths = append(a.paths, request.URL.Path)
+	return a.next.RoundTrip(request)
+}
+
+// since returns the paths since it was called last.
+func (a *asked) since() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	paths := a.paths
+	a.paths = nil
+	return paths
+}
+
+func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
+	env := testserver.Start(t)
+	requests := &asked{}
+	config := rest.CopyConfig(env.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		requests.next = next
+		return requests
+	})
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMapper(config, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name     string
+		kind     schema.GroupKind
+		versions []string
+		want     string
+		scope    meta.RESTScopeName
+		asks     []string
+	}{
+		{"a kind", schema.GroupKind{Kind: "ConfigMap"}, []string{"v1"}, "configmaps", meta.RESTScopeNameNamespace, []string{"/api/v1"}},
+		{"another of that version", schema.GroupKind{Kind: "Namespace"}, []string{"v1"}, "namespaces", meta.RESTScopeNameRoot, nil},
+		{"a kind of a group", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v1"}, "deployments", meta.RESTScopeNameNamespace, []string{"/apis/apps/v1"}},
+		{"a kind that is none", schema.GroupKind{Group: "apps", Kind: "Deploiment"}, []string{"v1"}, "", "", []string{"/apis/apps/v1"}},
+		{"a version that is none", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v9"}, "", "", []string{"/apis/apps/v9"}},
+		{"a group that is none", schema.GroupKind{Group: "nobody.test", Kind: "Thing"}, []string{"v1"}, "", "", []string{"/apis/nobody.test/v1"}},
+		{"what is known still", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v1"}, "deployments", meta.RESTScopeNameNamespace, nil},
+		{"a kind of any version", schema.GroupKind{Group: "batch", Kind: "Job"}, nil, "jobs", meta.RESTScopeNameNamespace, []string{"/api", "/apis"}},
+	} {
+		requests.since()
+		mapping, err := m.RESTMapping(test.kind, test.versions...)
+		switch {
+		case test.want == "" && !meta.IsNoMatchError(err):
+			t.Errorf("%s: is %v, %v; want that nothing matches", test.name, mapping, err)
+		case test.want != "" && err != nil:
+			t.Errorf("%s: %v", test.name, err)
+		case test.want != "" && (mapping.Resource.Resource != test.want || mapping.Scope.Name() != test.scope):
+			t.Errorf("%s: is %s, %s; want %s, %s", test.name, mapping.Resource.Resource, mapping.Scope.Name(), test.want, test.scope)
+		}
+		if got := requests.since(); !slices.Equal(got, test.asks) {
+			t.Errorf("%s: asked for %v, want %v", test.name, got, test.asks)
+		}
+	}
+}
+
+// away is an API server that does not answer.
+type away struct{}
+
+func (away) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("it is away") }
+
+// A server that is away says nothing about what it has.
+func TestMapperTellsAnErrorFromNothing(t *testing.T) {
+	m, err := newMapper(&rest.Config{Host: "https://nowhere.test"}, &http.Client{Transport: away{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1")
+	if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "apps/v1") || !strings.Contains(err.Error(), "it is away") {
+		t.Errorf("the error is %v; want one that names the version and the cause", err)
+	}
+}
