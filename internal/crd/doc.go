@@ -1,7 +1,7 @@
 // Package crd derives the CustomResourceDefinition of a kind from its chart.
 //
-// The schema of spec comes from the chart's values.schema.json; a chart without
-// one gets a spec that takes anything. Generate is pure: equal charts give
+// The schema of spec comes from the chart's values.schema.json; where a chart has
+// none, from the default values, and is open to whatever they do not name. Generate is pure: equal charts give
 // equal definitions.
 //
 // # What holds

@@ -14,7 +14,7 @@
 // read: what has begun writes there (kinds), and so do the folders that are no
 // kinds (catalog.Broken), the rules that the operator's role lacks (rights) and
 // the definitions that could not be installed (definitions.go). An admin finds
-// the same in the log and in events on the operator's Pod (notices).
+// the same in the log and in events on the operator's Pod.
 //
 // Probes are for everybody (probes.go), and metrics for who may read them
 // (serving.go).
