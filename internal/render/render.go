@@ -96,7 +96,7 @@ func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (ren
 		if output += to.Len(); output > e.budget.limits.Output {
 			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
-		if size += tokens(to.String()); size > e.budget.limits.Tokens {
+		if size += tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
 			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
@@ -104,8 +104,7 @@ func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (ren
 	return rendered, nil
 }
 
-// own are the functions that belong to one render, and those that are put into
-// the parsed templates.
+// own are the functions that belong to one render.
 func (e *engine) own(lookup Lookup) template.FuncMap {
 	if lookup == nil {
 		lookup = noLookup
@@ -121,19 +120,6 @@ func (e *engine) own(lookup Lookup) template.FuncMap {
 			b.keep(w.bytes)
 			return found, err
 		},
-		turnFunction: func() string {
-			b.step()
-			return ""
-		},
-		enterFunction: func() string {
-			b.enter(1)
-			return ""
-		},
-		leaveFunction: func() string {
-			b.leave(1)
-			return ""
-		},
-		printFunction: b.print,
 	}
 }
 
@@ -172,8 +158,7 @@ func (e *engine) tpl(parent *template.Template, text string, data any) (string, 
 		// It says of itself what it writes. Many charts call tpl on every value.
 		return withoutMissing(text), nil
 	}
-	e.budget.actions(text)
-	e.budget.parse("tpl", text)
+	e.budget.template(text)
 	// A clone has to be made of all templates of the chart.
 	e.budget.take(clockSteps)
 	t, err := parent.Clone()
