@@ -251,6 +251,9 @@ func guardWalks(b *budget, all template.FuncMap) {
 			}
 		}
 	})
+	for _, name := range []string{"slice", "mustSlice"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[1].Interface()) })
+	}
 	// What is no text is written to be a key.
 	all["dict"] = wrapAll(b, of[func(...any) map[string]any]("dict"), func(values []any) {
 		for i := 0; i < len(values); i += 2 {

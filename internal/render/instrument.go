@@ -12,11 +12,12 @@ const (
 	turnFunction  = "chartwright_turn"
 	enterFunction = "chartwright_enter"
 	leaveFunction = "chartwright_leave"
+	weighFunction = "chartwright_weigh"
 	// These return what they are given.
 	printFunction = "chartwright_print"
 	rangeFunction = "chartwright_range"
 	madeFunction  = "chartwright_made"
-	weighFunction = "chartwright_weigh"
+	afterFunction = "chartwright_after"
 )
 
 // nestedActions is how many actions or brackets within each other take as much
@@ -100,7 +101,7 @@ func (i *instrumenter) pipe(pipe *parse.PipeNode) {
 		}
 		switch makes := callsMaker(command.Args[0]); {
 		case makes && n == 0:
-			commands = append(commands, i.around(command, madeFunction))
+			commands = append(commands, i.making(command))
 		case makes:
 			// It takes what comes before it.
 			commands = append(commands, command, i.command(madeFunction, command.Pos))
@@ -120,43 +121,44 @@ func (i *instrumenter) operand(node parse.Node, argument bool) parse.Node {
 	case *parse.ChainNode:
 		n.Node = i.operand(n.Node, false)
 	}
-	if at := slices.Index(fields(node), "YAML"); at >= 0 {
-		node = i.weighed(node, at)
-	}
 	if argument && callsMaker(node) {
-		node = i.pipeOf(i.around(i.commandOf(node), madeFunction))
+		node = i.pipeOf(i.making(i.commandOf(node)))
 	}
 	return node
 }
 
-// weighed weighs the value whose method YAML is called, the field at a place.
-func (i *instrumenter) weighed(node parse.Node, at int) parse.Node {
-	var receiver parse.Node = &parse.DotNode{NodeType: parse.NodeDot, Pos: node.Position()}
-	names := fields(node)
+// making counts what a method makes that is called with nothing before it.
+func (i *instrumenter) making(command *parse.CommandNode) *parse.CommandNode {
+	at := slices.Index(fields(command.Args[0]), "YAML")
+	if at < 0 {
+		return i.around(command, madeFunction)
+	}
+	return i.command(afterFunction, command.Pos, i.pipeOf(i.weighing(command.Args[0], at)), i.pipeOf(command))
+}
+
+// weighing weighs the value whose method YAML is called, the field at a place.
+func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
+	var from parse.Node
 	switch n := node.(type) {
-	case *parse.FieldNode:
-		if at > 0 {
-			receiver = &parse.FieldNode{NodeType: parse.NodeField, Pos: n.Pos, Ident: names[:at]}
-		}
 	case *parse.VariableNode:
-		receiver = &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:at+1]}
+		from = &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}
 	case *parse.ChainNode:
-		receiver = n.Node
-		if at > 0 {
-			receiver = &parse.ChainNode{NodeType: parse.NodeChain, Pos: n.Pos, Node: n.Node, Field: names[:at]}
-		}
+		from = n.Node
+	default:
+		from = &parse.DotNode{NodeType: parse.NodeDot, Pos: node.Position()}
 	}
-	return &parse.ChainNode{
-		NodeType: parse.NodeChain, Pos: node.Position(), Field: names[at:],
-		Node: i.pipeOf(i.around(i.commandOf(receiver), weighFunction)),
+	command := i.command(weighFunction, node.Position(), from)
+	for _, name := range fields(node)[:at] {
+		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: node.Position(), Quoted: strconv.Quote(name), Text: name})
 	}
+	return command
 }
 
 // makers are the methods of values in templates that make something large of
 // what there is, or of little: of .Files, of a time and of a version.
 var makers = []string{
 	"Get", "Glob", "Lines", "AsConfig", "AsSecrets", "YAML", "Format", "AppendFormat", "String", "GoString",
-	"MarshalText", "MarshalJSON", "MarshalBinary", "AppendText", "AppendBinary", "Value",
+	"MarshalText", "MarshalJSON", "MarshalBinary", "GobEncode", "AppendText", "AppendBinary", "Value",
 }
 
 func callsMaker(node parse.Node) bool {
@@ -203,6 +205,10 @@ func (i *instrumenter) action(name string, number int, pos parse.Pos, line int) 
 
 // wrap has a function pass on what a pipeline returns.
 func (i *instrumenter) wrap(pipe *parse.PipeNode, function string) {
+	if first := pipe.Cmds[0].Args; len(first) > 1 && first[0].Type() == parse.NodePipe {
+		// Brackets take no arguments. The error is told of the whole pipeline.
+		return
+	}
 	inner := i.pipeOf(pipe.Cmds...)
 	inner.Line = pipe.Line
 	pipe.Cmds = []*parse.CommandNode{i.command(function, pipe.Pos, inner)}

@@ -23,7 +23,11 @@ func (b *budget) instruments() template.FuncMap {
 			return ""
 		},
 		printFunction: func(value reflect.Value) reflect.Value { return b.passed("an action", value) },
-		weighFunction: func(value reflect.Value) reflect.Value { return b.passed("YAML", value) },
+		weighFunction: func(from reflect.Value, fields ...string) string {
+			b.passed("YAML", at(from, fields))
+			return ""
+		},
+		afterFunction: func(_ string, value reflect.Value) reflect.Value { return b.made(value) },
 		rangeFunction: b.ranged,
 		madeFunction:  b.made,
 	}
@@ -66,4 +70,16 @@ func (b *budget) made(value reflect.Value) reflect.Value {
 		b.keep(v.Len() * int(v.Type().Elem().Size()))
 	}
 	return value
+}
+
+// at returns what stands in maps within each other, if it is there.
+func at(value reflect.Value, fields []string) reflect.Value {
+	for _, name := range fields {
+		value = concrete(value)
+		if value.Kind() != reflect.Map || value.Type().Key().Kind() != reflect.String {
+			return reflect.Value{}
+		}
+		value = value.MapIndex(reflect.ValueOf(name).Convert(value.Type().Key()))
+	}
+	return concrete(value)
 }

@@ -117,8 +117,8 @@ func init() {
 	for _, name := range []string{
 		"all", "any", "append", "chunk", "coalesce", "compact", "default", "dig", "empty", "first", "get", "hasKey", "initial",
 		"keys", "kindIs", "kindOf", "last", "list", "mustAppend", "mustChunk", "mustCompact", "mustFirst", "mustInitial",
-		"mustLast", "mustPrepend", "mustPush", "mustRest", "mustReverse", "mustSlice", "omit", "pick", "pluck", "prepend",
-		"push", "required", "rest", "reverse", "slice", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
+		"mustLast", "mustPrepend", "mustPush", "mustRest", "mustReverse", "omit", "pick", "pluck", "prepend",
+		"push", "required", "rest", "reverse", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
 	} {
 		shallow[name] = true
 	}
