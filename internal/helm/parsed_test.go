@@ -1,8 +1,8 @@
 package helm
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -29,7 +29,7 @@ func TestParsedAreKnownByTheirTexts(t *testing.T) {
 func TestParsedAreFew(t *testing.T) {
 	var p parsed
 	for i := range 10 * maxParsed {
-		if set, err := p.set([]render.File{{Name: "web/templates/x.yaml", Text: fmt.Sprint(i)}}); set == nil || err != nil {
+		if set, err := p.set([]render.File{{Name: "web/templates/x.yaml", Text: strconv.Itoa(i)}}); set == nil || err != nil {
 			t.Fatal(set, err)
 		}
 	}

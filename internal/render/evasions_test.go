@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -64,10 +65,10 @@ func init() {
 var aliases, fewAliases = anchors(8), anchors(4)
 
 func anchors(levels int) string {
-	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	var text strings.Builder
+	fmt.Fprintf(&text, "a0: &a0 [%sx]\n", strings.Repeat("x, ", 9))
 	for i := range levels {
-		one := "*a" + string(rune('0'+i))
-		text += "a" + string(rune('1'+i)) + ": &a" + string(rune('1'+i)) + " [" + strings.Repeat(one+", ", 9) + one + "]\n"
+		fmt.Fprintf(&text, "a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
-	return text
+	return text.String()
 }
