@@ -223,6 +223,8 @@ func clone(c *chart.Chart) *chart.Chart {
 		dependency := *d
 		metadata.Dependencies[i] = &dependency
 	}
+	// A template that sorts them does so in place.
+	metadata.Keywords, metadata.Sources = slices.Clone(metadata.Keywords), slices.Clone(metadata.Sources)
 	copied.Metadata = &metadata
 	children := make([]*chart.Chart, len(c.Dependencies()))
 	for i, child := range c.Dependencies() {

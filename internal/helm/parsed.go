@@ -1,7 +1,7 @@
 package helm
 
 import (
-	"strings"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -17,23 +17,30 @@ const keepParsed = 30 * time.Second
 // the subcharts that are on, and on their aliases.
 type parsed struct {
 	mu   sync.Mutex
-	sets map[string]*parsedSet
+	sets map[uint64]*parsedSet
 }
+
+// seed is of the hashes that sets are known by.
+var seed = maphash.MakeSeed()
 
 type parsedSet struct {
 	*render.Set
 	expiry *time.Timer
 }
 
-// set returns the files, parsed. The files of one chart are known by their
-// names.
+// maxParsed bounds how many sets are kept of one chart: whoever writes values
+// may turn subcharts on and off in any number of ways.
+const maxParsed = 8
+
+// set returns the files, parsed. They are known by their names and texts: two
+// subcharts may have one name, of which the values turn one on.
 func (p *parsed) set(files []render.File) (*render.Set, error) {
-	var names strings.Builder
+	var hash maphash.Hash
+	hash.SetSeed(seed)
 	for _, file := range files {
-		names.WriteString(file.Name)
-		names.WriteByte(0)
+		maphash.WriteComparable(&hash, file)
 	}
-	key := names.String()
+	key := hash.Sum64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.sets[key]; known != nil {
@@ -45,7 +52,10 @@ func (p *parsed) set(files []render.File) (*render.Set, error) {
 		return nil, err
 	}
 	if p.sets == nil {
-		p.sets = map[string]*parsedSet{}
+		p.sets = map[uint64]*parsedSet{}
+	}
+	if len(p.sets) >= maxParsed {
+		return set, nil
 	}
 	p.sets[key] = &parsedSet{set, time.AfterFunc(keepParsed, func() {
 		p.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -162,9 +163,14 @@ func templateFiles(c *chart.Chart, dot chartutil.Values, scopes map[string]scope
 		if library && !strings.HasPrefix(path.Base(template.Name), "_") {
 			continue
 		}
-		name := path.Join(folder, template.Name)
-		scopes[name] = own
-		files = append(files, render.File{Name: name, Text: string(template.Data)})
+		file := render.File{Name: path.Join(folder, template.Name), Text: string(template.Data)}
+		if _, twice := scopes[file.Name]; twice {
+			// The last one counts.
+			at := slices.IndexFunc(files, func(other render.File) bool { return other.Name == file.Name })
+			files = slices.Delete(files, at, at+1)
+		}
+		scopes[file.Name] = own
+		files = append(files, file)
 	}
 	inner := subscopes(dot)
 	for _, child := range c.Dependencies() {

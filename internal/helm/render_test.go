@@ -253,7 +253,7 @@ func TestSnippetsRenderAsByHelm(t *testing.T) {
 }
 
 // unchecked loads a chart whose templates need not parse.
-func (f files) unchecked(t *testing.T) *chart.Chart {
+func (f files) unchecked(t testing.TB) *chart.Chart {
 	t.Helper()
 	var buffered []*loader.BufferedFile
 	for name, content := range f {

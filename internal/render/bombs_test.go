@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// bombs are templates that would take hours, all memory, or the process.
-var bombs = []struct {
+// bomb is a template that would take hours, all memory, or the process.
+type bomb struct {
 	name, text string
 	values     map[string]any
 	want       string
-}{
+}
+
+var bombs = []bomb{
 	{"a range in a range in a range …", strings.Repeat("{{ range until 1000 }}", 6) + strings.Repeat("{{ end }}", 6), nil, "steps"},
 	{"a range over a number", "{{ range 1000000000000 }}{{ end }}", nil, "steps"},
 	{"a range that writes", "{{ range 1000000 }}" + strings.Repeat("x", 1000) + "{{ end }}", nil, "writes more than 16 MiB"},

@@ -99,37 +99,65 @@ func (b *budget) keep(bytes int) {
 // want is called before something of that size is made, or walked through. It
 // is a float, since numbers of the values may be of any size.
 func (b *budget) want(what string, bytes float64) {
-	b.step()
 	if bytes > float64(b.limits.Value) {
 		b.exceededf("%s makes or takes more than %s at once", what, mebibytes(b.limits.Value))
 	}
 	// A megabyte walked through takes about as long as this many steps.
-	b.take(int(bytes) >> 8)
+	b.take(1 + int(bytes)>>8)
+}
+
+// read takes the steps for a text that a function goes through.
+func (b *budget) read(bytes int) {
+	if bytes >= 4096 {
+		b.take(bytes >> 10)
+	}
 }
 
 // maxActions bounds how deeply the actions of one text can be nested: the
 // parser calls itself for each.
 const maxActions = 50_000
 
-// actions is called before a template is parsed.
-func (b *budget) actions(text string) {
+// perAction is what is made of a byte in an action: a sign and a blank may
+// stand for a value.
+const perAction = 64
+
+// template is called before a template is parsed.
+func (b *budget) template(text string) {
 	if strings.Count(text, "{{") > maxActions {
 		b.exceededf("a template has more than %d actions", maxActions)
 	}
+	inActions := 0
+	for rest := text; ; {
+		_, after, found := strings.Cut(rest, "{{")
+		if !found {
+			break
+		}
+		var action string
+		action, rest, _ = strings.Cut(after, "}}")
+		inActions += len(action)
+	}
+	b.readOnce("tpl", text)
+	b.keep(len(text) + inActions*perAction)
 }
 
 // maxBrackets is how many brackets may be open in a text that is read.
 const maxBrackets = 10_000
 
-// parse counts a text that is going to be read. What is made of it may be a
-// hundred times as large, as every comma may stand for a value.
-func (b *budget) parse(what, text string) {
+// readOnce counts a text that is going to be read.
+func (b *budget) readOnce(what, text string) {
 	if len(text) > b.limits.Parse-b.parsed {
 		b.exceededf("%s reads more than %s, all in all", what, mebibytes(b.limits.Parse))
 	}
 	b.parsed += len(text)
 	b.take(len(text) >> 6)
-	b.keep(tokens(text) * bytesOfToken)
+}
+
+// parse counts a text of YAML, JSON or TOML that is going to be read. What is
+// made of it may be a hundred times as large, as every comma may stand for a
+// value.
+func (b *budget) parse(what, text string, tokens int) {
+	b.readOnce(what, text)
+	b.keep(tokens * bytesOfToken)
 	open := 0
 	for i := range len(text) {
 		switch text[i] {
@@ -169,7 +197,7 @@ func (w *writer) Write(text []byte) (written int, err error) {
 func (b *budget) enter(depth int) {
 	b.take(2)
 	if b.depth+depth > b.limits.Depth {
-		b.exceededf("templates call each other more than %d deep (a tpl counts as %d)", b.limits.Depth, depthOfTpl)
+		b.exceededf("templates call each other more than %d deep (a tpl counts as %d, and so do %d actions within each other)", b.limits.Depth, depthOfTpl, nestedActions*depthOfTpl)
 	}
 	b.depth += depth
 }

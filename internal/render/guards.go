@@ -12,10 +12,11 @@ import (
 // guarded returns the functions for the templates of one render after the
 // other, all of which the budget is told of.
 func guarded(b *budget) template.FuncMap {
-	all := template.FuncMap{}
+	all := b.instruments()
 	for name, f := range functions {
-		all[name] = wrapped(b, f)
+		all[name] = wrapped(b, name, f)
 	}
+	guardComparisons(b, all)
 	guardCounts(b, all)
 	guardTexts(b, all)
 	guardWalks(b, all)
@@ -92,26 +93,28 @@ var verb = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?(\d+|\*)?(?:\.(\[\d+\])?(\d+|\
 // formatted is how much a format may make of what it gets: each verb writes one
 // of them, as wide as it says, which fmt takes up to a million.
 func (b *budget) formatted(format string, args []any) float64 {
-	largest := 0.0
+	total, largest, values := float64(len(format)), 0.0, 1.0
 	for _, arg := range args {
-		bytes, _ := b.weigh("printf", arg)
-		largest = max(largest, float64(bytes))
+		bytes, number := b.weigh("printf", arg)
+		// What no verb asks for is written as well.
+		total += float64(bytes)
+		largest, values = max(largest, float64(bytes)), max(values, float64(number))
 	}
 	if strings.Count(format, "%") <= 4 && !strings.ContainsAny(format, "*0123456789") {
-		return float64(len(format)) + 4*largest
+		return total + 4*largest
 	}
-	total := float64(len(format))
 	for _, found := range verb.FindAllStringSubmatch(format, -1) {
 		total += largest
 		for _, size := range []string{found[2], found[4]} {
+			wide := 0.0
 			switch {
 			case size == "*" || len(size) > 6:
-				total += 1e6
+				wide = 1e6
 			case size != "":
-				var n float64
-				_, _ = fmt.Sscan(size, &n)
-				total += n
+				_, _ = fmt.Sscan(size, &wide)
 			}
+			// Each value of a list, each key and value of a dictionary is as wide.
+			total += 2 * values * wide
 		}
 	}
 	return total
@@ -140,6 +143,10 @@ func guardTexts(b *budget, all template.FuncMap) {
 	for _, name := range []string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.match(given[0].String(), given[1].String()) })
 	}
+	for _, name := range []string{"trimAll", "trimall"} {
+		// Each sign of the text may be looked for among all of the others.
+		all[name] = wrap2(b, of[func(string, string) string](name), func(signs, text string) { b.compareAll(len(signs), len(text), 1024) })
+	}
 	all["splitList"] = wrap2(b, of[func(string, string) []string]("splitList"), func(sep, text string) {
 		b.want("splitList", float64(len(text))+16*float64(occurrences(sep, text)))
 	})
@@ -155,11 +162,15 @@ func guardTexts(b *budget, all template.FuncMap) {
 	})
 }
 
-// match is called before a text is searched by a regular expression, which
-// takes as long as the two are large.
-func (b *budget) match(pattern, text string) {
-	b.take(int(min(product(len(pattern)+1, len(text)+1)/1024, math.MaxInt32)))
+// compareAll takes the steps for so many values that are compared with so many
+// others, when one step is worth some comparisons.
+func (b *budget) compareAll(values, others, aStep int) {
+	b.take(int(min(product(values, others)/float64(aStep), math.MaxInt32)))
 }
+
+// mostFound is how many places in a text are looked for. Where they are takes
+// more memory than a short text that is put there.
+const mostFound = 100_000
 
 // replaced is called before what a regular expression finds is replaced. Each
 // $ of the replacement may stand for what was found, which is the whole text at
@@ -176,7 +187,10 @@ func (b *budget) replaced(what, pattern, text, with string) {
 		// The function says so.
 		return
 	}
-	times := len(found.FindAllStringIndex(text, -1))
+	times := len(found.FindAllStringIndex(text, mostFound))
+	if times == mostFound {
+		times = len(text) + 1
+	}
 	b.want(what, float64(len(text))+product(times, len(with))+product(strings.Count(with, "$"), len(text)))
 }
 
@@ -192,12 +206,19 @@ func guardWalks(b *budget, all template.FuncMap) {
 		all[name] = wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
 	}
 	all["toString"] = wrap1(b, of[func(any) string]("toString"), func(value any) { b.weigh("toString", value) })
-	for _, name := range []string{"toYaml", "toYamlPretty", "toJson", "toPrettyJson", "toRawJson", "toToml"} {
+	for _, name := range []string{"toJson", "toRawJson"} {
 		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encode(name, value) })
 	}
-	for _, name := range []string{"mustToJson", "mustToPrettyJson", "mustToRawJson"} {
+	for _, name := range []string{"toYaml", "toYamlPretty", "toPrettyJson"} {
+		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encodeAs(name, weigher{indent: 2}, value) })
+	}
+	all["toToml"] = wrap1(b, of[func(any) string]("toToml"), func(value any) { b.encodeAs("toToml", weigher{indent: 2, paths: true}, value) })
+	for _, name := range []string{"mustToJson", "mustToRawJson"} {
 		all[name] = wrap1e(b, of[func(any) (string, error)](name), func(value any) { b.encode(name, value) })
 	}
+	all["mustToPrettyJson"] = wrap1e(b, of[func(any) (string, error)]("mustToPrettyJson"), func(value any) {
+		b.encodeAs("mustToPrettyJson", weigher{indent: 2}, value)
+	})
 	all["deepCopy"] = wrap1(b, of[func(any) any]("deepCopy"), func(value any) { b.encode("deepCopy", value) })
 	all["mustDeepCopy"] = wrap1e(b, of[func(any) (any, error)]("mustDeepCopy"), func(value any) { b.encode("mustDeepCopy", value) })
 	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
@@ -220,7 +241,7 @@ func guardWalks(b *budget, all template.FuncMap) {
 			if len(given) > 1 {
 				_, others = b.weigh(name, given[1].Interface())
 			}
-			b.take(int(min(product(number, others)/16, math.MaxInt32)))
+			b.compareAll(number, others, 16)
 		})
 	}
 	all["concat"] = wrapAll(b, of[func(...any) any]("concat"), func(lists []any) {
@@ -228,6 +249,15 @@ func guardWalks(b *budget, all template.FuncMap) {
 			if v := reflect.ValueOf(list); v.Kind() == reflect.Slice {
 				b.keep(16 * v.Len())
 			}
+		}
+	})
+	for _, name := range []string{"slice", "mustSlice"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[1].Interface()) })
+	}
+	// What is no text is written to be a key.
+	all["dict"] = wrapAll(b, of[func(...any) map[string]any]("dict"), func(values []any) {
+		for i := 0; i < len(values); i += 2 {
+			b.weigh("dict", values[i])
 		}
 	})
 	// It returns what it was given.
@@ -240,20 +270,32 @@ func guardWalks(b *budget, all template.FuncMap) {
 }
 
 // encode is called before something is made of all of a value.
-func (b *budget) encode(what string, value any) {
-	_, number := b.weigh(what, value)
+func (b *budget) encode(what string, value any) { b.encodeAs(what, weigher{}, value) }
+
+// encodeAs is encode for what writes more before each line.
+func (b *budget) encodeAs(what string, by weigher, value any) {
+	_, number := b.weighBy(by, what, value)
 	b.keep(number * bytesOfToken / 4)
 }
 
 // guardReads guards what reads a text into values.
 func guardReads(b *budget, all template.FuncMap) {
-	for _, name := range []string{"fromYaml", "fromJson", "fromToml"} {
-		all[name] = wrap1(b, of[func(string) map[string]any](name), func(text string) { b.parse(name, text) })
+	before := map[string]func(text string){
+		"fromJson": func(text string) { b.parse("fromJson", text, tokens(text)) },
+		"fromYaml": func(text string) {
+			b.parse("fromYaml", text, tokens(text))
+			b.keep(aliased(text) * bytesOfToken)
+		},
+		// Each part of a dotted key is a table.
+		"fromToml": func(text string) { b.parse("fromToml", text, tokens(text)+strings.Count(text, ".")) },
 	}
-	for _, name := range []string{"fromYamlArray", "fromJsonArray"} {
-		all[name] = wrap1(b, of[func(string) []any](name), func(text string) { b.parse(name, text) })
+	for name, before := range before {
+		all[name] = wrap1(b, of[func(string) map[string]any](name), before)
 	}
-	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), func(text string) { b.parse("mustFromJson", text) })
+	for _, name := range []string{"fromYaml", "fromJson"} {
+		all[name+"Array"] = wrap1(b, of[func(string) []any](name+"Array"), before[name])
+	}
+	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), before["fromJson"])
 }
 
 // slow are functions that take as long as thousands of others.
@@ -265,6 +307,9 @@ var slow = []string{
 // guardSlow has the clock looked at whenever one of them is called.
 func guardSlow(b *budget, all template.FuncMap) {
 	for _, name := range slow {
-		all[name] = wrapAny(b, functions[name], func([]reflect.Value) { b.take(clockSteps) })
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.take(clockSteps)
+			b.lookInto(name, given)
+		})
 	}
 }

@@ -2,6 +2,8 @@ package render
 
 import (
 	"reflect"
+	"slices"
+	"strconv"
 	"text/template/parse"
 )
 
@@ -10,39 +12,69 @@ const (
 	turnFunction  = "chartwright_turn"
 	enterFunction = "chartwright_enter"
 	leaveFunction = "chartwright_leave"
+	weighFunction = "chartwright_weigh"
+	// These return what they are given.
 	printFunction = "chartwright_print"
+	rangeFunction = "chartwright_range"
+	madeFunction  = "chartwright_made"
+	afterFunction = "chartwright_after"
 )
 
-// instrument puts the calls into a parsed template.
+// nestedActions is how many actions or brackets within each other take as much
+// of the stack as a template that is called.
+const nestedActions = 10
+
+// instrument puts the calls into a parsed template. What is wrapped stands in
+// brackets behind the function, and not before it in a pipeline: so an error is
+// told of the same place and in the same words as without it.
 func instrument(tree *parse.Tree) {
-	if tree.Root != nil {
-		instrumenter{tree}.list(tree.Root)
+	if tree.Root == nil {
+		return
+	}
+	i := instrumenter{tree: tree}
+	i.list(tree.Root)
+	if depth := i.deepest / nestedActions; depth > 0 {
+		tree.Root.Nodes = slices.Concat(
+			[]parse.Node{i.action(enterFunction, depth, 0, 1)}, tree.Root.Nodes, []parse.Node{i.action(leaveFunction, depth, 0, 1)},
+		)
 	}
 }
 
-type instrumenter struct{ tree *parse.Tree }
+type instrumenter struct {
+	tree           *parse.Tree
+	depth, deepest int
+}
 
-func (i instrumenter) list(list *parse.ListNode) {
+func (i *instrumenter) down() { i.depth++; i.deepest = max(i.deepest, i.depth) }
+func (i *instrumenter) up()   { i.depth-- }
+
+func (i *instrumenter) list(list *parse.ListNode) {
 	if list == nil {
 		return
 	}
+	i.down()
+	defer i.up()
 	nodes := make([]parse.Node, 0, len(list.Nodes))
 	for _, node := range list.Nodes {
 		switch n := node.(type) {
 		case *parse.ActionNode:
-			i.action(n)
+			i.pipe(n.Pipe)
+			if len(n.Pipe.Decl) == 0 && !returns(n.Pipe, reflect.String) {
+				i.wrap(n.Pipe, printFunction)
+			}
 		case *parse.IfNode:
-			i.list(n.List)
-			i.list(n.ElseList)
+			i.branch(&n.BranchNode)
 		case *parse.WithNode:
-			i.list(n.List)
-			i.list(n.ElseList)
+			i.branch(&n.BranchNode)
 		case *parse.RangeNode:
-			i.list(n.List)
-			i.list(n.ElseList)
-			n.List.Nodes = append([]parse.Node{i.call(turnFunction, n.Pos, n.Line)}, n.List.Nodes...)
+			i.branch(&n.BranchNode)
+			if !returns(n.Pipe, reflect.Slice) {
+				i.wrap(n.Pipe, rangeFunction)
+			}
+			n.List.Nodes = append([]parse.Node{i.action(turnFunction, 1, n.Pos, n.Line)}, n.List.Nodes...)
 		case *parse.TemplateNode:
-			nodes = append(nodes, i.call(enterFunction, n.Pos, n.Line), n, i.call(leaveFunction, n.Pos, n.Line))
+			i.pipe(n.Pipe)
+			nodes = append(nodes, i.action(enterFunction, 1, n.Pos, n.Line), n, i.action(leaveFunction, 1, n.Pos, n.Line))
 			continue
 		}
 		nodes = append(nodes, node)
@@ -50,42 +82,152 @@ func (i instrumenter) list(list *parse.ListNode) {
 	list.Nodes = nodes
 }
 
-// call returns the action {{ name }}.
-func (i instrumenter) call(name string, pos parse.Pos, line int) parse.Node {
-	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Line: line, Pipe: &parse.PipeNode{
-		NodeType: parse.NodePipe, Pos: pos, Line: line, Cmds: []*parse.CommandNode{i.command(name, pos)},
-	}}
+func (i *instrumenter) branch(n *parse.BranchNode) {
+	i.pipe(n.Pipe)
+	i.list(n.List)
+	i.list(n.ElseList)
 }
 
-func (i instrumenter) command(name string, pos parse.Pos) *parse.CommandNode {
-	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{
-		parse.NewIdentifier(name).SetTree(i.tree).SetPos(pos),
-	}}
-}
-
-// action adds a last command to an action that may write a value of any size.
-func (i instrumenter) action(n *parse.ActionNode) {
-	if len(n.Pipe.Decl) > 0 || len(n.Pipe.Cmds) == 0 {
+func (i *instrumenter) pipe(pipe *parse.PipeNode) {
+	if pipe == nil {
 		return
 	}
-	switch first := n.Pipe.Cmds[len(n.Pipe.Cmds)-1].Args[0].(type) {
-	case *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
-		return
-	case *parse.IdentifierNode:
-		if f := functions[first.Ident]; builtins[first.Ident] == "" || f != nil && reflect.TypeOf(f).Out(0).Kind() == reflect.String {
-			return
+	i.down()
+	defer i.up()
+	commands := make([]*parse.CommandNode, 0, len(pipe.Cmds))
+	for n, command := range pipe.Cmds {
+		for at, arg := range command.Args {
+			command.Args[at] = i.operand(arg, at > 0)
+		}
+		switch makes := callsMaker(command.Args[0]); {
+		case makes && n == 0:
+			commands = append(commands, i.making(command))
+		case makes:
+			// It takes what comes before it.
+			commands = append(commands, command, i.command(madeFunction, command.Pos))
+		default:
+			commands = append(commands, command)
 		}
 	}
-	n.Pipe.Cmds = append(n.Pipe.Cmds, i.command(printFunction, n.Pos))
+	pipe.Cmds = commands
 }
 
-// print passes a value on that is going to be written. It takes and gives a
-// reflect.Value, for some values are written otherwise when they are copied.
-func (b *budget) print(value reflect.Value) reflect.Value {
-	switch kind := value.Kind(); {
-	case kind == reflect.Invalid, kind <= reflect.Complex128, kind == reflect.String:
-	case value.CanInterface():
-		b.weigh("an action", value.Interface())
+// operand returns what takes the place of a part of a command.
+func (i *instrumenter) operand(node parse.Node, argument bool) parse.Node {
+	switch n := node.(type) {
+	case *parse.PipeNode:
+		i.pipe(n)
+		return n
+	case *parse.ChainNode:
+		n.Node = i.operand(n.Node, false)
 	}
-	return value
+	if argument && callsMaker(node) {
+		node = i.pipeOf(i.making(i.commandOf(node)))
+	}
+	return node
+}
+
+// making counts what a method makes that is called with nothing before it.
+func (i *instrumenter) making(command *parse.CommandNode) *parse.CommandNode {
+	at := slices.Index(fields(command.Args[0]), "YAML")
+	if at < 0 {
+		return i.around(command, madeFunction)
+	}
+	return i.command(afterFunction, command.Pos, i.pipeOf(i.weighing(command.Args[0], at)), i.pipeOf(command))
+}
+
+// weighing weighs the value whose method YAML is called, the field at a place.
+func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
+	var from parse.Node
+	switch n := node.(type) {
+	case *parse.VariableNode:
+		from = &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}
+	case *parse.ChainNode:
+		from = n.Node
+	default:
+		from = &parse.DotNode{NodeType: parse.NodeDot, Pos: node.Position()}
+	}
+	command := i.command(weighFunction, node.Position(), from)
+	for _, name := range fields(node)[:at] {
+		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: node.Position(), Quoted: strconv.Quote(name), Text: name})
+	}
+	return command
+}
+
+// makers are the methods of values in templates that make something large of
+// what there is, or of little: of .Files, of a time and of a version.
+var makers = []string{
+	"Get", "Glob", "Lines", "AsConfig", "AsSecrets", "YAML", "Format", "AppendFormat", "String", "GoString",
+	"MarshalText", "MarshalJSON", "MarshalBinary", "GobEncode", "AppendText", "AppendBinary", "Value",
+}
+
+func callsMaker(node parse.Node) bool {
+	return slices.ContainsFunc(fields(node), func(name string) bool { return slices.Contains(makers, name) })
+}
+
+// fields are the names of fields, keys or methods in an operand.
+func fields(node parse.Node) []string {
+	switch n := node.(type) {
+	case *parse.FieldNode:
+		return n.Ident
+	case *parse.VariableNode:
+		return n.Ident[1:]
+	case *parse.ChainNode:
+		return n.Field
+	}
+	return nil
+}
+
+// returns tells whether a pipeline ends in a constant or in a function that
+// always returns what is of the kind.
+func returns(pipe *parse.PipeNode, kind reflect.Kind) bool {
+	switch last := pipe.Cmds[len(pipe.Cmds)-1].Args[0].(type) {
+	case *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
+		return true
+	case *parse.IdentifierNode:
+		if f := functions[last.Ident]; f != nil {
+			return reflect.TypeOf(f).Out(0).Kind() == kind
+		}
+		return kind == reflect.String && builtins[last.Ident] == ""
+	}
+	return false
+}
+
+// action returns the action {{ name number }}.
+func (i *instrumenter) action(name string, number int, pos parse.Pos, line int) parse.Node {
+	command := i.command(name, pos)
+	command.Args = append(command.Args, &parse.NumberNode{
+		NodeType: parse.NodeNumber, Pos: pos, IsInt: true, Int64: int64(number), Text: strconv.Itoa(number),
+	})
+	pipe := i.pipeOf(command)
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Line: line, Pipe: pipe}
+}
+
+// wrap has a function pass on what a pipeline returns.
+func (i *instrumenter) wrap(pipe *parse.PipeNode, function string) {
+	if first := pipe.Cmds[0].Args; len(first) > 1 && first[0].Type() == parse.NodePipe {
+		// Brackets take no arguments. The error is told of the whole pipeline.
+		return
+	}
+	inner := i.pipeOf(pipe.Cmds...)
+	inner.Line = pipe.Line
+	pipe.Cmds = []*parse.CommandNode{i.command(function, pipe.Pos, inner)}
+}
+
+// around has a function pass on what a command returns.
+func (i *instrumenter) around(command *parse.CommandNode, function string) *parse.CommandNode {
+	return i.command(function, command.Pos, i.pipeOf(command))
+}
+
+func (i *instrumenter) command(name string, pos parse.Pos, args ...parse.Node) *parse.CommandNode {
+	function := parse.NewIdentifier(name).SetTree(i.tree).SetPos(pos)
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: append([]parse.Node{function}, args...)}
+}
+
+func (i *instrumenter) commandOf(operand parse.Node) *parse.CommandNode {
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: operand.Position(), Args: []parse.Node{operand}}
+}
+
+func (i *instrumenter) pipeOf(commands ...*parse.CommandNode) *parse.PipeNode {
+	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: commands[0].Pos, Cmds: commands}
 }

@@ -57,10 +57,10 @@ func parseInto(t *template.Template, text string, used map[string]bool) error {
 		return err
 	}
 	for name, tree := range trees {
+		instrument(tree)
 		if used != nil && tree.Root != nil {
 			noteUsed(tree.Root, used)
 		}
-		instrument(tree)
 		if _, err := t.AddParseTree(name, tree); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	defer r.kits.Put(k)
 	*k.budget = *newBudget(ctx, r.limits, r.alone)
 	defer k.budget.end()
-	e := engine{budget: k.budget, functions: k.functions, including: map[string]int{}}
+	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}}
 	rendered, err := e.render(set, dot, lookup)
 	if k.budget.err != nil {
 		return nil, k.budget.err
@@ -55,15 +55,15 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	return rendered, err
 }
 
-// engine is one render.
-type engine struct {
+// execution is one render.
+type execution struct {
 	budget    *budget
 	functions template.FuncMap
 	// including counts how often each template is being included.
 	including map[string]int
 }
 
-func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (rendered map[string]string, err error) {
+func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (rendered map[string]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("rendering template failed: %v", r)
@@ -96,7 +96,7 @@ func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (ren
 		if output += to.Len(); output > e.budget.limits.Output {
 			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
-		if size += tokens(to.String()); size > e.budget.limits.Tokens {
+		if size += tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
 			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
@@ -104,9 +104,8 @@ func (e *engine) render(set *Set, dot func(name string) any, lookup Lookup) (ren
 	return rendered, nil
 }
 
-// own are the functions that belong to one render, and those that are put into
-// the parsed templates.
-func (e *engine) own(lookup Lookup) template.FuncMap {
+// own are the functions that belong to one render.
+func (e *execution) own(lookup Lookup) template.FuncMap {
 	if lookup == nil {
 		lookup = noLookup
 	}
@@ -121,24 +120,11 @@ func (e *engine) own(lookup Lookup) template.FuncMap {
 			b.keep(w.bytes)
 			return found, err
 		},
-		turnFunction: func() string {
-			b.step()
-			return ""
-		},
-		enterFunction: func() string {
-			b.enter(1)
-			return ""
-		},
-		leaveFunction: func() string {
-			b.leave(1)
-			return ""
-		},
-		printFunction: b.print,
 	}
 }
 
 // bind binds the functions that execute templates to a set of them.
-func (e *engine) bind(t *template.Template) {
+func (e *execution) bind(t *template.Template) {
 	t.Funcs(template.FuncMap{
 		"include": func(name string, data any) (string, error) { return e.include(t, name, data) },
 		"tpl":     func(text string, data any) (string, error) { return e.tpl(t, text, data) },
@@ -152,7 +138,7 @@ const depthOfTpl = 10
 // maxIncluded is how often a template may be included by itself, as in Helm.
 const maxIncluded = 1000
 
-func (e *engine) include(t *template.Template, name string, data any) (string, error) {
+func (e *execution) include(t *template.Template, name string, data any) (string, error) {
 	if e.including[name] > maxIncluded {
 		return "", fmt.Errorf("rendering template has a nested reference name: %s: unable to execute template", name)
 	}
@@ -165,15 +151,14 @@ func (e *engine) include(t *template.Template, name string, data any) (string, e
 	return to.String(), err
 }
 
-func (e *engine) tpl(parent *template.Template, text string, data any) (string, error) {
+func (e *execution) tpl(parent *template.Template, text string, data any) (string, error) {
 	e.budget.enter(depthOfTpl)
 	defer e.budget.leave(depthOfTpl)
 	if !strings.Contains(text, "{{") {
 		// It says of itself what it writes. Many charts call tpl on every value.
 		return withoutMissing(text), nil
 	}
-	e.budget.actions(text)
-	e.budget.parse("tpl", text)
+	e.budget.template(text)
 	// A clone has to be made of all templates of the chart.
 	e.budget.take(clockSteps)
 	t, err := parent.Clone()

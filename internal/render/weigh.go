@@ -13,6 +13,11 @@ import (
 type weigher struct {
 	bytes, values, most int
 	deep                bool
+	// indent is what is written more before each line of a value in another
+	// one, paths tells that the keys of all outer ones are, too, and before is
+	// how much that is.
+	indent, before int
+	paths          bool
 }
 
 // perValue is what a value takes beside its text: a sign or two, and more where
@@ -21,7 +26,7 @@ const perValue = 8
 
 func (w *weigher) value(value any, depth int) {
 	w.values++
-	w.bytes += perValue
+	w.bytes += perValue + w.before
 	if w.bytes > w.most || w.deep {
 		return
 	}
@@ -33,23 +38,40 @@ func (w *weigher) value(value any, depth int) {
 	case nil, bool, int, int64, float64:
 	case string:
 		w.bytes += len(v)
+		if w.before > 0 {
+			w.bytes += w.before * strings.Count(v, "\n")
+		}
 	case []string:
 		w.values += len(v)
 		for _, one := range v {
-			w.bytes += perValue + len(one)
+			w.bytes += perValue + w.before + len(one)
 		}
 	case map[string]any:
 		for key, one := range v {
 			w.bytes += len(key)
+			was := w.down(key)
 			w.value(one, depth-1)
+			w.before = was
 		}
 	case []any:
+		was := w.down("")
 		for _, one := range v {
 			w.value(one, depth-1)
 		}
+		w.before = was
 	default:
 		w.reflected(reflect.ValueOf(value), depth)
 	}
+}
+
+// down goes into a value, and returns what was written before each line of it.
+func (w *weigher) down(key string) (was int) {
+	was = w.before
+	w.before += w.indent
+	if w.paths {
+		w.before += len(key) + 1
+	}
+	return was
 }
 
 var plainMap = reflect.TypeFor[map[string]any]()
@@ -103,14 +125,20 @@ func (w *weigher) reflected(v reflect.Value, depth int) {
 // weigh is called before values are walked through, and returns their weight
 // and number.
 func (b *budget) weigh(what string, values ...any) (bytes, number int) {
-	w := weigher{most: b.limits.Value}
+	return b.weighBy(weigher{}, what, values...)
+}
+
+func (b *budget) weighBy(w weigher, what string, values ...any) (bytes, number int) {
+	w.most = b.limits.Value
 	for _, value := range values {
 		w.value(value, b.limits.Depth)
 	}
 	if w.deep {
 		b.exceededf("%s gets a value that is nested more than %d deep or contains itself", what, b.limits.Depth)
 	}
-	b.want(what, float64(w.bytes))
+	if w.bytes >= 256 {
+		b.want(what, float64(w.bytes))
+	}
 	return w.bytes, w.values
 }
 
@@ -135,6 +163,16 @@ func (b *budget) result(value any) {
 		b.keep(48 * len(v))
 	case map[string]string:
 		b.keep(48 * len(v))
+	case bool, int, int64, float64:
+	default:
+		// A certificate and its key.
+		if v := reflect.ValueOf(value); v.Kind() == reflect.Struct {
+			for _, field := range v.Fields() {
+				if field.Kind() == reflect.String {
+					b.keep(field.Len())
+				}
+			}
+		}
 	}
 }
 
@@ -149,6 +187,11 @@ func tokens(text string) int {
 		switch text[i] {
 		case ',', '\n', '[', '{', ':':
 			count++
+		case '-', '?':
+			// Lists in lists may stand on one line.
+			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
+				count++
+			}
 		}
 	}
 	return count

@@ -89,6 +89,11 @@ func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 	called := reflect.ValueOf(f)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
 		b.step()
+		for _, argument := range arguments {
+			if argument.Kind() == reflect.String {
+				b.read(argument.Len())
+			}
+		}
 		if before != nil {
 			before(arguments)
 		}
@@ -104,47 +109,68 @@ func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 	}).Interface()
 }
 
+// shallow are functions that look into no value that they are given, not even
+// to say what is wrong with it.
+var shallow = map[string]bool{}
+
+func init() {
+	for _, name := range []string{
+		"all", "any", "append", "chunk", "coalesce", "compact", "default", "dig", "empty", "first", "get", "hasKey", "initial",
+		"keys", "kindIs", "kindOf", "last", "list", "mustAppend", "mustChunk", "mustCompact", "mustFirst", "mustInitial",
+		"mustLast", "mustPrepend", "mustPush", "mustRest", "mustReverse", "omit", "pick", "pluck", "prepend",
+		"push", "required", "rest", "reverse", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
+	} {
+		shallow[name] = true
+	}
+}
+
+// lookInto weighs what a function may look into, which it does at least to say
+// that it is of the wrong type.
+func (b *budget) lookInto(name string, arguments []reflect.Value) {
+	for _, argument := range arguments {
+		switch argument.Kind() {
+		case reflect.Interface, reflect.Slice, reflect.Map:
+			b.weigh(name, argument.Interface())
+		}
+	}
+}
+
 // wrapped wraps a function that makes nothing large of what it gets.
-func wrapped(b *budget, f any) any {
+func wrapped(b *budget, name string, f any) any {
 	switch f := f.(type) {
 	case func(string) string:
-		return wrap1(b, f, nil)
-	case func(any) string:
-		return wrap1(b, f, nil)
-	case func(any) int64:
-		return wrap1(b, f, nil)
-	case func(any) int:
-		return wrap1(b, f, nil)
-	case func(any) bool:
-		return wrap1(b, f, nil)
-	case func(int, string) string:
-		return wrap2(b, f, nil)
+		return wrap1(b, f, func(text string) { b.read(len(text)) })
 	case func(string, string) string:
-		return wrap2(b, f, nil)
+		return wrap2(b, f, func(one, other string) { b.read(len(one) + len(other)) })
 	case func(string, string) bool:
-		return wrap2(b, f, nil)
-	case func(string, any) bool:
+		return wrap2(b, f, func(one, other string) { b.read(len(one) + len(other)) })
+	case func(int, string) string:
 		return wrap2(b, f, nil)
 	case func(map[string]any, string) bool:
 		return wrap2(b, f, nil)
 	case func(map[string]any, string) any:
 		return wrap2(b, f, nil)
+	}
+	if !shallow[name] {
+		return wrappedDeep(b, name, f)
+	}
+	switch f := f.(type) {
+	case func(any) string:
+		return wrap1(b, f, nil)
+	case func(any) bool:
+		return wrap1(b, f, nil)
+	case func(string, any) bool:
+		return wrap2(b, f, nil)
 	case func(any, any, bool) any:
 		return wrap3(b, f, nil)
-	case func(...any) map[string]any:
-		return wrapAll(b, f, nil)
 	case func(...any) []any:
 		return wrapAll(b, f, nil)
 	case func(...any) any:
 		return wrapAll(b, f, nil)
-	case func(...any) int64:
-		return wrapAll(b, f, nil)
 	case func(any, ...any) any: // default
 		return func(first any, more ...any) any {
 			b.step()
-			r := f(first, more...)
-			count(b, r)
-			return r
+			return f(first, more...)
 		}
 	case func(string, any) (any, error): // required
 		return func(message string, value any) (any, error) {
@@ -153,5 +179,19 @@ func wrapped(b *budget, f any) any {
 		}
 	default:
 		return wrapAny(b, f, nil)
+	}
+}
+
+// wrappedDeep wraps a function that may look into what it gets.
+func wrappedDeep(b *budget, name string, f any) any {
+	switch f := f.(type) {
+	case func(any) int64:
+		return wrap1(b, f, func(value any) { b.weigh(name, value) })
+	case func(any) int:
+		return wrap1(b, f, func(value any) { b.weigh(name, value) })
+	case func(...any) int64:
+		return wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
+	default:
+		return wrapAny(b, f, func(arguments []reflect.Value) { b.lookInto(name, arguments) })
 	}
 }

@@ -1,0 +1,109 @@
+package render
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// TestFunctionsHaveTheirTypes: text/template converts and refuses arguments by
+// them, in words that say so.
+func TestFunctionsHaveTheirTypes(t *testing.T) {
+	all := guarded(newBudget(t.Context(), Defaults(), nil))
+	for name, f := range functions {
+		if is, want := reflect.TypeOf(all[name]), reflect.TypeOf(f); is != want {
+			t.Errorf("%s is a %s, want %s", name, is, want)
+		}
+	}
+}
+
+// TestNoFunctionIsLostInAValue: whichever gets a value that contains itself
+// returns, or panics with a limit. One that writes it ends this test's process.
+func TestNoFunctionIsLostInAValue(t *testing.T) {
+	dictionary, list := map[string]any{}, make([]any, 1)
+	dictionary["x"], list[0] = dictionary, list
+	stopped := 0
+	for name := range guarded(newBudget(t.Context(), Defaults(), nil)) {
+		for _, endless := range []any{dictionary, list} {
+			b := newBudget(t.Context(), Defaults(), make(chan struct{}, 1))
+			f := reflect.ValueOf(guarded(b)[name])
+			arguments := make([]reflect.Value, 0, 4)
+			for i := range f.Type().NumIn() {
+				in := f.Type().In(i)
+				if i == f.Type().NumIn()-1 && f.Type().IsVariadic() {
+					in = in.Elem()
+					arguments = append(arguments, valueOf(in, endless))
+				}
+				arguments = append(arguments, valueOf(in, endless))
+			}
+			func() {
+				// What is no limit is an error of the template.
+				defer func() { _ = recover() }()
+				f.Call(arguments)
+			}()
+			if b.err != nil {
+				stopped++
+			}
+		}
+	}
+	if stopped < 50 {
+		t.Errorf("only %d calls were stopped", stopped)
+	}
+}
+
+func valueOf(in reflect.Type, endless any) reflect.Value {
+	switch {
+	case in == reflect.TypeFor[reflect.Value]():
+		return reflect.ValueOf(reflect.ValueOf(endless))
+	case reflect.TypeOf(endless).AssignableTo(in):
+		return reflect.ValueOf(endless)
+	case in.Kind() == reflect.String:
+		return reflect.ValueOf("1")
+	case in.Kind() == reflect.Int:
+		return reflect.ValueOf(1)
+	}
+	return reflect.Zero(in)
+}
+
+// parts are methods that return what is there already, or next to nothing.
+var parts = []string{
+	"GetBytes", "AsMap", "Table", "PathValue", "GitVersion", "Original", "Prerelease", "Metadata", "Zone", "ISOWeek", "Date", "Clock",
+}
+
+// TestMethodsThatMakeMuchAreCounted: all those of values that stand in templates
+// are known.
+func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
+	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &chart.Metadata{}, chart.Maintainer{}, chart.Dependency{}}
+	files := 0
+	_, err := engine.Render(&chart.Chart{
+		Metadata: &chart.Metadata{Name: "web"}, Templates: []*chart.File{{Name: "templates/x", Data: []byte("{{ call .Release.take .Files }}")}},
+	}, chartutil.Values{"Values": chartutil.Values{}, "Release": map[string]any{"take": func(of any) string {
+		values = append(values, of)
+		files++
+		return ""
+	}}})
+	if err != nil || files != 1 {
+		t.Fatal(err, files)
+	}
+	for _, value := range values {
+		for method := range reflect.TypeOf(value).Methods() {
+			known := slices.Contains(makers, method.Name) || slices.Contains(parts, method.Name)
+			if method.Type.NumOut() == 0 || known {
+				continue
+			}
+			switch method.Type.Out(0).Kind() {
+			case reflect.String, reflect.Slice, reflect.Map, reflect.Interface:
+				if method.Type.Out(0) != reflect.TypeFor[error]() {
+					t.Errorf("%s is neither in makers nor in parts", fmt.Sprintf("%T.%s", value, method.Name))
+				}
+			}
+		}
+	}
+}
