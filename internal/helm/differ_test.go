@@ -18,12 +18,13 @@ var operands = []string{
 	`(semver "1.2.3")`, `(semver "1.2.3").String`, "(list 1 2)", `(dict "k" "v")`, `(dict 1 nil).YAML`, "(.Values.map) 1", "(until 3)", ".Template.Name",
 }
 
-// calls are functions with as many operands as they may take, and one more.
+// calls are functions with as many operands as they may take, and one more. None
+// puts a value into itself: Helm writes that until its process dies.
 var calls = []string{
 	"eq %s %s", "ne %s %s", "lt %s %s", "ge %s %s", "le %s %s", "gt %s %s", "eq %s %s %s", "eq %s", "int %s", "add %s %s", "toDecimal %s", "dict %s %s", "list %s %s", "toYaml %s", "toJson %s",
 	"toToml %s", "toPrettyJson %s", "quote %s %s", "print %s %s", `printf "%%5v|%%q" %s %s`, "default %s %s", "first %s", "len %s", "index %s %s", "slice %s %s",
 	"upper %s", "trimAll %s %s", "nindent 2 %s", "tpl %s $", "include %s $", `include "named" %s`, "required %s %s", "fromYaml %s", "join %s %s", "and %s %s", "or %s %s", "not %s",
-	"merge (dict) %s", "set %s %s %s", "get %s %s", "has %s %s", "kindOf %s", "typeOf %s", "regexMatch %s %s", "sortAlpha %s", "concat %s %s", "ternary %s %s %s", "$.Files.Get %s", "$.Files.Glob %s", "$.Values.Table %s", "call %s %s", "upper $.Values.YAML %s",
+	"merge (dict) %s", "set %s %s 1", "get %s %s", "has %s %s", "kindOf %s", "typeOf %s", "regexMatch %s %s", "sortAlpha %s", "concat %s %s", "ternary %s %s %s", "$.Files.Get %s", "$.Files.Glob %s", "$.Values.Table %s", "call %s %s", "upper $.Values.YAML %s",
 }
 
 // blocks hold templates.
