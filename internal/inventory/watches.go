@@ -90,8 +90,8 @@ func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) err
 
 // Need says which kinds the release of an owner, in a namespace, has objects of,
 // in place of what was said before, and waits until all are watched there. The
-// error is ErrUnwatched and names those that are not; the others are. Where the
-// context ends before that, the error is the context's.
+// error is ErrUnwatched and names those that are not; the others are. It waits
+// no longer than the context, and a few seconds.
 func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
 	w.mu.Lock()
 	watches, unknown, err := w.need(ctx, owner, kinds)
@@ -99,17 +99,14 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, k
 	if err != nil {
 		return err
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
 	for _, gvk := range unknown {
 		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
 	}
 	for _, watch := range watches {
-		if !toolscache.WaitFor(patient, "", w.in(namespace, watch)...) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		if !toolscache.WaitFor(ctx, "", w.in(namespace, watch)...) {
 			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
 		}
 	}

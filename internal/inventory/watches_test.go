@@ -344,7 +344,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := w.Need(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnwatched) {
+	if err := w.Need(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, ErrUnwatched) {
 		t.Errorf("after the context has ended: %v", err)
 	}
 }

@@ -80,6 +80,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	var after time.Duration
 	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
 		logger.V(1).Info("action begins")
+		// The pass that would tell is a later one where it had to wait.
 		r.Wake(v.key, slow)
 		began := r.Now()
 		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })

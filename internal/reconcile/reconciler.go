@@ -133,12 +133,12 @@ func (r *Reconciler) watches(namespace string) bool {
 // where nothing will call for it.
 func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decision) (ctrl.Result, error) {
 	if running := r.Pool.Running(v.release, v.cr.GetUID()); running != nil {
-		switch age := r.Now().Sub(running.Since); {
-		case running.Queued && age < patience:
-			return ctrl.Result{RequeueAfter: patience - age}, nil
-		case !running.Queued && age < slow:
-			// It calls for a pass itself when it is slow.
-			return ctrl.Result{}, nil
+		untold := slow
+		if running.Queued {
+			untold = patience
+		}
+		if age := r.Now().Sub(running.Since); age < untold {
+			return ctrl.Result{RequeueAfter: untold - age}, nil
 		}
 		v.observation.Running = running
 		decision = decide.Next(v.observation)
