@@ -157,18 +157,13 @@ func TestTheHouseIsInItsDocs(t *testing.T) {
 }
 
 // TestHelmStaysInItsRoom: a move to another version of Helm is one package's
-// work. The tests of the templates' engine may have a look at what Helm puts into
-// templates, whose methods it counts.
+// work.
 func TestHelmStaysInItsRoom(t *testing.T) {
 	for _, p := range list(t) {
 		if within(room(p.ImportPath), "internal/helm") {
 			continue
 		}
-		imports := slices.Concat(p.Imports, p.TestImports, p.XTestImports)
-		if within(room(p.ImportPath), "internal/render") {
-			imports = p.Imports
-		}
-		for _, imported := range imports {
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 			if within(imported, "helm.sh/helm") {
 				t.Errorf("%s imports %s", room(p.ImportPath), imported)
 			}

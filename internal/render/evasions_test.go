@@ -4,8 +4,17 @@ import (
 	"fmt"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
 )
+
+// texts are values with a method that writes them whole, as Helm's have it.
+type texts map[string]any
+
+// YAML writes them.
+func (v texts) YAML() (string, error) {
+	data, err := yaml.Marshal(v)
+	return string(data), err
+}
 
 // doubled is $x, a value of some words that is 2⁶⁰ large when it is written,
 // and endless is $x, one that contains itself.
@@ -31,9 +40,9 @@ func init() {
 		{"a value in a value, in the error of a cast", doubled + `{{ int $x }}`, nil, "int makes or takes"},
 		{"a value in a value, in the error of eq", doubled + `{{ eq $x $x }}`, nil, "eq makes or takes"},
 		{"a value in a value, as a key", doubled + `{{ dict $x 1 }}`, nil, "dict makes or takes"},
-		{"a value in a value, by a method", doubled + `{{ $_ := set .v "x" $x }}{{ .v.YAML }}`, map[string]any{"v": chartutil.Values{}}, "makes or takes"},
-		{"a value in a value, by a method of a variable", doubled + `{{ $v := .v }}{{ $_ := set $v "x" $x }}{{ len $v.YAML }}`, map[string]any{"v": chartutil.Values{}}, "makes or takes"},
-		{"a value in a value, by a method of dot", doubled + `{{ with .v }}{{ $_ := set . "x" $x }}{{ upper .YAML }}{{ end }}`, map[string]any{"v": chartutil.Values{"y": 1}}, "makes or takes"},
+		{"a value in a value, by a method", doubled + `{{ $_ := set .v "x" $x }}{{ .v.YAML }}`, map[string]any{"v": texts{}}, "makes or takes"},
+		{"a value in a value, by a method of a variable", doubled + `{{ $v := .v }}{{ $_ := set $v "x" $x }}{{ len $v.YAML }}`, map[string]any{"v": texts{}}, "makes or takes"},
+		{"a value in a value, by a method of dot", doubled + `{{ with .v }}{{ $_ := set . "x" $x }}{{ upper .YAML }}{{ end }}`, map[string]any{"v": texts{"y": 1}}, "makes or takes"},
 		{"texts kept by a method", `{{ $b := repeat 1000000 "x" }}{{ $l := list }}{{ range 1000 }}{{ $l = append $l (now.Format $b) }}{{ end }}`, nil, "128 MiB of memory"},
 		{"texts kept by a method of a variable", `{{ $b := repeat 1000000 "x" }}{{ $l := list }}{{ $n := now }}{{ range 1000 }}{{ $l = append $l ($b | $n.Format) }}{{ end }}`, nil, "128 MiB of memory"},
 		{"certificates of long names", `{{ $b := repeat 1000000 "x" }}{{ $l := list }}{{ $k := genPrivateKey "ecdsa" }}{{ range 1000 }}{{ $l = append $l (genCAWithKey $b 1 $k) }}{{ end }}`, nil, "128 MiB of memory"},

@@ -154,6 +154,10 @@ func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 	return command
 }
 
+// Makes tells whether a method of a value in templates makes something large of
+// what it has, so that it is counted.
+func Makes(method string) bool { return slices.Contains(makers, method) }
+
 // makers are the methods of values in templates that make something large of
 // what there is, or of little: of .Files, of a time and of a version.
 var makers = []string{
@@ -162,7 +166,7 @@ var makers = []string{
 }
 
 func callsMaker(node parse.Node) bool {
-	return slices.ContainsFunc(fields(node), func(name string) bool { return slices.Contains(makers, name) })
+	return slices.ContainsFunc(fields(node), Makes)
 }
 
 // fields are the names of fields, keys or methods in an operand.

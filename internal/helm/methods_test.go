@@ -1,0 +1,52 @@
+package helm
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+
+	"github.com/chartwright/chartwright/internal/render"
+)
+
+// parts are methods that return what is there already, or next to nothing.
+var parts = []string{
+	"GetBytes", "AsMap", "Table", "PathValue", "GitVersion", "Original", "Prerelease", "Metadata", "Zone", "ISOWeek", "Date", "Clock",
+}
+
+// TestMethodsThatMakeMuchAreCounted: all those of values that stand in templates
+// are known.
+func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
+	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &chart.Metadata{}, chart.Maintainer{}, chart.Dependency{}}
+	files := 0
+	_, err := engine.Render(&chart.Chart{
+		Metadata: &chart.Metadata{Name: "web"}, Templates: []*chart.File{{Name: "templates/x", Data: []byte("{{ call .Release.take .Files }}")}},
+	}, chartutil.Values{"Values": chartutil.Values{}, "Release": map[string]any{"take": func(of any) string {
+		values = append(values, of)
+		files++
+		return ""
+	}}})
+	if err != nil || files != 1 {
+		t.Fatal(err, files)
+	}
+	for _, value := range values {
+		for method := range reflect.TypeOf(value).Methods() {
+			known := render.Makes(method.Name) || slices.Contains(parts, method.Name)
+			if method.Type.NumOut() == 0 || known {
+				continue
+			}
+			switch method.Type.Out(0).Kind() {
+			case reflect.String, reflect.Slice, reflect.Map, reflect.Interface:
+				if method.Type.Out(0) != reflect.TypeFor[error]() {
+					t.Errorf("%s is neither counted by render nor in parts", fmt.Sprintf("%T.%s", value, method.Name))
+				}
+			}
+		}
+	}
+}
