@@ -139,15 +139,19 @@ func (b *builder) info(object *unstructured.Unstructured) (kube.ResourceList, er
 type boundClients struct {
 	config *rest.Config
 	http   *http.Client
+	made   map[schema.GroupVersion]resource.RESTClient
 }
 
 func newBoundClients(ctx context.Context, config *rest.Config, shared *http.Client) *boundClients {
 	bound := *shared
 	bound.Transport = boundTransport{ctx: ctx, next: shared.Transport}
-	return &boundClients{config: config, http: &bound}
+	return &boundClients{config: config, http: &bound, made: map[schema.GroupVersion]resource.RESTClient{}}
 }
 
 func (b *boundClients) forVersion(gv schema.GroupVersion) (resource.RESTClient, error) {
+	if made := b.made[gv]; made != nil {
+		return made, nil
+	}
 	config := rest.CopyConfig(b.config)
 	config.ContentConfig = resource.UnstructuredPlusDefaultContentConfig()
 	config.GroupVersion = &gv
@@ -155,7 +159,12 @@ func (b *boundClients) forVersion(gv schema.GroupVersion) (resource.RESTClient, 
 	if gv.Group == "" {
 		config.APIPath = "/api"
 	}
-	return rest.RESTClientForConfigAndClient(config, b.http)
+	client, err := rest.RESTClientForConfigAndClient(config, b.http)
+	if err != nil {
+		return nil, err
+	}
+	b.made[gv] = client
+	return client, nil
 }
 
 // boundTransport ends requests with the action's context.

@@ -29,6 +29,10 @@ func newCapabilities(d discovery.DiscoveryInterface) *Capabilities {
 	return &Capabilities{discovery: d}
 }
 
+// Warm reads them, so that who needs them first need not wait: where the cluster
+// has hundreds of kinds, that takes a while. What fails is tried again at need.
+func (c *Capabilities) Warm() { _, _, _ = c.read() }
+
 // Refresh makes the next use read anew.
 func (c *Capabilities) Refresh() {
 	c.mu.Lock()

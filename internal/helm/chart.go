@@ -38,6 +38,8 @@ type Chart struct {
 	examples map[string][]byte
 	// parsed are the templates as they are executed.
 	parsed parsed
+	// files are what the templates see as .Files.
+	files shownFiles
 }
 
 // Name returns the name in Chart.yaml.

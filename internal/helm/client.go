@@ -53,12 +53,8 @@ type Client struct {
 }
 
 // NewClient returns a client over what a process has once: its configuration,
-// HTTP client and mapper.
-func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, index *records.Index, inventory Inventory) (*Client, error) {
-	clientset, err := kubernetes.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return nil, err
-	}
+// HTTP client, clientset and mapper.
+func NewClient(config *rest.Config, httpClient *http.Client, clientset kubernetes.Interface, mapper meta.RESTMapper, index *records.Index, inventory Inventory) (*Client, error) {
 	own, err := newIdentity(config, httpClient)
 	if err != nil {
 		return nil, err

@@ -30,26 +30,27 @@ var ErrTooLarge = errors.New("the release is too large to be stored")
 // ErrDamaged marks a record whose content cannot be read.
 var ErrDamaged = errors.New("the release record is damaged")
 
-// writers are reused, for each holds most of a megabyte.
-var writers = newWriters()
+// writers and readers are reused: a writer holds most of a megabyte, a reader
+// forty kilobytes.
+var (
+	writers = pool[*gzip.Writer]{make: func() *gzip.Writer { return gzip.NewWriter(io.Discard) }}
+	readers = pool[*gzip.Reader]{make: func() *gzip.Reader { return new(gzip.Reader) }}
+)
 
-// writerPool is a sync.Pool that knows what it holds.
-type writerPool struct{ pool sync.Pool }
-
-func newWriters() *writerPool {
-	return &writerPool{sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}}
+// pool is a sync.Pool that knows what it holds.
+type pool[T any] struct {
+	pool sync.Pool
+	make func() T
 }
 
-func (p *writerPool) get(to io.Writer) *gzip.Writer {
-	writer, ok := p.pool.Get().(*gzip.Writer)
-	if !ok {
-		return gzip.NewWriter(to)
+func (p *pool[T]) get() T {
+	if held, ok := p.pool.Get().(T); ok {
+		return held
 	}
-	writer.Reset(to)
-	return writer
+	return p.make()
 }
 
-func (p *writerPool) put(writer *gzip.Writer) { p.pool.Put(writer) }
+func (p *pool[T]) put(one T) { p.pool.Put(one) }
 
 // encode returns the Secret that holds a release, in Helm's format.
 func encode(key string, rls *release.Release) (*corev1.Secret, error) {
@@ -88,8 +89,9 @@ func pack(rls *release.Release) ([]byte, error) {
 		return nil, err
 	}
 	var packed bytes.Buffer
-	writer := writers.get(&packed)
+	writer := writers.get()
 	defer writers.put(writer)
+	writer.Reset(&packed)
 	if _, err := writer.Write(text); err != nil {
 		return nil, err
 	}
@@ -105,8 +107,9 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
+	reader := readers.get()
+	defer readers.put(reader)
+	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
 	var rls release.Release

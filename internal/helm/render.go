@@ -74,10 +74,13 @@ func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, op
 
 // render executes the templates.
 func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (map[string]string, error) {
-	top, err := in.scope(map[string]any{
-		"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
-		"IsUpgrade": options.IsUpgrade, "IsInstall": options.IsInstall, "Revision": options.Revision,
-	}, capabilities)
+	top, err := c.files.scopeOf(in.chart, chartutil.Values{
+		"Release": map[string]any{
+			"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
+			"IsUpgrade": options.IsUpgrade, "IsInstall": options.IsInstall, "Revision": options.Revision,
+		},
+		"Capabilities": capabilities, "Values": in.values,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,52 +94,6 @@ func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, opti
 		scope.dot["Template"] = chartutil.Values{"Name": name, "BasePath": scope.basePath}
 		return scope.dot
 	}, lookup)
-}
-
-// scope is what the templates of one chart see.
-type scope struct {
-	dot      chartutil.Values
-	basePath string
-}
-
-// scope returns what the templates of the chart see as their dot; those of its
-// subcharts are in it, by their names, under Subcharts. Helm's engine makes it,
-// and has no way of giving it away but to a template.
-func (i *input) scope(release map[string]any, capabilities *chartutil.Capabilities) (chartutil.Values, error) {
-	bare := untemplated(i.chart)
-	bare.Templates = []*chart.File{{Name: "templates/scope", Data: []byte("{{ call .Release.take . }}")}}
-	var seen chartutil.Values
-	take := func(dot chartutil.Values) string {
-		seen = dot
-		return ""
-	}
-	_, err := engine.Render(bare, chartutil.Values{
-		"Chart": bare.Metadata, "Capabilities": capabilities, "Values": i.values, "Release": map[string]any{"take": take},
-	})
-	if err != nil {
-		return nil, err
-	}
-	setRelease(seen, release)
-	return seen, nil
-}
-
-func setRelease(scope map[string]any, release map[string]any) {
-	scope["Release"] = release
-	for _, inner := range subscopes(scope) {
-		setRelease(inner, release)
-	}
-}
-
-// subscopes returns the scopes of subcharts by their names.
-func subscopes(scope map[string]any) map[string]map[string]any {
-	found := map[string]map[string]any{}
-	inner, _ := scope["Subcharts"].(map[string]any)
-	for name, value := range inner {
-		if one, ok := value.(map[string]any); ok {
-			found[name] = one
-		}
-	}
-	return found
 }
 
 // untemplated returns a clone of the chart without templates.

@@ -47,7 +47,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	if err != nil {
 		return nil, err
 	}
-	is, err := run.deployed(c, r)
+	is, err := run.deployed(c, r, damaged)
 	if err != nil {
 		return nil, run.outcome(ctx, err)
 	}
@@ -131,7 +131,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	is, err := run.deployed(c, r)
+	is, err := run.deployed(c, r, nil)
 	if err != nil {
 		return run.outcome(ctx, err)
 	}
@@ -177,8 +177,9 @@ type current struct {
 	objects kube.ResourceList
 }
 
-// deployed reads the newest deployed revision.
-func (r *run) deployed(c *Client, request Request) (current, error) {
+// deployed reads the newest deployed revision. Where some of its objects are
+// named, others may be left out.
+func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (current, error) {
 	for _, record := range c.index.History(request.Namespace, request.Release) {
 		if record.Status != api.StatusDeployed {
 			continue
@@ -187,10 +188,32 @@ func (r *run) deployed(c *Client, request Request) (current, error) {
 		if err != nil {
 			return current{}, err
 		}
-		objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
+		objects, err := r.kube.Build(strings.NewReader(mentioning(stored.Manifest, named)), false)
+		if err == nil && !within(named, keys(objects)) {
+			objects, err = r.kube.Build(strings.NewReader(stored.Manifest), false)
+		}
 		return current{record: record, release: stored, objects: objects}, err
 	}
 	return current{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
+}
+
+// mentioning returns the documents of a manifest in which the kind and the name
+// of one of the objects stand, or all where none is named. To read YAML is the
+// most that a repair costs this process, and most often one object is damaged.
+func mentioning(manifest string, objects map[apply.Key]bool) string {
+	if objects == nil {
+		return manifest
+	}
+	var kept []string
+	for document := range strings.SplitSeq(manifest, "\n---") {
+		for key := range objects {
+			if strings.Contains(document, key.Kind) && strings.Contains(document, key.Name) {
+				kept = append(kept, document)
+				break
+			}
+		}
+	}
+	return strings.Join(kept, "\n---")
 }
 
 // within tells whether a set holds every member of another.

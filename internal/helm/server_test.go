@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -216,7 +217,13 @@ func (w *world) restart() {
 	w.known = map[string]*metav1.PartialObjectMetadata{}
 	w.objects = dependents{inventory.NewIndex(func(types.UID) {}, func(types.UID) {})}
 	w.failed = nil
-	w.helm, err = NewClient(apiServer.config, &httpClient, apiServer.mapper, w.index, w.objects)
+	binary := rest.CopyConfig(apiServer.config)
+	binary.ContentType = runtime.ContentTypeProtobuf
+	clientset, err := kubernetes.NewForConfigAndClient(binary, &httpClient)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.helm, err = NewClient(apiServer.config, &httpClient, clientset, apiServer.mapper, w.index, w.objects)
 	if err != nil {
 		w.Fatal(err)
 	}

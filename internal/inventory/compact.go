@@ -1,10 +1,19 @@
 package inventory
 
 import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -31,14 +40,56 @@ func compact(object any) (any, error) {
 	case *metav1.PartialObjectMetadata:
 		return reduced(o.GroupVersionKind().GroupKind(), o, nil), nil
 	case *unstructured.Unstructured:
-		health := healthOf(o)
-		if health == healthy {
-			return reduced(o.GroupVersionKind().GroupKind(), o, &healthy), nil
-		}
-		return reduced(o.GroupVersionKind().GroupKind(), o, &health), nil
+		return reduced(o.GroupVersionKind().GroupKind(), o, shared(healthOf(o))), nil
+	case client.Object:
+		return typed(o)
 	default:
 		return object, nil
 	}
+}
+
+// typed reduces an object of one of Kubernetes' own kinds, which is watched by
+// its type. Whoever reads health reads fields by their names.
+func typed(o client.Object) (any, error) {
+	gvk, err := apiutil.GVKForObject(o, scheme.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	known := reduced(gvk.GroupKind(), o, nil)
+	trim(o)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", known.state.Key, err)
+	}
+	whole := &unstructured.Unstructured{Object: content}
+	whole.SetGroupVersionKind(gvk)
+	known.health = shared(healthOf(whole))
+	return known, nil
+}
+
+// trim takes away what is most of an object and tells nothing of its health.
+func trim(o client.Object) {
+	o.SetManagedFields(nil)
+	switch o := o.(type) {
+	case *appsv1.Deployment:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.StatefulSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.DaemonSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.ReplicaSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *batchv1.Job:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	}
+}
+
+// shared spares a copy of what most have.
+func shared(health Health) *Health {
+	if health == healthy {
+		return &healthy
+	}
+	return &health
 }
 
 func reduced(gk schema.GroupKind, m metav1.Object, health *Health) dependent {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -24,6 +25,26 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// watchedHealth is what the cache makes of an object's health: by its type, where
+// it is one of Kubernetes' own kinds.
+func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
+	t.Helper()
+	shape := shapeOf(whole.GroupVersionKind())
+	if _, unknown := shape.(*unstructured.Unstructured); unknown {
+		shape = whole
+	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, shape); err != nil {
+		t.Fatal(err)
+	} else {
+		// A watch by a type leaves out which it is.
+		shape.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	kept, err := compact(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *kept.(dependent).health //nolint:forcetypeassert // or the test fails
 }
 
 const deployment = `
@@ -54,9 +75,9 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "True",
 spec: {replicas: 1, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}`, failed: true, reason: "ProgressDeadlineExceeded"},
 		{name: "a Deployment that is paused", object: deployment + "spec: {replicas: 1, paused: true}", ready: true},
-		{name: "a Job that runs", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, active: 1}}", ready: true},
-		{name: "a Job that is done", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, conditions: [{type: Complete, status: "True"}]}}`, ready: true},
-		{name: "a Job that failed", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: now, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
+		{name: "a Job that runs", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", active: 1}}`, ready: true},
+		{name: "a Job that is done", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Complete, status: "True"}]}}`, ready: true},
+		{name: "a Job that failed", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
 		{name: "a Pod that is done", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`, ready: true},
 		{name: "a Pod that is not ready", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, reason: "PodRunningNotReady"},
 		{name: "a claim that is not bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}", reason: "NotBound"},
@@ -76,6 +97,9 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False"
 			}
 			if !got.Ready && got.Message == "" {
 				t.Error("it does not say what it waits for")
+			}
+			if watched := watchedHealth(t, object(t, test.object)); watched != got {
+				t.Errorf("by its type %+v, whole %+v", watched, got)
 			}
 		})
 	}

@@ -65,8 +65,15 @@ func (k *kinds) startCRDs(ctx context.Context) error {
 		k.sawCRD(definition)
 		k.lookSoon()
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    changed,
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(definition any, initial bool) {
+			// Those are looked for anyway.
+			if initial {
+				k.sawCRD(definition)
+				return
+			}
+			changed(definition)
+		},
 		UpdateFunc: func(_, definition any) { changed(definition) },
 		DeleteFunc: changed,
 	})
@@ -84,7 +91,9 @@ func (k *kinds) startCRDs(ctx context.Context) error {
 	go func() {
 		select {
 		case <-synced:
-			k.blind.Store(false)
+			if k.blind.Swap(false) {
+				k.lookSoon()
+			}
 		case <-ctx.Done():
 		}
 	}()
@@ -173,7 +182,7 @@ func (k *kinds) maySeeCRDs(ctx context.Context) bool {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crdGVK.Group, Resource: crdResource.Resource, Verb: verb},
 		}}
-		answer, err := k.reviews.Create(ctx, review, metav1.CreateOptions{})
+		answer, err := k.clientset.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
 			return false
 		}

@@ -2,9 +2,9 @@ package operator
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,14 +18,10 @@ const toldLately = 256
 // newRecorder returns a recorder of core/v1 events. That of events.k8s.io counts
 // events with equal reasons as one and shows the text of the first alone, so
 // that a person would read of revision 2 when revision 5 was deployed.
-func newRecorder(mgr manager.Manager, name string) (record.EventRecorder, error) {
-	client, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("set up the event recorder: %w", err)
-	}
+func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name string) (record.EventRecorder, error) {
 	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: toldLately})
 	// At once: what is told before there is a sink is lost.
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.Events("")})
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
 	if err := mgr.Add(recording{broadcaster}); err != nil {
 		return nil, err
 	}

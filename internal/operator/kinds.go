@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -20,14 +20,14 @@ import (
 // kinds starts each kind when its CRD is there. It is a Runnable that needs no
 // leader election, so that a standby's caches are warm.
 type kinds struct {
-	manager manager.Manager
-	options Options
-	shared  reconcile.Shared
-	sources *sources.Store
-	board   *board
-	rights  *rights
-	reviews authorizationclient.SelfSubjectAccessReviewInterface
-	notices notices
+	manager   manager.Manager
+	clientset kubernetes.Interface
+	options   Options
+	shared    reconcile.Shared
+	sources   *sources.Store
+	board     *board
+	rights    *rights
+	notices   notices
 	// observing is what status fields speak of beside the releases.
 	observing *observing
 	// changed is told of CRDs that come or change.
@@ -85,6 +85,7 @@ func (k *kinds) NeedLeaderElection() bool { return false }
 
 // Start watches records and CRDs and starts kinds until the context ends.
 func (k *kinds) Start(ctx context.Context) error {
+	go k.shared.Helm.Capabilities().Warm()
 	if err := k.watchCRDs(ctx); err != nil {
 		return err
 	}

@@ -53,11 +53,15 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err != nil {
 		return nil, err
 	}
-	kinds := &kinds{manager: mgr, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
+	clientset, err := newClientset(mgr)
+	if err != nil {
+		return nil, err
+	}
+	kinds := &kinds{manager: mgr, clientset: clientset, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
 	metrics.ListKinds(kinds.board.metrics)
 	index := records.NewIndex(kinds.recordChanged)
 	objects := kinds.newInventory()
-	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), index, objects)
+	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), clientset, mgr.GetRESTMapper(), index, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -66,15 +70,9 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
-	if kinds.sources, err = kinds.newSources(); err != nil {
-		return nil, err
-	}
-	why, err := newDiagnosis(mgr)
-	if err != nil {
-		return nil, err
-	}
+	kinds.sources = kinds.newSources()
 	kinds.observing = kinds.newObserving()
-	recorder, err := newRecorder(mgr, options.Name)
+	recorder, err := newRecorder(mgr, clientset, options.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +90,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Sources:         kinds.sources,
 		Observed:        kinds.observing.store,
 		Recorder:        recorder,
-		Why:             why,
+		Why:             newDiagnosis(clientset),
 		Namespaces:      options.Namespaces,
 		Now:             time.Now,
 	}

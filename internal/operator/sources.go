@@ -2,13 +2,11 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/reconcile"
@@ -19,12 +17,8 @@ import (
 
 // newSources returns the store of what values come from, which watchSources
 // feeds.
-func (k *kinds) newSources() (*sources.Store, error) {
-	client, err := typedcorev1.NewForConfigAndClient(k.manager.GetConfig(), k.manager.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("set up the reader of values: %w", err)
-	}
-	return sources.NewStore(sources.FromServer(client), k.sourceChanged), nil
+func (k *kinds) newSources() *sources.Store {
+	return sources.NewStore(sources.FromServer(k.clientset.CoreV1()), k.sourceChanged)
 }
 
 // watchSources watches the kinds that some served kind takes values from, and

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/reconcile"
@@ -20,12 +19,8 @@ func (k *kinds) tellBroken() {
 
 // newRights adds the watch over the operator's own rights.
 func (k *kinds) newRights() (*rights, error) {
-	client, err := authorizationclient.NewForConfigAndClient(k.manager.GetConfig(), k.manager.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("set up the review of rights: %w", err)
-	}
-	k.reviews = client.SelfSubjectAccessReviews()
-	r := newRights(k.options, k.manager.GetRESTMapper(), newReviewer(client.SelfSubjectRulesReviews()), k.manager.GetLogger())
+	reviews := newReviewer(k.clientset.AuthorizationV1().SelfSubjectRulesReviews())
+	r := newRights(k.options, k.manager.GetRESTMapper(), reviews, k.manager.GetLogger())
 	r.told = k.rightsChanged
 	return r, k.manager.Add(r)
 }

@@ -23,7 +23,7 @@ const (
 // oneBehindMany edits single custom resources while so many installs queue. It
 // returns the names of those that were made for the queue.
 func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result, []name, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, nil, err
 	}

@@ -25,9 +25,6 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	if err := s.define(ctx, foreignKinds(foreign)...); err != nil {
 		return Result{}, err
 	}
-	if err := s.rest(ctx); err != nil {
-		return Result{}, err
-	}
 	with, err := s.startAFewTimes(ctx, watches)
 	if err != nil {
 		return Result{}, err
@@ -53,6 +50,9 @@ func (s *stage) startAFewTimes(ctx context.Context, watches string) (start, erro
 			return start{}, err
 		}
 		first := []name{{namespace(0), "first"}}
+		if err := s.rest(ctx); err != nil {
+			return start{}, err
+		}
 		if err := s.create(ctx, first, "hello"); err != nil {
 			return start{}, err
 		}

@@ -33,7 +33,7 @@ var kindsOfDamage = []damage{
 
 // drift damages many objects at once, each of another custom resource.
 func (s *stage) drift(ctx context.Context, of []name) (Result, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}

@@ -9,7 +9,7 @@ import (
 
 // install makes custom resources, so many at once.
 func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -24,7 +24,7 @@ func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, err
 
 // upgrade edits all specs at once. One object of four changes.
 func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -45,7 +45,7 @@ func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
 
 // deleteAll deletes all custom resources at once.
 func (s *stage) deleteAll(ctx context.Context, of []name) (Result, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -58,7 +58,7 @@ func (s *stage) deleteAll(ctx context.Context, of []name) (Result, error) {
 
 // idle does nothing for a while.
 func (s *stage) idle(ctx context.Context, crs int, duration time.Duration) (Result, error) {
-	from, err := s.begin()
+	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}

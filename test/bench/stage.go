@@ -58,8 +58,12 @@ func (s *stage) mark() (mark, error) {
 	return m, nil
 }
 
-// begin is the mark before something is measured.
-func (s *stage) begin() (mark, error) {
+// begin is the mark before something is measured: the API server has done with
+// what came before.
+func (s *stage) begin(ctx context.Context) (mark, error) {
+	if err := s.rest(ctx); err != nil {
+		return mark{}, err
+	}
 	if s.running() {
 		if err := clearPeak(s.cmd.Process.Pid); err != nil {
 			return mark{}, fmt.Errorf("forget the peak of %s: %w", s.name, err)

@@ -1,0 +1,71 @@
+package helm
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// TestMentioning: of a manifest those documents are read that may be of an
+// object which is named, and all where none is.
+func TestMentioning(t *testing.T) {
+	const (
+		config = "---\n# Source: a/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {of: Service}\n"
+		secret = "---\n# Source: a/templates/b.yaml\napiVersion: v1\nkind: Secret\nmetadata:\n  name: web\n"
+		list   = "---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: listed}}\n"
+	)
+	of := func(kind, name string) apply.Key { return apply.Key{Kind: kind, Namespace: "default", Name: name} }
+	for _, test := range []struct {
+		name  string
+		named map[apply.Key]bool
+		want  []string
+	}{
+		{"none", nil, []string{config, secret, list}},
+		{"the first", map[apply.Key]bool{of("ConfigMap", "a"): true}, []string{config}},
+		{"another", map[apply.Key]bool{of("Secret", "web"): true}, []string{secret}},
+		{"one in a list", map[apply.Key]bool{of("Secret", "listed"): true}, []string{list}},
+		{"two", map[apply.Key]bool{of("Secret", "web"): true, of("ConfigMap", "a"): true}, []string{config, secret}},
+		{"one whose kind stands elsewhere, too", map[apply.Key]bool{of("Service", "a"): true}, []string{config}},
+		{"one that is not there", map[apply.Key]bool{of("Secret", "nowhere"): true}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := mentioning(config+secret+list, test.named)
+			equal(t, "the documents", documents(strings.Join(test.want, "")), documents(got))
+		})
+	}
+}
+
+func documents(manifest string) []string {
+	found := []string{}
+	for document := range strings.SplitSeq("\n"+manifest, "\n---") {
+		if document = strings.TrimSpace(document); document != "" {
+			found = append(found, document)
+		}
+	}
+	return found
+}
+
+// TestRepairReadsNames: an object whose name is written as nobody would look for
+// it is found all the same.
+func TestRepairReadsNames(t *testing.T) {
+	w := newWorld(t)
+	written := `
+apiVersion: v1
+kind: "Config\x4dap"
+metadata: {name: "o\x64d"}
+`
+	r := w.request(small().with("templates/odd.yaml", written).load(t), "one", valuesOf())
+	w.must(w.helm.Install(t.Context(), r))
+	w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), "odd", metav1.DeleteOptions{}))
+	odd := apply.Key{Kind: "ConfigMap", Namespace: w.namespace, Name: "odd"}
+	repaired, err := w.helm.Repair(t.Context(), r, map[apply.Key]bool{odd: true})
+	if err != nil || len(repaired) != 1 || repaired[0].Key != odd || !repaired[0].Recreated {
+		t.Errorf("%v, %v", repaired, err)
+	}
+	if !w.expects() {
+		t.Error("what the objects are to be like is no longer known")
+	}
+}
