@@ -126,9 +126,15 @@ func (s *service) addController() error {
 	return nil
 }
 
-// listen calls for passes over the custom resources that a cache holds.
-func (s *service) listen(customResources cache.Cache) error {
-	return s.controller.Watch(source.Kind[client.Object](customResources, s.object, &enqueue{}, heeding(s.reconciler)))
+// listen calls for passes over the custom resources that a cache holds. Not by a
+// source.Kind, which looks each tenth of a second whether all have been told of:
+// the cache is full already, and a pass needs no more.
+func (s *service) listen(ctx context.Context, customResources cache.Cache) error {
+	informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{heeding(s.reconciler)}})
 }
 
 // heeding lets through the changes of a custom resource that a pass could act

@@ -197,7 +197,7 @@ func (s *service) serve(ctx context.Context) error {
 			}
 			s.reconciler.Grown(uids)
 		}
-		if err := s.listen(customResources); err != nil {
+		if err := s.listen(ctx, customResources); err != nil {
 			return err
 		}
 		delete(s.filled, name)

@@ -9,7 +9,7 @@ const (
 	// foreign kinds are installed for the scenario crds, and starts is how
 	// often the process is started without and with them.
 	foreign = 500
-	starts  = 5
+	starts  = 15
 )
 
 // start is what one start has cost.

@@ -1,0 +1,124 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/testserver"
+)
+
+// spoken keeps requests, each with what it sends and what it would like to get.
+type spoken struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	said []string
+}
+
+func (s *spoken) RoundTrip(request *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	s.said = append(s.said, strings.Join([]string{request.Method, request.URL.Path, request.Header.Get("Content-Type"), request.Header.Get("Accept")}, " "))
+	s.mu.Unlock()
+	return s.next.RoundTrip(request)
+}
+
+// of returns the requests that begin so.
+func (s *spoken) of(beginning string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.said), func(said string) bool { return !strings.HasPrefix(said, beginning) })
+}
+
+// A start that ends with a first release asks once what the cluster has, however
+// many definitions are found, and speaks protobuf where it can.
+func TestStart(t *testing.T) {
+	env := testserver.Start(t)
+	root := filepath.Join("..", "..")
+	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "config", "crd", "bases")}}); err != nil {
+		t.Fatal(err)
+	}
+	requests := &spoken{}
+	config := rest.CopyConfig(env.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		requests.next = next
+		return requests
+	})
+	options := Defaults()
+	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
+	var err error
+	if options.Kinds, err = catalog.FromFile(filepath.Join(root, "watches.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := New(config, options, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+
+	web := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "app.example.com/v1alpha1", "kind": "PodSet", "metadata": map[string]any{"name": "web"},
+		"spec": map[string]any{"replicas": int64(1)},
+	}}
+	plain, err := dynamic.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	podSets := plain.Resource(schema.GroupVersionResource{Group: "app.example.com", Version: "v1alpha1", Resource: "podsets"}).Namespace("default")
+	if _, err := podSets.Create(ctx, web, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	typed, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		record, err := typed.CoreV1().Secrets("default").Get(ctx, "sh.helm.release.v1.web.v1", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && record.Labels["status"] == "deployed", err
+	})
+	if err != nil {
+		t.Fatal("no release was made: ", err)
+	}
+
+	if asked := requests.of("GET /apis "); len(asked) != 1 {
+		t.Errorf("the operator asked %d times what the cluster has", len(asked))
+	}
+	const protobuf = runtime.ContentTypeProtobuf
+	for _, of := range []struct{ what, begins string }{
+		{"what a record is written by", "POST /api/v1/namespaces/default/secrets " + protobuf + " " + protobuf},
+		{"what an object whose health is told is watched by", "GET /apis/apps/v1/deployments  " + protobuf},
+	} {
+		if len(requests.of(of.begins)) == 0 {
+			t.Errorf("%s is no protobuf:\n%s", of.what, strings.Join(requests.of(""), "\n"))
+		}
+	}
+}
