@@ -1,10 +1,10 @@
 // Package inventory knows the objects that releases own, and which of them
 // somebody has damaged, without asking the API server.
 //
-// Dependents are watched as metadata only, through caches of their own that
-// are selected by the operator label, and compacted to an apply.State each
-// (see compact). Watches come and go with the releases that need them
-// (Watches).
+// Dependents are watched through caches of their own that are selected by the
+// operator label: as metadata only, or whole where they have a status to be read
+// (see shapeOf). Each is compacted to an apply.State (see compact). Watches come
+// and go with the releases that need them (Watches).
 //
 // The Index holds two things: what the objects are, from the watches and from
 // what this process has just written, and what each owner's objects are
