@@ -67,12 +67,11 @@ func (k *kinds) startCRDs(ctx context.Context) error {
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(definition any, initial bool) {
-			// Those are looked for anyway.
-			if initial {
-				k.sawCRD(definition)
-				return
+			k.sawCRD(definition)
+			// Those that are there at first are looked for anyway.
+			if !initial {
+				k.lookSoon()
 			}
-			changed(definition)
 		},
 		UpdateFunc: func(_, definition any) { changed(definition) },
 		DeleteFunc: changed,

@@ -169,9 +169,6 @@ func (b *bench) on(ctx context.Context, account, line string, do func(*stage) er
 			return err
 		}
 	}
-	if err := b.rest(ctx); err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, s.stop()) }()
 	return do(s)
 }
