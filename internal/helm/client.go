@@ -132,6 +132,9 @@ type Request struct {
 	// Redact takes out of a text what nobody may read in errors, logs and the
 	// status, for values may be secret; nil takes out nothing.
 	Redact func(string) string
+	// RedactParts is Redact for what parsers say, of templates and manifests: it
+	// takes out parts of secrets, too. Nil takes out nothing.
+	RedactParts func(string) string
 }
 
 // run holds what belongs to one action.
@@ -140,6 +143,8 @@ type run struct {
 	kube   *kubeClient
 	driver *recordDriver
 	log    *tail
+	// redactParts is for errors of rendering.
+	redactParts redact
 	// input is what an action that renders renders.
 	input *input
 }
@@ -218,7 +223,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		Log:              log.printf,
 		HookOutputFunc:   log.output,
 	}
-	return &run{config: config, kube: objects, driver: storedBy, log: log}, nil
+	return &run{config: config, kube: objects, driver: storedBy, log: log, redactParts: r.RedactParts}, nil
 }
 
 // outcome turns what Helm returned into what happened. That Helm returned no
@@ -236,7 +241,11 @@ func (r *run) outcome(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	return &ActionError{Err: r.log.redact.error(err), Log: r.log.lines()}
+	hide := r.log.redact
+	if errors.Is(err, ErrRender) {
+		hide = r.redactParts
+	}
+	return &ActionError{Err: hide.error(err), Log: r.log.lines()}
 }
 
 // ActionError is an action that failed, with the end of Helm's log.

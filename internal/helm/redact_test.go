@@ -44,6 +44,19 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 			t.Errorf("%s: the log says %q", name, said)
 		}
 	}
+	// What a parser quotes is known by less.
+	parts := &run{driver: &recordDriver{}, log: log, redactParts: func(said string) string { return strings.ReplaceAll(said, canary[:4], "…") }}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("%w: %s", ErrRender, canary[:5]), ErrRender.Error() + ": …" + canary[4:5]},
+		{fmt.Errorf("%w: %s", ErrConflict, canary[:5]), ErrConflict.Error() + ": " + canary[:5]},
+	} {
+		if got := parts.outcome(t.Context(), test.err); got.Error() != test.want || !errors.Is(got, errors.Unwrap(test.err)) {
+			t.Errorf("%v, want %s", got, test.want)
+		}
+	}
 	// Without secrets nothing is changed.
 	r := &run{driver: &recordDriver{}, log: &tail{}}
 	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {

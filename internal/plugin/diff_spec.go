@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	secret := append(sources.SecretsIn(kept), sources.SecretsIn(beside(stored.Values, spec, true))...)
 	trial, err := s.try(ctx, chart, stored, status, values.Merge(values.Merge(given, kept), overrides))
 	if err != nil {
-		return fmt.Errorf("%s: %s", file, secret.Redact(err.Error()))
+		return fmt.Errorf("%s: %s", file, withoutSecrets(err, secret))
 	}
 	if err := s.noteOtherChart(ctx, chart, stored, status, secret); err != nil {
 		return err
@@ -97,6 +98,14 @@ func deployedIn(history []api.HistoryEntry) int64 {
 	return history[0].Revision
 }
 
+// withoutSecrets says what an error of a trial says, less what is secret.
+func withoutSecrets(err error, secret sources.Secrets) string {
+	if errors.Is(err, helm.ErrRender) {
+		return secret.RedactParts(err.Error())
+	}
+	return secret.Redact(err.Error())
+}
+
 // try renders an upgrade of a revision.
 func (s *session) try(ctx context.Context, chart *helm.Chart, over *helm.Stored, status api.Status, given map[string]any) (*helm.Rendered, error) {
 	config, err := s.connect()
@@ -112,7 +121,7 @@ func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored 
 	what := fmt.Sprintf("chart %s-%s, as it is here,", chart.Name(), chart.Version())
 	rendered, err := s.try(ctx, chart, stored, status, stored.Values)
 	if err != nil {
-		s.note("Note: %s does not take the values of revision %d: %s", what, stored.Revision, secret.Redact(err.Error()))
+		s.note("Note: %s does not take the values of revision %d: %s", what, stored.Revision, withoutSecrets(err, secret))
 		return nil
 	}
 	diffs, err := compare(manifestOf(stored), manifest{namespace: stored.Namespace, objects: rendered.Objects, hooks: rendered.Hooks})

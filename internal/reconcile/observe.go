@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -329,72 +328,5 @@ func (r *Reconciler) owner(v *view) apply.Owner {
 		Name:      v.cr.GetName(),
 		UID:       v.cr.GetUID(),
 		Operator:  r.Operator,
-	}
-}
-
-// request returns what Helm's actions need. Each action gets values of its
-// own, for it may change them.
-func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) helm.Request {
-	steered := v.steered(d.Step)
-	return helm.Request{
-		Owner:     r.owner(v),
-		Release:   v.release.Name,
-		Namespace: v.release.Namespace,
-		Chart:     r.Kind.Chart,
-		Values:    v.values,
-		Digests:   v.digests,
-		Overrides: r.Kind.Overrides,
-		Timeout:   r.Kind.ActionTimeout(),
-		Allow:     r.Kind.Allow,
-		Ignore:    r.Kind.Drift.Ignore,
-		CRDs:      r.Kind.CRDs,
-
-		// What was made goes, whatever the spec says meanwhile.
-		CreateNamespace: v.createNamespace || v.observation.Deleting && r.Kind.CreateNamespace != nil,
-
-		ServiceAccount: v.serviceAccount,
-		Marks:          r.marksAfter(v, d),
-		NeverReady:     len(v.history) > 0 && r.memory.neverReady(v.cr.GetUID(), v.history[0].Revision),
-		DisableHooks:   steered.DisableHooks,
-		Description:    steered.Description,
-		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
-		Force:          v.forced() || v.forces(d),
-		Verify:         v.observation.VerifyRequested,
-		WaitForDelete:  v.asks.UninstallWait,
-		Lend:           lend,
-		Why:            r.Why,
-		FormerManagers: r.Kind.FormerManagers,
-		Warn: func(reason, what string) {
-			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(v.secrets.Redact(what)))
-		},
-		Redact: v.secrets.Redact,
-	}
-}
-
-// forces tells whether an annotation of the operator-sdk has the step delete and
-// make again what cannot be changed otherwise. Of the rollbacks it is for those
-// that no person has asked for.
-func (v *view) forces(d decide.Decision) bool {
-	switch d.Step {
-	case decide.StepUpgrade:
-		return v.asks.ForceUpgrades
-	case decide.StepRollback:
-		return v.asks.ForceRollbacks && d.State == decide.StateFailed
-	default:
-		return false
-	}
-}
-
-// steered returns what annotations say of one of Helm's actions.
-func (v *view) steered(step decide.Step) annotations.Action {
-	switch step {
-	case decide.StepInstall:
-		return v.asks.Install
-	case decide.StepUpgrade:
-		return v.asks.Upgrade
-	case decide.StepUninstall:
-		return v.asks.Uninstall
-	default:
-		return annotations.Action{}
 	}
 }

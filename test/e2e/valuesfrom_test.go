@@ -226,6 +226,9 @@ func TestSecretsOfValuesAreNotTold(t *testing.T) {
 		"schema":   {"port: 76543", "InvalidValues", "76,543"},
 		"yaml":     {"mode: \"canary-5d1\\q\"", "ValuesSourceInvalid", "canary-5d1"},
 		"word":     {"canary-6e2", "ValuesSourceInvalid", "canary-6e2"},
+		// What reads it quotes a part.
+		"tpl":      {"note: \"{{ canary_7f3 }}\"", "RenderFailed", "canary_7f3"},
+		"manifest": {"note: \"*canary-8a4\"", "RenderFailed", "canary-8a4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := env.For(t)
