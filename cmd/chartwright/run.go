@@ -103,6 +103,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	// What goes wrong here goes wrong in charts and clusters; where in this
 	// program it was noticed helps nobody.
 	logging.StacktraceLevel = zapcore.PanicLevel
+	logging.ZapOpts = append(logging.ZapOpts, unhurried())
 	zapFlags := flag.NewFlagSet("zap", flag.ContinueOnError)
 	logging.BindFlags(zapFlags)
 	flags.AddGoFlagSet(zapFlags)
