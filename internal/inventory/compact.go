@@ -70,7 +70,12 @@ func typed(o client.Object) (any, error) {
 // trim takes away what is most of an object and tells nothing of its health.
 func trim(o client.Object) {
 	o.SetManagedFields(nil)
+	o.SetLabels(nil)
+	o.SetAnnotations(nil)
+	o.SetOwnerReferences(nil)
 	switch o := o.(type) {
+	case *corev1.Service:
+		o.Spec = corev1.ServiceSpec{Type: o.Spec.Type, ClusterIP: o.Spec.ClusterIP}
 	case *appsv1.Deployment:
 		o.Spec.Template = corev1.PodTemplateSpec{}
 	case *appsv1.StatefulSet:
