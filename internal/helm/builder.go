@@ -30,8 +30,6 @@ type builder struct {
 	// which on an uninstall are gone by definition.
 	skipUnknown bool
 	built       map[string]kube.ResourceList
-	// calls counts builds that succeeded: none means that rendering failed.
-	calls int
 }
 
 func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
@@ -46,7 +44,6 @@ func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
 		}
 		b.built[string(text)] = list
 	}
-	b.calls++
 	copied := make(kube.ResourceList, len(list))
 	for i, info := range list {
 		one := *info

@@ -187,7 +187,7 @@ func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) 
 		if state.Kept {
 			continue
 		}
-		o, err := k.named(state)
+		o, err := k.named(state.Key)
 		if err != nil {
 			return err
 		}

@@ -67,9 +67,9 @@ func (k *kubeClient) bring(info *resource.Info) error {
 	return err
 }
 
-// prepare returns the object as it is sent.
+// prepare returns the object as it is sent. The one that it is made of is of
+// this action alone, and Helm marks it likewise.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
-	o.Unstructured = o.DeepCopy()
 	markRelease(o.Unstructured, k.release, k.namespace)
 	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
@@ -161,7 +161,7 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 		if wanted[state.Key] || state.Kept || state.Deleting {
 			continue
 		}
-		o, err := k.named(state)
+		o, err := k.named(state.Key)
 		if err == nil {
 			err = k.remove(o, state, metav1.DeletePropagationBackground)
 		}

@@ -31,7 +31,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	}
 	var errs []error
 	for _, state := range c.inventory.OwnedBy(r.Owner.UID) {
-		o, err := run.kube.named(state)
+		o, err := run.kube.named(state.Key)
 		if err == nil {
 			err = run.kube.objects.Unrefer(ctx, o, r.Owner.UID)
 		}
@@ -44,15 +44,15 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	return nil
 }
 
-// named returns what is needed of an object to patch or delete it.
-func (k *kubeClient) named(state apply.State) (apply.Object, error) {
-	mapping, err := k.builder.mapper.RESTMapping(state.GroupKind())
+// named returns what is needed of an object to read, patch or delete it.
+func (k *kubeClient) named(key apply.Key) (apply.Object, error) {
+	mapping, err := k.builder.mapper.RESTMapping(key.GroupKind())
 	if err != nil {
 		return apply.Object{}, err
 	}
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(mapping.GroupVersionKind)
-	o.SetNamespace(state.Namespace)
-	o.SetName(state.Name)
+	o.SetNamespace(key.Namespace)
+	o.SetName(key.Name)
 	return apply.Object{Unstructured: o, Mapping: mapping}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
@@ -47,6 +48,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	if err != nil {
 		return nil, err
 	}
+	reads := run.kube.readAhead(damaged)
 	is, err := run.deployed(c, r, damaged)
 	if err != nil {
 		return nil, run.outcome(ctx, err)
@@ -54,10 +56,11 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	var done []Repaired
 	var errs []error
 	for _, info := range is.objects {
-		if !damaged[apply.KeyOf(object(info))] {
+		read := reads[apply.KeyOf(object(info))]
+		if read == nil {
 			continue
 		}
-		repaired, err := run.kube.repair(info)
+		repaired, err := run.kube.repair(info, read)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -77,14 +80,38 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	return done, nil
 }
 
+// asItIs returns an object as it was when it was read, nil where there was none.
+type asItIs func() (*metav1.PartialObjectMetadata, error)
+
+// readAhead begins to read the damaged objects, one after the other, while the
+// record is read, too. Each is read once, whoever asks first.
+func (k *kubeClient) readAhead(damaged map[apply.Key]bool) map[apply.Key]asItIs {
+	all := make(map[apply.Key]asItIs, len(damaged))
+	for key := range damaged {
+		all[key] = sync.OnceValues(func() (*metav1.PartialObjectMetadata, error) {
+			o, err := k.named(key)
+			if err != nil {
+				return nil, err
+			}
+			return k.objects.Get(k.ctx, o)
+		})
+	}
+	go func() {
+		for _, before := range all {
+			_, _ = before()
+		}
+	}()
+	return all
+}
+
 // repair applies one damaged object and finds out what was damaged.
-func (k *kubeClient) repair(info *resource.Info) (Repaired, error) {
+func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
 	o, err := k.prepare(object(info))
 	if err != nil {
 		return Repaired{}, err
 	}
 	repaired := Repaired{Key: apply.KeyOf(o)}
-	before, err := k.objects.Get(k.ctx, o)
+	before, err := read()
 	if err != nil {
 		return repaired, err
 	}
