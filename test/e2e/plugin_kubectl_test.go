@@ -99,13 +99,15 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 		}
 		return err
 	})
+	// What is cut before it has begun to watch waits longer with each try.
 	cut := func() {
-		env.Wait("a watch to be cut", func(context.Context) error {
-			if proxy.Cut() == 0 {
+		env.Wait("a watch", func(context.Context) error {
+			if proxy.Watches() == 0 {
 				return errors.New("none has begun")
 			}
 			return nil
 		})
+		proxy.Cut()
 	}
 	cut()
 	proxy.Plan(harness.Plan{Reads: 1, Watches: 1, Only: []harness.Fault{harness.Drop, harness.InternalError}})

@@ -44,9 +44,10 @@ func newRolling(t *testing.T, policy map[string]any) *rolling {
 			"annotations:\n        example.com/chart: later\n        test.chartwright.dev/outcome: {{ .Values.outcome",
 		},
 	})
-	// Long enough for the failure to be known before the others are through.
+	// The one that fails is not ready before: to kstatus a Job that runs is in
+	// order. The others take long enough for the failure to be known.
 	second = copyChart(env, second, map[string][2]string{
-		"templates/all.yaml": {"  replicas: {{ .Values.replicas }}", "  minReadySeconds: 2\n  replicas: {{ .Values.replicas }}"},
+		"templates/all.yaml": {"  replicas: {{ .Values.replicas }}", `  minReadySeconds: {{ if and (eq .Release.Name "web-20") (not .Values.account) }}300{{ else }}2{{ end }}` + "\n  replicas: {{ .Values.replicas }}"},
 	})
 	second = copyChart(env, second, map[string][2]string{
 		"templates/all.yaml": {"{{- if .Values.job.enabled }}", `{{- if and (eq .Release.Name "web-20") (not .Values.account) }}{{ $_ := set .Values "job" (dict "enabled" true "outcome" "failure") }}{{ end }}` + "\n{{- if .Values.job.enabled }}"},

@@ -121,12 +121,18 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Cut breaks all connections, and returns how many watches have begun since it
-// was last called.
-func (p *Proxy) Cut() (watches int) {
+// Watches returns how many watches have begun since the connections were last
+// cut.
+func (p *Proxy) Watches() int {
 	p.mu.Lock()
-	watches, p.watches = p.watches, 0
+	defer p.mu.Unlock()
+	return p.watches
+}
+
+// Cut breaks all connections.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	p.watches = 0
 	p.mu.Unlock()
 	p.server.CloseClientConnections()
-	return watches
 }
