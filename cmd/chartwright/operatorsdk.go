@@ -30,21 +30,29 @@ func operatorSDKFlags(cmd *cobra.Command) {
 	}
 }
 
-// runFirst moves the command run before its flags. Where flags come first, cobra
-// takes run for the value of the last: the patches of the operator-sdk's projects
-// insert flags at the front, and must work on a Deployment whose arguments begin
-// with run. Other arguments are returned as they are.
+// runFirst returns the command line of a Deployment that was written for the
+// operator-sdk's Helm operator with the command run at its beginning. That
+// operator's image runs by itself, so that there are flags alone; and patches
+// insert flags before the arguments that are there, where cobra would take run
+// for the value of the last. Other command lines are returned as they are.
 func runFirst(args []string) []string {
 	cmd := newRun()
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
 	// What is deprecated is told when the command is run.
 	flags.SetOutput(io.Discard)
-	if err := flags.Parse(args); err != nil || flags.Arg(0) != cmd.Name() {
+	if err := flags.Parse(args); err != nil || len(args) == 0 {
 		return args
 	}
 	at := len(args) - flags.NArg()
-	return slices.Concat(args[at:at+1], args[:at], args[at+1:])
+	switch flags.Arg(0) {
+	case "":
+		return append([]string{cmd.Name()}, args...)
+	case cmd.Name():
+		return slices.Concat(args[at:at+1], args[:at], args[at+1:])
+	default:
+		return args
+	}
 }
 
 // leaseByName has $OPERATOR_NAME name the lease where no flag does: that of the

@@ -39,7 +39,7 @@ func TestRunTakesTheArgumentsOfTheOperatorSDK(t *testing.T) {
 	}
 }
 
-// TestRunAfterItsFlags: where a patch has put them first.
+// TestRunAfterItsFlags: where a patch has put them first, or nothing else is there.
 func TestRunAfterItsFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                   "",
@@ -48,10 +48,16 @@ func TestRunAfterItsFlags(t *testing.T) {
 		"--leader-elect run": "run --leader-elect",
 		"--metrics-secure --metrics-bind-address=:8443 run --leader-elect": "run --metrics-secure --metrics-bind-address=:8443 --leader-elect",
 		"--operator-name run " + "run --zap-devel":                         "run --operator-name run --zap-devel",
-		"--enable-http2 run":       "run --enable-http2",
-		"--leader-elect run now":   "run --leader-elect now",
-		"--operator-name run":      "--operator-name run",
-		"--leader-elect":           "--leader-elect",
+		"--enable-http2 run":     "run --enable-http2",
+		"--leader-elect run now": "run --leader-elect now",
+		"--operator-name run":    "run --operator-name run",
+		"--leader-elect":         "run --leader-elect",
+		"--metrics-bind-address=127.0.0.1:8080 --leader-elect --leader-election-id nginx": "run --metrics-bind-address=127.0.0.1:8080 --leader-elect --leader-election-id nginx",
+		"--operator-name":          "--operator-name",
+		"--help":                   "--help",
+		"-h":                       "-h",
+		"--watch-file=a":           "--watch-file=a",
+		"help":                     "help",
 		"--leader-elect version":   "--leader-elect version",
 		"--leader-elect=maybe run": "--leader-elect=maybe run",
 		"--watch-file=a run":       "--watch-file=a run",
@@ -64,9 +70,11 @@ func TestRunAfterItsFlags(t *testing.T) {
 		}
 	}
 	// The flags count, and a deprecated one is told of once.
-	code, _, stderr := program(t, "--enable-http2", "--metrics-secure=false", "--metrics-bind-address=:8443", "run")
-	if code != 1 || !strings.Contains(stderr, "--metrics-secure=false: metrics without TLS") || strings.Count(stderr, "--enable-http2") != 1 {
-		t.Errorf("exit code %d:\n%s", code, stderr)
+	for _, rest := range [][]string{{"run"}, nil} {
+		code, _, stderr := program(t, append([]string{"--enable-http2", "--metrics-secure=false", "--metrics-bind-address=:8443"}, rest...)...)
+		if code != 1 || !strings.Contains(stderr, "--metrics-secure=false: metrics without TLS") || strings.Count(stderr, "--enable-http2") != 1 {
+			t.Errorf("exit code %d:\n%s", code, stderr)
+		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // theirImage is what images of the operator-sdk's Helm operator are called.
-var theirImage = regexp.MustCompile(`(?i)^\s*FROM\s+(?:--platform=\S+\s+)?(\S*helm-operator\S*)`)
+var theirImage = regexp.MustCompile(`(?i)helm-operator`)
 
 // containerFindings tells what becomes of the Dockerfile.
 func (p *Project) containerFindings() []Finding {
@@ -17,28 +17,39 @@ func (p *Project) containerFindings() []Finding {
 		f.findings[0].Lines = p.newDockerfile()
 		return f.findings
 	}
-	for i, line := range strings.Split(text, "\n") {
-		words := strings.Fields(line)
-		where := at(dockerfile, i+1)
-		switch match := theirImage.FindStringSubmatch(line); {
-		case match != nil:
-			found := f.addf(ToDo, where, "the image is made from %s", match[1])
+	stages := stagesOf(text)
+	image := imageOf(stages)
+	for i, stage := range stages {
+		if !image[i] {
+			continue
+		}
+		for _, line := range stage.lines {
+			f.instruction(line)
+		}
+		if theirImage.MatchString(stage.from) {
+			found := f.addf(ToDo, at(dockerfile, stage.number), "the image is made from %s", stage.from)
 			found.Do = "make it from Chartwright's, by your registry and version; the other lines may stay"
-			found.Lines = "- " + line + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
-		case len(words) == 0:
-		case strings.EqualFold(words[0], "RUN"):
-			f.addf(Breaks, where, "%s: Chartwright's image has no shell and no packages, so that nothing can be run in it", strings.TrimSpace(line)).
-				Do = "run it in a stage of its own, and COPY --from it what comes of it"
-		case strings.EqualFold(words[0], "ENTRYPOINT"), strings.EqualFold(words[0], "CMD"):
-			found := f.addf(ToDo, where, "%s: the image's own are ENTRYPOINT [\"/chartwright\"] and CMD [\"run\"]", strings.TrimSpace(line))
-			found.Do = "remove the line"
-			found.Lines = "- " + line + "\n"
+			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
 		}
 	}
 	if len(f.findings) == 0 {
 		f.addf(Works, dockerfile, "it is made from another image than the operator-sdk's")
 	}
 	return f.findings
+}
+
+// instruction tells of one that cannot be in an image made from Chartwright's.
+func (f *finder) instruction(line numbered) {
+	where, text := at(dockerfile, line.number), strings.TrimSpace(line.text)
+	switch strings.ToUpper(strings.Fields(text)[0]) {
+	case "RUN":
+		f.addf(Breaks, where, "%s: Chartwright's image has no shell and no packages, so that nothing can be run in it", text).
+			Do = "run it in a stage of its own, and COPY --from it what comes of it"
+	case "ENTRYPOINT", "CMD":
+		found := f.addf(ToDo, where, "%s: the image's own are ENTRYPOINT [\"/chartwright\"] and CMD [\"run\"]", text)
+		found.Do = "remove the line"
+		found.Lines = "- " + line.text + "\n"
+	}
 }
 
 func (p *Project) newDockerfile() string {

@@ -25,7 +25,11 @@ func (p *Project) cutoverFindings() []Finding {
 	}
 	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
 	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
-	found.Do = "when all else is done, switch:"
-	found.Lines = fmt.Sprintf("kubectl -n %s scale deployment/%s --replicas=0\nkubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --timeout=2m\nkubectl apply --server-side --force-conflicts -k config/default\n", namespace, deployment)
+	found.Do = "when all else is done, switch, with $IMG the image that you have made:"
+	found.Lines = fmt.Sprintf(`kubectl -n %[1]s scale deployment/%[2]s --replicas=0
+kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --timeout=2m
+(cd config/manager && kustomize edit set image controller=$IMG)
+kubectl apply --server-side --force-conflicts -k config/default
+`, namespace, deployment)
 	return f.findings
 }

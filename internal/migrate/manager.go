@@ -20,7 +20,6 @@ type container struct {
 	args, command *yaml.Node
 	// alone is whether an operation of a JSON patch adds this argument and no other.
 	alone bool
-	patch bool
 }
 
 // managers returns the containers of the operator in config/manager and the
@@ -45,10 +44,7 @@ func (p *Project) managers() (found []container, grace *yaml.Node, graceFile str
 				if label := child(one, "name"); label != nil && label.Value != "manager" && len(containers.Content) > 1 {
 					continue
 				}
-				found = append(found, container{
-					file: name, args: child(one, "args"), command: child(one, "command"),
-					patch: !strings.HasPrefix(name, "config/manager/"),
-				})
+				found = append(found, container{file: name, args: child(one, "args"), command: child(one, "command")})
 			}
 		}
 	}
@@ -79,7 +75,7 @@ func operationsOf(file string, list *yaml.Node) []container {
 		if args.Kind == yaml.ScalarNode {
 			args = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
 		}
-		found = append(found, container{file: file, args: args, alone: position != "", patch: true})
+		found = append(found, container{file: file, args: args, alone: position != ""})
 	}
 	return found
 }
@@ -133,7 +129,6 @@ func (p *Project) managerFindings(o Options) []Finding {
 			found := f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command))
 			found.Do = "remove the command: the image's own is /chartwright"
 		}
-		f.verb(c)
 		if c.args == nil {
 			continue
 		}
@@ -163,16 +158,6 @@ func (p *Project) managerFindings(o Options) []Finding {
 	}
 	f.variables(p)
 	return f.findings
-}
-
-// verb looks whether the container's arguments name the command run, which the
-// operator-sdk's image has in its entrypoint.
-func (f *finder) verb(c container) {
-	if c.patch || c.args == nil || slices.ContainsFunc(c.args.Content, func(n *yaml.Node) bool { return n.Value == "run" }) {
-		return
-	}
-	found := f.addf(ToDo, at(c.file, c.args.Line), "the arguments name no command: the image's entrypoint is chartwright alone")
-	found.Do, found.Lines = "put run before the flags", "        args:\n        - run\n"
 }
 
 // variables tells of those that the operator reads from its environment.

@@ -63,10 +63,10 @@ func TestProjectOfTheTutorial(t *testing.T) {
 	expect(t, found, []migrate.Verdict{migrate.Breaks, migrate.Unknown, migrate.ToDo, migrate.Changes}, []want{
 		{migrate.ToDo, "Dockerfile:1", "quay.io/operator-framework/helm-operator:v1.42.0", "+ FROM ${CHARTWRIGHT}"},
 		{migrate.ToDo, "Makefile:5", "$(HELM_OPERATOR) run", "chartwright run"},
-		{migrate.ToDo, manager + ":29", "the arguments name no command", "- run\n"},
 		{migrate.ToDo, manager + ":50", "10 seconds", "terminationGracePeriodSeconds: 30"},
 		{migrate.ToDo, "config/rbac/role.yaml", "are missing, or not whole", `- {apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"]} # `},
 		{migrate.ToDo, "config/default/kustomization.yaml", "must have stopped", "kubectl -n nginx-operator-system scale deployment/nginx-operator-controller-manager --replicas=0\n"},
+		{migrate.ToDo, "config/default/kustomization.yaml", "must have stopped", "(cd config/manager && kustomize edit set image controller=$IMG)\nkubectl apply"},
 		{migrate.Changes, "config/crd/bases/demo.example.com_nginxes.yaml", "no values.schema.json", "chartwright crd"},
 		{migrate.Works, "config", "--health-probe-bind-address, --leader-elect, --leader-election-id, --metrics-bind-address, --metrics-require-rbac, --metrics-secure", ""},
 		{migrate.Works, "config/samples/demo_v1alpha1_nginx.yaml", "taken as it is", ""},
@@ -102,7 +102,6 @@ func TestProjectWithEveryHazard(t *testing.T) {
 		{migrate.ToDo, "Dockerfile:6", "ENTRYPOINT", "remove the line"},
 		{migrate.ToDo, "Makefile:2", "helm-operator run", "chartwright run"},
 		{migrate.ToDo, manager + ":14", "/usr/local/bin/helm-operator", "remove the command"},
-		{migrate.ToDo, manager + ":16", "name no command", "- run\n"},
 		{migrate.ToDo, manager + ":17", "no flag --config", "remove it; it had no effect"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:5", "resource_created_at_seconds", "kube-state-metrics"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:7", "helm_operator_build_info", "chartwright_build_info"},
@@ -165,6 +164,18 @@ func TestOtherProjects(t *testing.T) {
 		"a patch with a flag that is gone": {
 			map[string]string{"config/default/manager_metrics_patch.yaml": "- {op: add, path: /spec/template/spec/containers/0/args/0, value: --config=a.yaml}\n"},
 			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "no flag --config", "remove the whole operation; it had no effect"},
+		},
+		"a patch with all arguments": {
+			map[string]string{"config/default/manager_metrics_patch.yaml": "spec: {template: {spec: {containers: [{name: kube-rbac-proxy, args: [--v=0]}, {name: manager, args: [--leader-elect, --reconcile-period=1m]}]}}}\n"},
+			want{migrate.Works, "config", "--leader-election-id, --reconcile-period", ""},
+		},
+		"an image that is made in stages": {
+			map[string]string{"Dockerfile": "FROM golang AS tool\nRUN go install a\nCMD a\nFROM registry.example/chartwright:v1\nCOPY --from=tool a b\n"},
+			want{migrate.Works, "Dockerfile", "another image", ""},
+		},
+		"what is run in a stage that the image is made of": {
+			map[string]string{"Dockerfile": "FROM --platform=$BUILDPLATFORM golang AS Tool\nFROM quay.io/operator-framework/helm-operator:v1 AS base\nRUN a\nFROM base\nCOPY --from=tool a b\n"},
+			want{migrate.Breaks, "Dockerfile:3", "RUN a", "stage of its own"},
 		},
 		"lookup": {
 			map[string]string{"helm-charts/nginx/templates/look.yaml": `{{ if lookup "v1" "Secret" .Release.Namespace "a" }}{{ end }}`},
