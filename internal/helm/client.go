@@ -135,6 +135,9 @@ type Request struct {
 	// RedactParts is Redact for what parsers say, of templates and manifests: it
 	// takes out parts of secrets, too. Nil takes out nothing.
 	RedactParts func(string) string
+	// Read is told of the values of each record that the action reads, before
+	// anything is done by it: some may be secret. Nil is told nothing.
+	Read func(stored map[string]any)
 }
 
 // run holds what belongs to one action.
@@ -207,6 +210,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		annotations: map[string]map[string]string{},
 
 		stubs:     map[*release.Release]bool{},
+		read:      r.Read,
 		check:     objects.preflight,
 		warn:      objects.warn,
 		inventory: objects.stored,

@@ -47,6 +47,8 @@ type recordDriver struct {
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error
+	// read is told of the values of each record that is read, see Request.Read.
+	read func(map[string]any)
 	// inventory tells what the objects of a deployed revision are.
 	inventory func() records.Inventory
 	// looked tells what the templates of a new revision have looked up.
@@ -87,6 +89,9 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 	rls, err = decode(secret)
 	if errors.Is(err, ErrDamaged) {
 		return nil, d.setAside(secret, err)
+	}
+	if err == nil && d.read != nil {
+		d.read(rls.Config)
 	}
 	return rls, err
 }

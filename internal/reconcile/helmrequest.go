@@ -13,6 +13,7 @@ import (
 // own, for it may change them.
 func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) helm.Request {
 	steered := v.steered(d.Step)
+	hide := r.hidingIn(v, d.Step)
 	return helm.Request{
 		Owner:     r.owner(v),
 		Release:   v.release.Name,
@@ -42,10 +43,11 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Why:            r.Why,
 		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
-			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(v.secrets.Redact(what)))
+			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(hide.redact(what)))
 		},
-		Redact:      v.secrets.Redact,
-		RedactParts: v.secrets.RedactParts,
+		Redact:      hide.redact,
+		RedactParts: hide.redactParts,
+		Read:        hide.read,
 	}
 }
 

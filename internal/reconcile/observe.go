@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +13,6 @@ import (
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -184,65 +182,6 @@ func (r *Reconciler) observeObjects(v *view) {
 	o.Drifted = len(v.damage) > 0
 }
 
-// findRelease finds the release of a custom resource by the owner in its
-// records, so that a name that was chosen once never changes, or chooses one
-// that is free, or whose release can be taken over. It returns false where
-// there is none.
-func (r *Reconciler) findRelease(v *view) bool {
-	if owned := r.Index.OwnedBy(v.cr.GetUID()); len(owned) > 0 {
-		v.release = types.NamespacedName{Namespace: owned[0].Namespace, Name: owned[0].Release}
-		v.history = r.Index.History(v.release.Namespace, v.release.Name)
-		// Where the watches entry alone says another, the old ones stay.
-		if namespace, err := r.releaseNamespace(v); err == nil && namespace != v.release.Namespace && strings.Contains(r.Kind.ReleaseNamespace, "{{") {
-			v.observation.Invalid = fmt.Sprintf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.release.Namespace)
-		}
-		return true
-	}
-	if theirs := r.Index.ControlledBy(v.cr.GetUID()); len(theirs) > 0 {
-		// The operator-sdk has made it for this very resource, whatever its name.
-		v.release = types.NamespacedName{Namespace: theirs[0].Namespace, Name: theirs[0].Release}
-		v.history = r.Index.History(v.release.Namespace, v.release.Name)
-		v.observation.Adoptable, v.observation.Inherited = true, true
-		return true
-	}
-	namespace, err := r.releaseNamespace(v)
-	if err != nil {
-		v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
-		v.observation.Invalid = err.Error()
-		return true
-	}
-	for _, name := range catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind) {
-		v.release = types.NamespacedName{Namespace: namespace, Name: name}
-		if r.Pool.Taken(v.release, v.cr.GetUID()) {
-			continue
-		}
-		history := r.Index.History(namespace, name)
-		if len(history) == 0 {
-			return true
-		}
-		switch newest := history[0]; {
-		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
-			// The custom resource and its release were restored from a
-			// backup, and it got another UID.
-			v.history = history
-			return true
-		case newest.OwnerUID == "" && newest.Controller == "" && !r.foreign.has(newest.UID):
-			v.history = history
-			v.observation.Adoptable = true
-			return true
-		}
-	}
-	return false
-}
-
-// releaseNamespace is where the custom resource asks for its release to be.
-func (r *Reconciler) releaseNamespace(v *view) (string, error) {
-	if r.Kind.Namespace == nil {
-		return v.cr.GetNamespace(), nil
-	}
-	return r.Kind.Namespace.Of(v.cr.Object)
-}
-
 func (r *Reconciler) revision(v *view) *decide.Revision {
 	record := v.history[0]
 	revision := &decide.Revision{
@@ -286,6 +225,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 		}
 	}
 	if v.observation.Deleting {
+		r.recallSecrets(ctx, v)
 		return nil
 	}
 	if r.Kind.CreateNamespace != nil {

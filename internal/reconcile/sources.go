@@ -62,6 +62,22 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]
 	return nil, err
 }
 
+// recallSecrets finds out what nobody may read of a resource that is deleted,
+// whose sources may be gone already.
+func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
+	if len(r.Kind.Sources) == 0 {
+		return
+	}
+	from, err := r.Kind.SourcesFor(v.cr, v.release.Namespace)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
+	defer cancel()
+	// What is wrong with them is of no concern any more.
+	_, v.secrets, _ = r.Sources.Merge(ctx, v.cr.GetUID(), from, map[string]any{})
+}
+
 // SourceChanged calls for a pass over the custom resource that uses an object
 // that changed, if it is of this kind.
 func (r *Reconciler) SourceChanged(user types.UID) {

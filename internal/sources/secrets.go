@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/chartwright/chartwright/internal/values"
 )
 
 // Secrets are texts that nobody may read in a log, an event or a status.
@@ -60,7 +62,19 @@ func forms(text string) []string {
 
 // SecretsIn returns what is secret about values that nobody knows the origin of:
 // each of them.
-func SecretsIn(values map[string]any) Secrets { return secretsOf("", values) }
+func SecretsIn(decoded map[string]any) Secrets { return secretsOf("", decoded) }
+
+// SecretsBeside returns what is secret about the values of a stored revision:
+// each that is not among those that everybody may read.
+func SecretsBeside(stored map[string]any, plain ...map[string]any) Secrets {
+	known := map[string]bool{}
+	for _, readable := range plain {
+		for _, text := range SecretsIn(readable) {
+			known[text] = true
+		}
+	}
+	return slices.DeleteFunc(SecretsIn(values.Normalize(stored)), func(text string) bool { return known[text] })
+}
 
 // secretsOf returns what is secret about a text: the whole, each line of it,
 // for errors may quote one, and each value that it holds as YAML.

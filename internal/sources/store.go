@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,8 @@ type Store struct {
 	versions map[Ref]string
 	objects  map[Ref]*object
 	users    usage.Index[Ref]
+	// told is what was secret of a user's values when they last were whole.
+	told map[types.UID]Secrets
 	// changed is told of the users of an object that came, changed or went.
 	changed func(types.UID)
 }
@@ -40,7 +43,7 @@ type Data struct {
 // NewStore returns a store that knows of no object. The function changed is
 // called outside any lock.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: usage.New[Ref]()}
+	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: usage.New[Ref](), told: map[types.UID]Secrets{}}
 }
 
 // Merge lays what the sources of a custom resource hold over values, in their
@@ -48,9 +51,22 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 // custom resource is told of changes of these sources, and of no other.
 //
 // An Error says what is wrong with a source; any other is the API server's, and
-// worth another try.
+// worth another try. What was secret before still is, for it still runs.
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	s.use(user, from)
+	over, secrets, err := s.merge(ctx, from, over)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		return nil, slices.Concat(secrets, s.told[user]), err
+	}
+	if len(secrets) > 0 {
+		s.told[user] = secrets
+	}
+	return over, secrets, nil
+}
+
+func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	var secrets Secrets
 	for _, source := range from {
 		found, err := s.content(ctx, source)
@@ -72,7 +88,12 @@ func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over m
 }
 
 // Forget ends what a custom resource uses.
-func (s *Store) Forget(user types.UID) { s.use(user, nil) }
+func (s *Store) Forget(user types.UID) {
+	s.use(user, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.told, user)
+}
 
 // use notes what a custom resource uses, and drops what nobody uses any more.
 func (s *Store) use(user types.UID, from []Source) {

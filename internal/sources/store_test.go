@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -348,5 +349,33 @@ func TestCompactKeepsWhatTellsOneFromAnother(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatWasSecretStaysSo: what still runs was made with it.
+func TestWhatWasSecretStaysSo(t *testing.T) {
+	c := newCluster()
+	ref := Ref{Kind: watches.SourceSecret, Namespace: "shop", Name: "web"}
+	from := []Source{{Ref: ref, Key: "values.yaml"}}
+	c.putSeen(ref, map[string]string{"values.yaml": "word: canary"})
+	whole, want := []Secrets{}, Secrets{"canary", "word: canary"}
+	look := func() error {
+		_, secrets, err := c.Merge(t.Context(), "uid", from, map[string]any{})
+		whole = append(whole, secrets)
+		return err
+	}
+	if err := look(); err != nil {
+		t.Fatal(err)
+	}
+	c.putSeen(ref, map[string]string{"values.yml": "word: other"})
+	if err := look(); err == nil {
+		t.Error("a source without its key is whole")
+	}
+	c.Forget("uid")
+	if err := look(); err == nil {
+		t.Error("a source without its key is whole")
+	}
+	if diff := cmp.Diff([]Secrets{want, want, {}}, whole, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("secret are (-want +got):\n%s", diff)
 	}
 }

@@ -120,6 +120,49 @@ func TestWhatIsAllowedWorks(t *testing.T) {
 	env.WaitGone(web, written, role)
 }
 
+// A record that was copied to another namespace, or written there by somebody
+// who knows a UID, takes no release with it.
+func TestRecordElsewhereIsNobodys(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	other := env.NewNamespace("other")
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))), Everywhere: true,
+	}).Start()
+	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	before := env.Get(harness.ConfigMap("web-0")).GetUID()
+	operator.Stop()
+	for revision, name := range map[string]string{"1": "sh.helm.release.v1.web.v1", "9999": "sh.helm.release.v1.web.v9999"} {
+		stored := env.Get(harness.Secret("sh.helm.release.v1.web.v1"))
+		labels := stored.GetLabels()
+		labels["version"] = revision
+		copied := harness.Secret(name)
+		copied.SetNamespace(other)
+		copied.SetLabels(labels)
+		copied.SetAnnotations(stored.GetAnnotations())
+		copied.Object["type"], copied.Object["data"] = stored.Object["type"], stored.Object["data"]
+		env.Create(copied)
+	}
+	operator.Start()
+	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Obj())
+	if status := env.WaitRevision(web, 2); status.Release.Namespace != env.Namespace {
+		t.Errorf("the release is in namespace %s", status.Release.Namespace)
+	}
+	expectData(t, env, "web-0", "message", "two")
+	if after := env.Get(harness.ConfigMap("web-0")).GetUID(); after != before {
+		t.Error("the ConfigMap was made anew")
+	}
+	written := harness.ConfigMap("web-0")
+	written.SetNamespace(other)
+	env.WaitGone(written)
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web-0"))
+}
+
 func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)

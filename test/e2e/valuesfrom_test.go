@@ -237,16 +237,49 @@ func TestSecretsOfValuesAreNotTold(t *testing.T) {
 			env.Create(cr)
 			env.WaitCondition(cr, "Ready", metav1.ConditionFalse, attempt.reason)
 			env.WaitEvent(cr, attempt.reason)
-			told := map[string]string{
-				"the resource": env.Kubectl("get", kind.Resource(), name, "-o", "yaml"),
-				"an event":     env.Kubectl("get", "events", "-o", "yaml"),
-				"the log":      operator.Log(),
-			}
-			for where, text := range told {
-				if i := strings.Index(text, attempt.canary); i >= 0 {
-					t.Errorf("%s tells %s: …%s…", where, attempt.canary, text[max(0, i-200):min(len(text), i+200)])
-				}
-			}
+			expectNotTold(env, operator, cr, attempt.canary)
 		})
 	}
+}
+
+// expectNotTold looks for a canary wherever somebody may read it.
+func expectNotTold(env *harness.Env, operator *harness.Operator, cr *unstructured.Unstructured, canary string) {
+	env.T().Helper()
+	resource, err := json.Marshal(env.Get(cr).Object)
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	for where, text := range map[string]string{
+		"the resource": string(resource),
+		"an event":     env.Kubectl("get", "events", "-o", "yaml"),
+		"the log":      operator.Log(),
+	} {
+		if i := strings.Index(text, canary); i >= 0 {
+			env.T().Errorf("%s tells %s: …%s…", where, canary, text[max(0, i-200):min(len(text), i+200)])
+		}
+	}
+}
+
+// What was a value when a revision was stored is told as little where that
+// revision is all that still knows it.
+func TestSecretsOfStoredRevisionsAreNotTold(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serveFrom(env, "strict", from{"kind": "Secret", "name": "web-values"})
+	secret, web := harness.Secret("web-values"), harness.MakeCR(kind, "web").Set("mode", "readable 9b5").Obj()
+	env.Create(holding(secret, "values.yaml", "last: canary 9b5"), web)
+	env.WaitReady(web)
+	operator.Stop()
+	env.Delete(secret)
+	operator.Start()
+	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ValuesSourceMissing")
+	env.Delete(web)
+	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
+	if message := condition(t, status, "Ready").Message; !strings.Contains(message, "web-last") || !strings.Contains(message, "[redacted]") {
+		t.Errorf("condition Ready says %q", message)
+	}
+	env.WaitEvent(web, "UninstallFailed")
+	expectNotTold(env, operator, web, "canary 9b5")
+	env.Ask(web, "uninstall-disable-hooks", "true")
+	env.WaitGone(web)
 }

@@ -1,0 +1,57 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/sources"
+)
+
+// hiding takes out of what an action says what nobody may read. An action that
+// goes by a stored revision meets the values of that time, of which the Secret
+// may hold others by now, or be gone: whatever of these values does not stand in
+// the spec or in the watches file counts as secret.
+type hiding struct {
+	// stored tells what is secret of values that were stored, nil where the
+	// action renders its own.
+	stored func(map[string]any) sources.Secrets
+
+	mu      sync.Mutex
+	secrets sources.Secrets
+}
+
+// hidingIn is for one action on a custom resource.
+func (r *Reconciler) hidingIn(v *view, step decide.Step) *hiding {
+	hide := &hiding{secrets: v.secrets}
+	renders := step == decide.StepInstall || step == decide.StepUpgrade
+	if len(r.Kind.Sources) > 0 && !renders {
+		spec, _, _ := unstructured.NestedMap(v.cr.Object, "spec")
+		hide.stored = func(values map[string]any) sources.Secrets {
+			return sources.SecretsBeside(values, spec, r.Kind.Overrides)
+		}
+	}
+	return hide
+}
+
+// read takes note of the values of a revision.
+func (h *hiding) read(values map[string]any) {
+	if h.stored == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.secrets = slices.Concat(h.secrets, h.stored(values))
+}
+
+func (h *hiding) known() sources.Secrets {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.secrets
+}
+
+func (h *hiding) redact(said string) string { return h.known().Redact(said) }
+
+func (h *hiding) redactParts(said string) string { return h.known().RedactParts(said) }
