@@ -238,7 +238,7 @@ install: $(if $(filter existing,$(CLUSTER)),$(CLUSTER_PROGRAMS),cluster-up) ## I
 .PHONY: uninstall
 uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
 	$(if $(filter existing,$(CLUSTER)),,@$(BIN)/cluster status --dir $(CLUSTER) >/dev/null)
-	@$(call delete-resources,$(KUBECTL))
+	@$(call delete-resources,$(KUBECTL),--all-namespaces)
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
 .PHONY: docker-build
@@ -253,7 +253,8 @@ docker-push: ## Push the image IMG.
 # of $KUBECONFIG.
 DEPLOY_KUBECTL := $(or $(OWN_KUBECTL),$(BIN)/kube/kubectl)
 
-# What is deployed: default, namespaced, or a folder of config that you have added.
+# What is deployed: default, namespaced, which needs its namespace and the CRDs to be
+# there, or a folder of config that you have added.
 DEPLOY_CONFIG ?= default
 
 # The overlay is made anew each time, and nothing that is under version control
@@ -285,16 +286,18 @@ deploy: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy DEPLOY_CONFIG (de
 	@$(DEPLOY_KUBECTL) rollout status --namespace chartwright-system --timeout 3m deployment/chartwright-controller-manager
 
 .PHONY: undeploy
-undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, then the operator and the CRDs.
-	@$(call delete-resources,$(DEPLOY_KUBECTL))
+undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, then what DEPLOY_CONFIG deploys: the operator and, by default, the CRDs.
+	@$(call delete-resources,$(DEPLOY_KUBECTL),$(if $(filter namespaced,$(DEPLOY_CONFIG)),--namespace chartwright-system,--all-namespaces))
 	@$(DEPLOY_KUBECTL) delete --ignore-not-found -k config/$(DEPLOY_CONFIG)
 
 # Custom resources go while the operator is there to uninstall their releases:
-# without it their finalizers would hold them, and the CRDs, forever.
+# without it their finalizers would hold them, and the CRDs, forever. The second
+# argument says which go: --all-namespaces, or those of one namespace.
 define delete-resources
 echo "deleting the custom resources, which needs a running operator ..."; \
-for crd in $$($(1) get --ignore-not-found -o name -k config/crd); do \
-  $(1) delete $${crd#*/} --all --all-namespaces --timeout 2m || { \
+for crd in $$($(1) get --ignore-not-found --no-headers -o custom-columns=NAME:.metadata.name,SCOPE:.spec.scope -k config/crd | \
+    awk '"$(2)" == "--all-namespaces" || $$2 == "Namespaced" {print $$1}'); do \
+  $(1) delete $${crd} --all $(2) --timeout 2m || { \
     echo "Some are left, and so is all the rest. Does the operator run, and what does its log say?"; exit 1; }; \
 done
 endef
