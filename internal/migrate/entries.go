@@ -70,7 +70,7 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 		}
 		variables = append(variables, variablesOf(kind.OverrideValues[path])...)
 		if value, found := valueAt(kind.Overrides, path); found && !reflect.DeepEqual(value, text) {
-			typed = append(typed, fmt.Sprintf("%s: %q becomes %s", path, text, show(value)))
+			typed = append(typed, path+": "+becomes(kind.OverrideValues[path], value))
 			revision = revision || !values.Prints(value, text)
 		}
 	}
@@ -89,6 +89,24 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 	if len(typed) == 0 {
 		f.addf(Works, where, "overrideValues are texts, as they were")
 	}
+}
+
+// becomes tells of a value that is no text any more. What a variable holds may be
+// a password, and reports get around.
+func becomes(raw string, value any) string {
+	if len(variablesOf(raw)) == 0 {
+		return fmt.Sprintf("%q becomes %s", raw, show(value))
+	}
+	kind := "a number"
+	switch value.(type) {
+	case bool:
+		kind = "true or false"
+	case nil:
+		kind = "null"
+	case []any:
+		kind = "a list"
+	}
+	return fmt.Sprintf("%q becomes %s", raw, kind)
 }
 
 var variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)

@@ -206,6 +206,25 @@ func TestOtherProjects(t *testing.T) {
 	}
 }
 
+// TestVariablesAreNotTold: what they hold may be a password.
+func TestVariablesAreNotTold(t *testing.T) {
+	for value, becomes := range map[string]string{"48151623": "a number", "true": "true or false", "{48151623}": "a list", "null": "null"} {
+		t.Setenv("NGINX_PIN", value)
+		found := findings(t, write(t, map[string]string{"watches.yaml": `- group: demo.example.com
+  version: v1alpha1
+  kind: Nginx
+  chart: helm-charts/nginx
+  overrideValues: {pin: "${NGINX_PIN}"}
+`}), nil)
+		expect(t, found, nil, []want{{migrate.Changes, "watches.yaml:1", `pin: "${NGINX_PIN}" becomes ` + becomes, ""}})
+		for _, f := range found {
+			if strings.Contains(f.What+f.Do+f.Lines, "48151623") {
+				t.Errorf("it tells what the variable holds: %+v", f)
+			}
+		}
+	}
+}
+
 func TestNoProject(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string

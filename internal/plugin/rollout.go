@@ -25,6 +25,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 func newRollout(s *session) *cobra.Command {
 	var w waiting
+	var to string
 	cmd := &cobra.Command{
 		Use:   "rollout KIND",
 		Short: "Show how far a new chart has come, over all custom resources of a kind",
@@ -33,17 +34,24 @@ version, and how they are; and which have failed, and why. It is those of all
 namespaces unless -n names one.
 
 --wait follows the rollout and ends with 0 when nothing waits or is under way,
-and with 1 when something has failed or the rollout is paused.
+and with 1 when something has failed or the rollout is paused. Until an operator
+with the new chart has begun, nothing waits: --to names the version of the chart
+that all but those held and paused are to run by then.
 
 It takes the right to list the custom resources, and with --wait to watch them.`,
-		Example:           example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --timeout 1h"),
+		Example:           example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --to 1.4.0 --timeout 1h"),
 		Args:              oneKind,
 		ValidArgsFunction: s.completeKind,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.showRollout(cmd.Context(), args[0], w, rolledOut)
+			judge := rolloutJudge(rolledOut)
+			if to != "" {
+				judge = arrived(to, rolledOut)
+			}
+			return s.showRollout(cmd.Context(), args[0], w, judge)
 		},
 	}
 	w.addFlags(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "with --wait, the version of the chart that they are to run in the end")
 	cmd.AddCommand(
 		newRolloutPause(s, "pause", "Keep custom resources that wait for a new chart where they are", `Keep custom resources that wait for a new chart where they are. Those that are
 being upgraded go on to their end, for which --wait waits. Edits of a spec are

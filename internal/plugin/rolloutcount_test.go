@@ -124,3 +124,23 @@ func TestRolloutJudges(t *testing.T) {
 		}
 	}
 }
+
+// TestArrived: with a version to arrive at, the end is where all are.
+func TestArrived(t *testing.T) {
+	before, there := at("b", "0.1.0", phaseReady, "", ""), at("t", "0.2.0", phaseReady, "", "")
+	for name, test := range map[string]struct {
+		of   []rolloutMember
+		want end
+	}{
+		"it has not begun":      {[]rolloutMember{before, there}, endOpen},
+		"there is none":         {nil, endDone},
+		"all are there":         {[]rolloutMember{there}, endDone},
+		"two are passed over":   {[]rolloutMember{there, at("h", "0.1.0", phaseHeld, "0.2.0", api.ReasonHeld), at("p", "0.1.0", phasePaused, "0.2.0", api.ReasonPaused)}, endDone},
+		"one has failed":        {[]rolloutMember{before, at("f", "0.2.0", phaseFailed, "", "")}, endFailed},
+		"a paused one stays so": {[]rolloutMember{at("w", "0.1.0", phaseWaiting, "0.2.0", api.ReasonRolloutPaused)}, endFailed},
+	} {
+		if got := arrived("0.2.0", rolledOut)(count(test.of)).state; got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

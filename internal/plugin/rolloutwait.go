@@ -45,6 +45,23 @@ func resumed(r rollout) verdict {
 	}
 }
 
+// arrived is a judge that does not take for the end what may be the time before
+// an operator with a new chart begins: all that may have it run that version.
+func arrived(version string, judge rolloutJudge) rolloutJudge {
+	return func(r rollout) verdict {
+		v := judge(r)
+		if v.state != endDone {
+			return v
+		}
+		for _, m := range r.Resources {
+			if m.Version != version && m.Phase != phaseHeld && m.Phase != phasePaused {
+				return verdict{}
+			}
+		}
+		return verdict{endDone, "all run " + version}
+	}
+}
+
 // quietened waits until nothing is under way, and all that wait have heard of
 // the pause.
 func quietened(r rollout) verdict {

@@ -111,7 +111,8 @@ func TestPluginRollout(t *testing.T) {
 	// Mended, the rest comes.
 	r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
 	r.WaitReady(crs[3])
-	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "none waits for a chart")
+	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.2.0"}, "none waits for a chart")
+	c.ends(2, []string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.3.0", "--timeout", "1s"}, "not at its end after 1s")
 	if counts, err := r.versions(t.Context()); err != nil || counts["0.2.0"] != 3 {
 		t.Errorf("they are at %v, %v", counts, err)
 	}
