@@ -27,8 +27,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 	}
 	c := &converter{doc: doc, nodes: new(int)}
 	at := place{path: "spec", value: defaults}
-	root, at := c.resolve(doc.root, at)
-	root = c.unify(root, at)
+	root, at := c.unify(c.resolve(doc.root, at))
 	// Values are an object, whether the schema says so or not.
 	root["type"] = "object"
 	spec := c.build(root, at)
@@ -68,8 +67,7 @@ func (c *converter) convert(schema any, at place) apiextensionsv1.JSONSchemaProp
 		c.lose(at, "everything, for the schema is too large")
 		return anything()
 	}
-	n, at := c.resolve(schema, at)
-	return c.build(c.unify(n, at), at)
+	return c.build(c.unify(c.resolve(schema, at)))
 }
 
 // build converts a schema that is resolved and unified.

@@ -9,13 +9,25 @@ type place struct {
 	value any
 	// assumed tells that value stands for the defaults of all entries of a map.
 	assumed bool
-	// refs holds the references that are being inlined.
+	// refs holds the references that are inlined in what holds this place. Of
+	// schemas that have become one it has those of all, so that not each of them
+	// need lead here.
 	refs []string
+}
+
+// inlining returns the place within what more references lead to.
+func (p place) inlining(refs []string) place {
+	p.refs = slices.Clip(p.refs)
+	for _, ref := range refs {
+		if !slices.Contains(p.refs, ref) {
+			p.refs = append(p.refs, ref)
+		}
+	}
+	return p
 }
 
 // child returns the place of a key.
 func (p place) child(key string) place {
-	p.refs = slices.Clip(p.refs)
 	p.path += "." + key
 	defaults, _ := p.value.(map[string]any)
 	p.value = defaults[key]

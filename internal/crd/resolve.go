@@ -6,7 +6,8 @@ import (
 )
 
 // resolve returns the schema with its $ref inlined and what it can of its allOf
-// merged in. What is left in allOf are validations.
+// merged in, and the place with the references that are inlined in it. What is
+// left in allOf are validations.
 func (c *converter) resolve(schema any, at place) (node, place) {
 	var n node
 	switch s := schema.(type) {
@@ -31,11 +32,14 @@ func (c *converter) resolve(schema any, at place) (node, place) {
 	n = normalize(n)
 	branches, _ := n["allOf"].([]any)
 	delete(n, "allOf")
+	within := at
 	for _, branch := range branches {
-		resolved, _ := c.resolve(branch, at)
+		// Beside each other, the branches may refer to the same.
+		resolved, inner := c.resolve(branch, at)
 		n = merge(n, resolved)
+		within = within.inlining(inner.refs)
 	}
-	return n, at
+	return n, within
 }
 
 // follow inlines a $ref. One that leads to itself is cut.
@@ -46,24 +50,24 @@ func (c *converter) follow(n node, ref string, at place) (node, place) {
 	switch {
 	case !found:
 		c.lose(at, "$ref "+ref)
-	case slices.Contains(at.refs, ref):
+	case slices.Contains(at.refs, ref) && c.doc.recursive(ref):
 		c.lose(at, "$ref "+ref+", which contains itself")
 		found = false
 	}
 	if !found {
 		return annotations(beside), at
 	}
-	at.refs = append(slices.Clone(at.refs), ref)
+	at = at.inlining([]string{ref})
 	if !c.doc.siblings {
 		beside = annotations(beside)
 	}
 	if len(beside) == 0 {
 		return c.resolve(target, at)
 	}
-	own, _ := c.resolve(beside, at)
-	inlined, at := c.resolve(target, at)
+	own, within := c.resolve(beside, at)
+	inlined, inner := c.resolve(target, at)
 	// The text beside the $ref speaks of this very field.
-	return merge(own, inlined), at
+	return merge(own, inlined), within.inlining(inner.refs)
 }
 
 // annotations returns what of a schema is for people.

@@ -20,13 +20,15 @@ type document struct {
 	// siblings tells that keywords beside a $ref count, as they do since draft
 	// 2019-09, which is also what a schema without $schema is read as.
 	siblings bool
+	// loops remembers of references whether they contain themselves.
+	loops map[string]bool
 }
 
 func parse(data []byte) (document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	// Large numbers in an enum stay what they are.
 	decoder.UseNumber()
-	doc := document{siblings: true}
+	doc := document{siblings: true, loops: map[string]bool{}}
 	if err := decoder.Decode(&doc.root); err != nil {
 		return doc, err
 	}
@@ -79,6 +81,38 @@ func (d document) lookup(ref string) (any, bool) {
 		}
 	}
 	return at, true
+}
+
+// recursive tells whether what a $ref leads to leads there again.
+func (d document) recursive(ref string) bool {
+	if _, known := d.loops[ref]; !known {
+		target, _ := d.lookup(ref)
+		d.loops[ref] = d.leadsTo(target, ref, map[string]bool{})
+	}
+	return d.loops[ref]
+}
+
+// leadsTo tells whether a schema has a $ref in it, at any depth. Those in seen
+// were followed already.
+func (d document) leadsTo(schema any, ref string, seen map[string]bool) bool {
+	switch s := schema.(type) {
+	case []any:
+		return slices.ContainsFunc(s, func(item any) bool { return d.leadsTo(item, ref, seen) })
+	case node:
+		if next, ok := s["$ref"].(string); ok && !seen[next] {
+			seen[next] = true
+			target, _ := d.lookup(next)
+			if next == ref || d.leadsTo(target, ref, seen) {
+				return true
+			}
+		}
+		for _, inner := range s {
+			if d.leadsTo(inner, ref, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // normalize brings older spellings to the newest: const becomes an enum of one,

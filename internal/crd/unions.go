@@ -7,14 +7,17 @@ import (
 
 // unify turns alternatives of an anyOf or oneOf into one schema where that says
 // the same: null and one other, or alternatives of different types, whose
-// keywords do not get into each other's way.
-func (c *converter) unify(n node, at place) node {
+// keywords do not get into each other's way. The place it returns has the
+// references that are inlined in alternatives.
+func (c *converter) unify(n node, at place) (node, place) {
+	within := at
 	for _, key := range []string{"anyOf", "oneOf"} {
 		raw, ok := n[key].([]any)
 		if !ok {
 			continue
 		}
-		branches, null := c.alternatives(raw, at)
+		branches, null, inner := c.alternatives(raw, at)
+		within = within.inlining(inner.refs)
 		var one node
 		switch kinds := kindsOf(branches); {
 		case key == "anyOf" && slices.ContainsFunc(branches, takesAll):
@@ -38,21 +41,22 @@ func (c *converter) unify(n node, at place) node {
 		delete(n, key)
 		n = merge(n, one)
 	}
-	return n
+	return n, within
 }
 
 // alternatives resolves the branches and takes out those of null alone.
-func (c *converter) alternatives(raw []any, at place) (branches []node, null bool) {
+func (c *converter) alternatives(raw []any, at place) (branches []node, null bool, within place) {
+	within = at
 	for _, schema := range raw {
-		branch, inner := c.resolve(schema, at)
-		branch = c.unify(branch, inner)
+		branch, inner := c.unify(c.resolve(schema, at))
+		within = within.inlining(inner.refs)
 		if t := typesOf(branch); t.known && t.null && len(t.names) == 0 {
 			null = true
 			continue
 		}
 		branches = append(branches, branch)
 	}
-	return branches, null
+	return branches, null, within
 }
 
 // join returns one schema for alternatives of different types: each keyword
