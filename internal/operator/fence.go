@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,10 +42,11 @@ func (f *fence) guard(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// learn is the way of the requests about the lease.
+// learn is the way of the requests about the lease. What else the leader election
+// sends, which are events, tells nothing of it.
 func (f *fence) learn(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
-		if request.Method == http.MethodGet {
+		if request.Method == http.MethodGet || !leasePath.MatchString(request.URL.Path) {
 			return next.RoundTrip(request)
 		}
 		began := f.now()
@@ -71,13 +71,20 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// reads tells requests that change nothing, and those about events, by which a
-// standby tells of itself.
+// reads tells requests that change nothing, which some that create a review are,
+// and those about events, by which a standby tells of itself.
 func reads(request *http.Request) bool {
-	return request.Method == http.MethodGet || strings.HasSuffix(request.URL.Path, "reviews") || eventPath.MatchString(request.URL.Path)
+	return request.Method == http.MethodGet ||
+		request.Method == http.MethodPost && reviewPath.MatchString(request.URL.Path) ||
+		eventPath.MatchString(request.URL.Path)
 }
 
-var eventPath = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/events(/|$)`)
+// An API server may be behind a path of its own, which all of these begin with.
+var (
+	leasePath  = regexp.MustCompile(`/apis/coordination\.k8s\.io/[^/]+/namespaces/[^/]+/leases(/[^/]+)?$`)
+	reviewPath = regexp.MustCompile(`/apis/(authentication|authorization)\.k8s\.io/[^/]+/(namespaces/[^/]+/)?[a-z]+reviews$`)
+	eventPath  = regexp.MustCompile(`/api/v1/namespaces/[^/]+/events(/[^/]+)?$`)
+)
 
 // open tells whether the lease is ours. By either clock: that of the process
 // does not count the time for which a machine sleeps, and the other may be set.

@@ -71,10 +71,18 @@ func TestFence(t *testing.T) {
 			}
 			status = http.StatusOK
 		}
+		// That it leads is told by the same client, and does not open or close it.
+		const told = `{"apiVersion": "v1", "kind": "Event", "reason": "LeaderElection"}`
+		if err := ask(f.learn(server), http.MethodPost, "/api/v1/namespaces/a/events", told); err != nil || sent != told {
+			t.Errorf("%s: the event: %v, sent %s", step.name, err, sent)
+		}
 		for _, write := range []struct{ method, path string }{
 			{http.MethodPost, "/api/v1/namespaces/a/secrets"},
 			{http.MethodPatch, "/apis/coordination.k8s.io/v1/namespaces/a/leases/of-a-chart"},
 			{http.MethodDelete, "/api/v1/namespaces/a/configmaps/events"},
+			{http.MethodDelete, "/api/v1/namespaces/a/services/reviews"},
+			{http.MethodPatch, "/apis/example.com/v1/namespaces/a/shops/reviews"},
+			{http.MethodPost, "/apis/example.com/v1/namespaces/a/bookreviews"},
 		} {
 			err := ask(f.guard(server), write.method, write.path, "{}")
 			if step.open != (err == nil) || err != nil && !errors.Is(err, errFenced) {
@@ -86,13 +94,20 @@ func TestFence(t *testing.T) {
 			{http.MethodPost, "/api/v1/namespaces/a/events"},
 			{http.MethodPatch, "/api/v1/namespaces/a/events/b"},
 			{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"},
+			{http.MethodPost, "/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews"},
+			{http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews"},
+			{http.MethodPost, "/k8s/clusters/behind-a-path/apis/authorization.k8s.io/v1/subjectaccessreviews"},
 		} {
 			if err := ask(f.guard(server), read.method, read.path, "{}"); err != nil {
 				t.Errorf("%s: %s %s: %v", step.name, read.method, read.path, err)
 			}
 		}
 	}
-	if err := ask(f.learn(server), http.MethodPut, "/", "no JSON"); err == nil || !strings.Contains(err.Error(), "hold the lease") {
+	const leases = "/k8s/clusters/behind-a-path/apis/coordination.k8s.io/v1/namespaces/a/leases"
+	if err := ask(f.learn(server), http.MethodPost, leases, givenUp); err != nil || f.open() {
+		t.Errorf("a lease that is given back behind a path: %v", err)
+	}
+	if err := ask(f.learn(server), http.MethodPut, leases+"/b", "no JSON"); err == nil || !strings.Contains(err.Error(), "hold the lease") {
 		t.Errorf("a lease that cannot be read: %v", err)
 	}
 }
