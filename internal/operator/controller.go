@@ -9,20 +9,14 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/chartwright/chartwright/internal/annotations"
-	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
@@ -135,50 +129,6 @@ func (s *service) listen(ctx context.Context, customResources cache.Cache) error
 		return err
 	}
 	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{heeding(s.reconciler)}})
-}
-
-// heeding lets through the changes of a custom resource that a pass could act
-// on. Its status is none of them, or every report would call for another pass.
-// The reconciler sees them all, so that it can forget.
-func heeding(r *reconcile.Reconciler) predicate.Funcs {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			r.Seen(e.ObjectNew)
-			return matters(e.ObjectOld, e.ObjectNew)
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.Gone(e.Object)
-			return false
-		},
-	}
-}
-
-func matters(before, after client.Object) bool {
-	return before.GetGeneration() != after.GetGeneration() ||
-		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-		!sameWords(before.GetAnnotations(), after.GetAnnotations()) ||
-		controllerutil.ContainsFinalizer(before, api.Finalizer) != controllerutil.ContainsFinalizer(after, api.Finalizer) ||
-		hasStatus(before) && !hasStatus(after)
-}
-
-// hasStatus tells whether anything is reported: what somebody cleared is told
-// anew.
-func hasStatus(object client.Object) bool {
-	cr, ok := object.(*unstructured.Unstructured)
-	return ok && reconcile.HasStatus(cr)
-}
-
-// sameWords tells whether the annotations that are meant for us are equal.
-func sameWords(a, b map[string]string) bool {
-	ours := func(from, in map[string]string) bool {
-		for key, value := range from {
-			if other, ok := in[key]; annotations.Heeded(key) && (!ok || other != value) {
-				return false
-			}
-		}
-		return true
-	}
-	return ours(a, b) && ours(b, a)
 }
 
 // wakeup calls for passes from outside the watches, when an action has ended.

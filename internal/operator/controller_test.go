@@ -6,8 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // TestMatters: our own reports must not call for another pass.
@@ -37,7 +41,7 @@ func TestMatters(t *testing.T) {
 		}, false},
 		{"a status that somebody cleared", func(u *unstructured.Unstructured) { delete(u.Object, "status") }, true},
 		{"a status that somebody emptied", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{} }, true},
-		{"a label", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, false},
+		{"a label, which a name may be made of", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, true},
 		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
 		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
 		{"an annotation that is meant for us", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/word", "b") }, true},
@@ -53,6 +57,36 @@ func TestMatters(t *testing.T) {
 			changed := base()
 			test.change(changed)
 			if got := matters(base(), changed); got != test.want {
+				t.Errorf("it matters: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// What others annotate matters where a name is made of it.
+func TestHeedingOfAnnotations(t *testing.T) {
+	for name, test := range map[string]struct {
+		entry watches.Watch
+		want  bool
+	}{
+		"no templates": {watches.Watch{ServiceAccountName: "annotations"}, false},
+		"other templates": {watches.Watch{
+			ReleaseNamespace: "{{ .metadata.labels.tier }}",
+			ValuesFrom:       []watches.ValuesFrom{{Name: "{{ .metadata.name }}-values"}},
+		}, false},
+		"a namespace":         {watches.Watch{ReleaseNamespace: "{{ .metadata.annotations.tier }}"}, true},
+		"an account":          {watches.Watch{ServiceAccountName: "{{ .metadata.annotations.tier }}"}, true},
+		"whether to make one": {watches.Watch{CreateNamespace: `{{ dig "annotations" "tier" false .metadata }}`}, true},
+		"a source of values":  {watches.Watch{ValuesFrom: []watches.ValuesFrom{{Name: "a"}, {Name: `{{ index .metadata.annotations "tier" }}`}}}, true},
+		"what is observed": {watches.Watch{Observe: []watches.Observe{{
+			Selector: watches.ObserveSelector{MatchLabels: map[string]string{"a": "b", "c": "{{ .metadata.annotations.tier }}"}},
+		}}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			updated := heeding(&reconcile.Reconciler{Kind: catalog.Kind{Watch: test.entry}}).UpdateFunc
+			before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
+			after.SetAnnotations(map[string]string{"tier": "gold"})
+			if got := updated(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
 				t.Errorf("it matters: %v, want %v", got, test.want)
 			}
 		})

@@ -93,6 +93,35 @@ func TestValuesComeFromSecretsAndConfigMaps(t *testing.T) {
 	env.ExpectRevisions("api", "1 superseded, 2 superseded, 3 deployed")
 }
 
+// A name may be made of labels and annotations, of which no generation tells.
+func TestRelabelledResourceTakesOtherValues(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveFrom(env, "plain",
+		from{"kind": "ConfigMap", "name": `{{ index .metadata.labels "tier" }}-values`},
+		from{"kind": "ConfigMap", "name": `{{ index .metadata.annotations "example.com/size" }}-values`},
+	)
+	env.Create(
+		holding(harness.ConfigMap("silver-values"), "values.yaml", "message: silver"),
+		holding(harness.ConfigMap("gold-values"), "values.yaml", "message: gold"),
+		holding(harness.ConfigMap("small-values"), "values.yaml", "nested: {word: small}"),
+		holding(harness.ConfigMap("large-values"), "values.yaml", "nested: {word: large}"),
+	)
+	web := harness.MakeCR(kind, "web").Obj()
+	web.SetLabels(map[string]string{"tier": "silver"})
+	web.SetAnnotations(map[string]string{"example.com/size": "small"})
+	env.Create(web)
+	env.WaitReady(web)
+	expectData(t, env, "web-0", "message", "silver")
+	env.Patch(web, `[{"op": "replace", "path": "/metadata/labels/tier", "value": "gold"}]`)
+	env.WaitRevision(web, 2)
+	expectData(t, env, "web-0", "message", "gold")
+	env.Patch(web, `[{"op": "replace", "path": "/metadata/annotations/example.com~1size", "value": "large"}]`)
+	env.WaitRevision(web, 3)
+	expectData(t, env, "web-0", "word", "large")
+	expectData(t, env, "web-0", "message", "gold")
+}
+
 func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
