@@ -221,9 +221,20 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// What cannot be a namespace would be waited for, for ever.
+func TestRunRefusesWhatIsNoNamespace(t *testing.T) {
+	t.Setenv(watchNamespace, "team-a team-b")
+	code, _, stderr := program(t, "run")
+	if want := `$WATCH_NAMESPACE: "team-a team-b" is no namespace`; code != 1 || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, expected %q:\n%s", code, want, stderr)
+	}
+}
+
 func TestSplitNamespaces(t *testing.T) {
 	for list, want := range map[string][]string{
 		"": nil, " , ,": nil, "a": {"a"}, "a,b": {"a", "b"}, " a , b ,": {"a", "b"},
+		// One that is named twice is one.
+		"a,a": {"a"}, "a,b, a": {"a", "b"},
 	} {
 		if diff := cmp.Diff(want, splitNamespaces(list)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", list, diff)

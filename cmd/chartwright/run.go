@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -55,10 +56,10 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 			if options.Kinds, options.Broken, err = loadBeside(cmd, watchesFile, chartsDir); err != nil {
 				return err
 			}
+			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
 			if err := options.Validate(); err != nil {
 				return err
 			}
-			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
 			leaseByName(&options, os.Getenv(operatorName), logger)
 			kubeconfig, err := config.GetConfig()
 			if err != nil {
@@ -110,10 +111,11 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	return cmd
 }
 
+// splitNamespaces returns each namespace of a list once.
 func splitNamespaces(list string) []string {
 	var namespaces []string
 	for namespace := range strings.SplitSeq(list, ",") {
-		if namespace = strings.TrimSpace(namespace); namespace != "" {
+		if namespace = strings.TrimSpace(namespace); namespace != "" && !slices.Contains(namespaces, namespace) {
 			namespaces = append(namespaces, namespace)
 		}
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	Broken []catalog.Broken
 	// InstallCRDs applies the definitions of the kinds.
 	InstallCRDs bool
-	// Namespaces to watch; none means all.
+	// Namespaces to watch, each once; none means all.
 	Namespaces []string
 
 	// MaxConcurrentReconciles is the number of workers a kind.
@@ -62,6 +62,11 @@ func (o Options) Validate() error {
 	var errs []error
 	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--operator-name %q: %s", o.Name, strings.Join(problems, "; ")))
+	}
+	for _, namespace := range o.Namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("$WATCH_NAMESPACE: %q is no namespace: %s; put commas between several", namespace, strings.Join(problems, "; ")))
+		}
 	}
 	if o.MaxConcurrentReconciles < 1 {
 		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles))

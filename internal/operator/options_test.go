@@ -14,7 +14,7 @@ func TestOptionsValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	bad := Options{Name: "No Name", ReconcilePeriod: -time.Second, Metrics: Metrics{BindAddress: "none"}}
+	bad := Options{Name: "No Name", ReconcilePeriod: -time.Second, Namespaces: []string{"team-a", "team-a team-b"}, Metrics: Metrics{BindAddress: "none"}}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("everything is wrong, and nothing is said")
@@ -25,6 +25,8 @@ func TestOptionsValidate(t *testing.T) {
 		"--max-concurrent-actions is 0: expected at least 1",
 		"--reconcile-period is -1s: expected 0 (never) or more",
 		"the watches file names no kind",
+		`$WATCH_NAMESPACE: "team-a team-b" is no namespace: `,
+		"put commas between several",
 		`--metrics-bind-address "none": `,
 	} {
 		if !strings.Contains(err.Error(), want) {
