@@ -17,7 +17,7 @@ import (
 type state string
 
 const (
-	// stateWaiting: the API server has no such kind yet.
+	// stateWaiting: the API server has no such kind, not yet or not any more.
 	stateWaiting state = "Waiting"
 	// stateStarting: its custom resources are being listed.
 	stateStarting state = "Starting"
@@ -44,6 +44,9 @@ type row struct {
 	state  state
 	// why is what is said of the state.
 	why string
+	// gone says that the API server has the kind no more, which is being served
+	// or about to be.
+	gone string
 	// crd is what is said of its definition, where that is not as it should be.
 	crd string
 	// lacks are the rules that the operator lacks, and unknown why that is not
@@ -101,7 +104,7 @@ func (b *board) metrics() []metrics.Kind {
 		if r.kind.Kind != "" {
 			name = r.kind.String()
 		}
-		list = append(list, metrics.Kind{Kind: name, Folder: r.folder, State: string(r.state), RulesMissing: len(r.lacks)})
+		list = append(list, metrics.Kind{Kind: name, Folder: r.folder, State: string(r.now()), RulesMissing: len(r.lacks)})
 	}
 	return list
 }
@@ -115,7 +118,7 @@ func (b *board) report() (ready bool, text string) {
 	defer b.mu.Unlock()
 	counts := map[state]int{}
 	for i := range b.rows {
-		counts[b.rows[i].state]++
+		counts[b.rows[i].now()]++
 	}
 	var verdict string
 	switch {
@@ -135,18 +138,30 @@ func (b *board) report() (ready bool, text string) {
 	return ready, strings.Join(lines, "\n") + "\n"
 }
 
+// now returns the state, as it is with a kind that may have gone.
+func (r *row) now() state {
+	if r.gone != "" && (r.state == stateServing || r.state == stateStarting) {
+		return stateWaiting
+	}
+	return r.state
+}
+
 // lines says how a kind is, one thing a line.
 func (r *row) lines() []string {
 	name := r.folder
 	if r.kind.Kind != "" {
 		name = r.kind.String()
 	}
-	first := name + ": " + cmp.Or(stateWords[r.state], string(r.state))
+	state, why := r.now(), r.why
+	if state != r.state {
+		why = r.gone
+	}
+	first := name + ": " + cmp.Or(stateWords[state], string(state))
 	if r.state == stateBroken && r.kind.Kind != "" {
 		first += ", of " + r.folder
 	}
 	lines := []string{first}
-	for _, text := range []string{r.why, r.crd} {
+	for _, text := range []string{why, r.crd} {
 		if text != "" {
 			lines = append(lines, "  "+strings.ReplaceAll(text, "\n", "\n  "))
 		}

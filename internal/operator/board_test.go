@@ -51,6 +51,18 @@ func TestReport(t *testing.T) {
 				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing, or has no such version"),
 		},
 		{
+			"a kind has gone", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *board) {
+				b.hold("")
+				b.set(groupKind("A"), stateServing, "not in namespace x")
+				b.set(groupKind("B"), stateStarting, "")
+				for _, kind := range []string{"A", "B"} {
+					b.change(groupKind(kind), func(r *row) { r.gone = "it is missing" })
+				}
+			}, true,
+			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing",
+				"B.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing"),
+		},
+		{
 			"a kind starts", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *board) {
 				b.hold("")
 				b.set(groupKind("A"), stateServing, "")

@@ -62,6 +62,7 @@ func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, cl
 func (s *service) newCache(a *area, stop <-chan struct{}, refused func()) (cache.Cache, error) {
 	options := s.cacheOptions()
 	a.limit(&options)
+	options.HTTPClient = s.heedAnswers(options.HTTPClient)
 	options.DefaultTransform = compactCR
 	options.DefaultWatchErrorHandler = onRefusal(func() {
 		refused()

@@ -43,7 +43,7 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 	}
 	if !n.namespaced {
 		// No Role can allow it; the server is asked for missing kinds now and then.
-		n.add("a kind starts when its definition appears, and stops when it goes", definitions, "list", "watch")
+		n.add("a kind starts when its definition appears, and an annotation there pauses its rollout", definitions, "list", "watch")
 	}
 	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
 	n.add("what it did, for kubectl describe; and the last warning about an object that is not ready", events, "list", "create", "patch")

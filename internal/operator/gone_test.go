@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/testserver"
+)
+
+// waitState returns when the metrics say that the kind is in a state.
+func waitState(ctx context.Context, t *testing.T, kind string, want state) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			return false, err
+		}
+		for _, family := range families {
+			if family.GetName() != "chartwright_kind_state" {
+				continue
+			}
+			for _, metric := range family.GetMetric() {
+				labels := map[string]string{}
+				for _, label := range metric.GetLabel() {
+					labels[label.GetName()] = label.GetValue()
+				}
+				if labels["kind"] == kind && metric.GetGauge().GetValue() == 1 {
+					last = labels["state"]
+				}
+			}
+		}
+		return last == string(want), nil
+	})
+	if err != nil {
+		t.Fatalf("%s is %q, expected %s: %v", kind, last, want, err)
+	}
+}
+
+// A kind whose definition goes, or has the version no more, waits for it anew.
+func TestKindGoesAndComesBack(t *testing.T) {
+	env := testserver.Start(t)
+	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "watches.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "- {group: gone.example.com, version: v1, kind: Leaf, chart: %s}\n", chart), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := Defaults()
+	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
+	if options.Kinds, err = catalog.FromFile(file); err != nil {
+		t.Fatal(err)
+	}
+	definition, _, err := crd.Generate(options.Kinds[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := New(env.Config, options, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+
+	const kind = "Leaf.gone.example.com"
+	waitState(ctx, t, kind, stateWaiting)
+	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	waitState(ctx, t, kind, stateServing)
+	if err := c.Delete(ctx, definition.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	waitState(ctx, t, kind, stateWaiting)
+	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	waitState(ctx, t, kind, stateServing)
+
+	live := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(definition), live); err != nil {
+		t.Fatal(err)
+	}
+	other := live.Spec.Versions[0].DeepCopy()
+	other.Name, other.Storage = "v2", true
+	live.Spec.Versions[0].Served, live.Spec.Versions[0].Storage = false, false
+	live.Spec.Versions = append(live.Spec.Versions, *other)
+	if err := c.Update(ctx, live); err != nil {
+		t.Fatal(err)
+	}
+	waitState(ctx, t, kind, stateWaiting)
+}
