@@ -176,16 +176,18 @@ func (r *Reconciler) settling(v *view) time.Duration {
 }
 
 // lookIn is when to look again at objects that are not ready, though nothing
-// changes: to find out why, or because their time is up.
+// changes: to find out why, or because their time is up. What is due by now, and
+// was not done, waits for another state to end, and that calls for a pass.
 func (r *Reconciler) lookIn(v *view) time.Duration {
 	if len(v.unready) == 0 {
 		return 0
 	}
-	look := v.progress.lookAt.Sub(v.observation.Now)
-	if !v.overdue {
-		look = min(look, v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.observation.Now))
+	look := max(0, v.progress.lookAt.Sub(v.observation.Now))
+	deadline := v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.observation.Now)
+	if deadline > 0 && (look == 0 || deadline < look) {
+		look = deadline
 	}
-	return max(look, time.Millisecond)
+	return look
 }
 
 // Seen tells that the cache now holds this state of a custom resource.

@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/inventory"
+)
+
+// TestNoPassIsMadeInVain: where a look is due and something keeps it from being
+// taken, the end of that calls for the next pass, and not the clock.
+func TestNoPassIsMadeInVain(t *testing.T) {
+	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	failed := func(v *view) {
+		withFailure(wanted, api.EventUpgradeFailed, false)(v)
+		v.failure.Attempts, v.failure.At = 9, now
+		v.observation.Newest.Digest = "older"
+	}
+	invalid := observed(func(o *decide.Observation) { o.Invalid = "why" })
+	for _, test := range []struct {
+		name           string
+		change         func(*view)
+		look, deadline time.Duration
+		state          decide.State
+		want           time.Duration
+	}{
+		{"a look is to come", observed(isPaused), 5 * time.Second, time.Minute, decide.StatePaused, 5 * time.Second},
+		{"the deadline is nearer", observed(isPaused), 5 * time.Second, 2 * time.Second, decide.StatePaused, 2 * time.Second},
+		{"paused", observed(isPaused), -time.Second, time.Minute, decide.StatePaused, time.Minute},
+		{"paused, overdue", observed(isPaused), -time.Second, -time.Second, decide.StatePaused, 0},
+		{"paused, due at this moment", observed(isPaused), 0, 0, decide.StatePaused, 0},
+		{"invalid", invalid, -time.Second, -time.Second, decide.StateInvalid, 0},
+		{"a try has failed", failed, -time.Second, -time.Second, decide.StateFailed, 256 * time.Second},
+		{"busy", runningStep(decide.StepDiagnose), -time.Second, -time.Second, decide.StateBusy, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := viewOf([]string{dep}, func(v *view) {
+				v.observation.Now = now
+				v.unready = []inventory.Unready{{}}
+				v.total = 1
+				v.overdue = test.deadline <= 0
+				v.observation.Puzzling = test.look <= 0
+			}, test.change)
+			r := &Reconciler{Shared: Shared{Pool: NewPool(1, time.Now), Now: func() time.Time { return now }}}
+			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
+			d := decide.Next(v.observation)
+			if d.State != test.state || d.Step != decide.StepWait {
+				t.Fatalf("%+v, expected it to wait as %s", d, test.state)
+			}
+			v.cr.Object["status"] = asMap(t, status(v, d, nil))
+			result, err := r.finish(t.Context(), v, d)
+			if err != nil || result.RequeueAfter != test.want {
+				t.Errorf("the next pass is made after %s (%v), expected %s", result.RequeueAfter, err, test.want)
+			}
+		})
+	}
+}
+
+// asMap returns a status as it is read back, so that nothing is to be written.
+func asMap(t *testing.T, s api.Status) (read map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
