@@ -27,12 +27,12 @@ func (r *Reconciler) observeHealth(v *view) {
 	uid := v.cr.GetUID()
 	v.total, v.unready = r.Inventory.Health(uid)
 	newest := v.history[0]
-	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, len(v.unready) == 0, o.Now)
+	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), len(v.unready) == 0, o.Now)
 	if len(v.unready) == 0 {
 		return
 	}
 	v.overdue = !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
-	o.Overdue = v.overdue && !v.progress.wasReady
+	o.Overdue = v.overdue && !v.progress.wasReady && !v.progress.late
 	o.Puzzling = !o.Now.Before(v.progress.lookAt)
 }
 

@@ -13,7 +13,7 @@ import (
 
 // memory holds what this process remembers of each custom resource, by its UID.
 // It is lost with the process, which costs one more try, a period and a deadline
-// that begin anew. The zero value is ready.
+// that was over: they begin anew. The zero value is ready.
 type memory struct {
 	mu    sync.Mutex
 	known map[types.UID]*remembered

@@ -16,6 +16,9 @@ type progress struct {
 	// revision from the beginning, and would know.
 	wasReady bool
 	watched  bool
+	// late: the revision's time was up when this process saw it first, not ready.
+	// Whether it ever was nobody knows.
+	late bool
 	// why is what was found out about the first that is not ready, and lookAt
 	// when to ask again.
 	why    string
@@ -27,15 +30,12 @@ type progress struct {
 // beginning.
 const fresh = time.Minute
 
-// progress notes whether the objects of a revision are ready, and returns how
-// they come along.
-func (m *memory) progress(uid types.UID, revision int, deployed time.Time, ready bool, now time.Time) (p progress) {
+// progress notes whether the objects of a revision are ready, which they may
+// take a while for, and returns how they come along.
+func (m *memory) progress(uid types.UID, revision int, deployed time.Time, within time.Duration, ready bool, now time.Time) (p progress) {
 	m.with(uid, func(r *remembered) {
 		if r.progress.revision != revision {
-			r.progress = progress{revision: revision, since: now, watched: now.Sub(deployed) < fresh, lookAt: now.Add(firstLook)}
-			if !deployed.IsZero() {
-				r.progress.since = deployed
-			}
+			r.progress = firstSeen(r.progress.revision, revision, deployed, within, now)
 		}
 		switch {
 		case ready:
@@ -45,6 +45,25 @@ func (m *memory) progress(uid types.UID, revision int, deployed time.Time, ready
 		}
 		p = r.progress
 	})
+	return p
+}
+
+// firstSeen is how a revision is that this process has not looked at. Its time
+// does not begin anew with each process, unless it was up: what ran for weeks
+// may have been ready for as long.
+func firstSeen(before, revision int, deployed time.Time, within time.Duration, now time.Time) progress {
+	p := progress{revision: revision, since: now, lookAt: now.Add(firstLook)}
+	age := now.Sub(deployed)
+	switch {
+	case before > 0 && before < revision:
+		// It has come while this process looked on. Helm's time is that at which
+		// its action began, which may have waited for hooks.
+		p.watched = true
+	case age < within:
+		p.since, p.watched = deployed, age < fresh
+	default:
+		p.late = true
+	}
 	return p
 }
 

@@ -12,7 +12,7 @@ func TestProgress(t *testing.T) {
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	step := func(what string, revision int, ready bool, now time.Time, want progress) {
 		t.Helper()
-		if got := m.progress("u", revision, began, ready, now); got != want {
+		if got := m.progress("u", revision, began, 400*time.Second, ready, now); got != want {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
@@ -30,9 +30,12 @@ func TestProgress(t *testing.T) {
 		t.Error("it was ready")
 	}
 	step("not any more", 1, false, at(40), progress{revision: 1, watched: true, wasReady: true, since: at(40), lookAt: at(45)})
-	step("the next revision", 2, false, at(50), progress{revision: 2, watched: true, since: began, lookAt: at(55)})
+	step("the next revision", 2, false, at(50), progress{revision: 2, watched: true, since: at(50), lookAt: at(55)})
+	step("one whose hooks took their time", 3, false, at(900), progress{revision: 3, watched: true, since: at(900), lookAt: at(905)})
 	m.forget("u")
-	step("forgotten, and older than the process", 2, false, at(500), progress{revision: 2, since: began, lookAt: at(505)})
+	step("forgotten, and in its time", 2, false, at(100), progress{revision: 2, since: began, lookAt: at(105)})
+	m.forget("u")
+	step("forgotten, and its time is up", 2, false, at(500), progress{revision: 2, late: true, since: at(500), lookAt: at(505)})
 	if m.neverReady("u", 2) {
 		t.Error("it may have been ready before this process began")
 	}
@@ -42,11 +45,11 @@ func TestProgress(t *testing.T) {
 func TestLooksBecomeSeldom(t *testing.T) {
 	var m memory
 	now := time.Now()
-	m.progress("u", 1, now, false, now)
+	m.progress("u", 1, now, time.Hour, false, now)
 	last := time.Duration(0)
 	for range 40 {
 		m.diagnosed("u", "", now)
-		p := m.progress("u", 1, now, false, now)
+		p := m.progress("u", 1, now, time.Hour, false, now)
 		if wait := p.lookAt.Sub(now); wait < last || wait > lastLook {
 			t.Fatalf("after %s it waits for %s", last, wait)
 		} else {

@@ -68,7 +68,9 @@ func arrived(v *view, fails bool) rollout.Standing {
 		return rollout.Failed
 	case healthy(v), v.progress.wasReady:
 		return rollout.Done
-	case o.Overdue, len(v.unready) > 0 && v.unready[0].Failed:
+	case v.overdue, v.progress.late, len(v.unready) > 0 && v.unready[0].Failed:
+		// One whose time was up before this process began may be why the rollout
+		// had stopped: it does not go on until that one is ready.
 		return rollout.Failed
 	default:
 		return rollout.Moving

@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/inventory"
+)
+
+// TestANewProcessJudgesNothingOld: a revision that has run for weeks is not taken
+// for one that never was ready because a new process finds it otherwise.
+func TestANewProcessJudgesNothingOld(t *testing.T) {
+	const deadline = 10 * time.Minute
+	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	for _, test := range []struct {
+		name string
+		age  time.Duration
+		// overdue and neverReady are after the first look, and later after another
+		// deadline.
+		overdue, neverReady           bool
+		overdueLater, neverReadyLater bool
+	}{
+		{"weeks old", 500 * time.Hour, false, false, true, false},
+		{"its time is up at this moment", deadline, false, false, true, false},
+		{"in its time", deadline - time.Second, false, false, true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
+			index.Expect("u", []apply.State{{Key: apply.Key{Group: "apps", Kind: "Deployment", Name: "web"}, Owner: "u"}})
+			r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}}}
+			look := func(now time.Time, overdue, neverReady bool) {
+				t.Helper()
+				v := viewOf([]string{dep, sup}, observed(func(o *decide.Observation) { o.Now, o.Retries, o.LastGood = now, 1, 1 }))
+				v.cr.SetUID("u")
+				v.history[0].Deployed = metav1.NewTime(now.Add(-test.age))
+				r.observeHealth(v)
+				if len(v.unready) != 1 {
+					t.Fatal("it is ready")
+				}
+				if v.overdue != overdue || v.observation.Overdue != neverReady {
+					t.Errorf("overdue: %v, and never ready: %v, expected %v and %v", v.overdue, v.observation.Overdue, overdue, neverReady)
+				}
+				if d := decide.Next(v.observation); (d.Step == decide.StepRollback) != neverReady {
+					t.Errorf("the next step is %s", d.Step)
+				}
+			}
+			look(now, test.overdue, test.neverReady)
+			look(now.Add(deadline), test.overdueLater, test.neverReadyLater)
+		})
+	}
+}
