@@ -28,7 +28,7 @@ func keepUp(conditions *[]metav1.Condition, generation int64, ready summary, ins
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: generation,
+			Type: kind, Status: state, Reason: reason, Message: cutTo(message, maxCondition), ObservedGeneration: generation,
 		})
 	}
 	set(api.ConditionInitialized, metav1.ConditionTrue, "", "")

@@ -13,6 +13,12 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
+// maxCondition bounds a condition's message, in bytes. The API server refuses a
+// status that has one of more than 32768 characters, and an error of a chart may
+// be longer; several conditions may tell it. Rules that are missing are to be
+// copied whole, see maxRules.
+const maxCondition = 4 << 10
+
 // status computes the whole status of a custom resource. The conditions that
 // stand in it give the times of transitions, and those of other controllers
 // are passed on.
@@ -24,6 +30,9 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 		Conditions:         slices.Clone(conditions),
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
+		if kind != api.ConditionRightsMissing {
+			message = cutTo(message, maxCondition)
+		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.ObservedGeneration,
 		})
