@@ -120,6 +120,8 @@ type Request struct {
 	// asks for the end of a hold, and a request without it cannot be met.
 	Revision int
 	Resume   bool
+	// Over: the spec was edited since a try to meet it has failed.
+	Over bool
 }
 
 // Held is a hold on an earlier revision.

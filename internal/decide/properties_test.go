@@ -66,6 +66,7 @@ func observation(t *rapid.T) Observation {
 		o.Request = &Request{Token: "asked"}
 		if o.Request.Resume = oneIn(t, 3, "resume"); !o.Request.Resume {
 			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "asked for")
+			o.Request.Over = oneIn(t, 3, "in vain")
 		}
 	}
 	if !o.Adoptable && oneIn(t, 3, "is held") {
@@ -172,7 +173,7 @@ var rules = []rule{
 		return d.Revision == 0 || api.Uninstalled(o.Newest.Status) || !asked && !held && !fails
 	}},
 	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
-		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0)
+		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0 && !o.Request.Over)
 	}},
 	{"what is verified is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
 		return d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified && !o.VerifyRequested)
@@ -192,6 +193,9 @@ var rules = []rule{
 	}},
 	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
 		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepUnlock, StepTidy)
+	}},
+	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
+		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil
 	}},
 	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait

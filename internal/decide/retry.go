@@ -35,7 +35,11 @@ func Aim(o Observation) string {
 	case o.Deleting:
 		return gone(o)
 	case o.Request != nil && o.stored():
-		return rollbackAim(o.Request.Revision, o.Request.Token) + o.Nudge
+		aim := rollbackAim(o.Request.Revision, o.Request.Token) + o.Nudge
+		if o.Request.Over {
+			aim += " is over"
+		}
+		return aim
 	case o.holding() && !o.Held.ByFailure:
 		return rollbackAim(o.Held.Revision, o.Held.Token) + o.Nudge
 	default:

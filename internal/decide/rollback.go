@@ -6,7 +6,8 @@ import "github.com/chartwright/chartwright/internal/api"
 // the spec again when the spec is edited, or when a person says so.
 
 // rollbackRequested answers a request once there is a release to answer it for.
-// It needs no valid spec: the spec is what may be wrong.
+// It needs no valid spec: the spec is what may be wrong. One that has failed ends
+// like a hold when the spec is edited.
 func rollbackRequested(o Observation) (Decision, bool) {
 	if o.Request == nil || !o.stored() {
 		return Decision{}, false
@@ -15,10 +16,26 @@ func rollbackRequested(o Observation) (Decision, bool) {
 	switch {
 	case o.Request.Resume:
 		d.Step = StepResume
-	case o.Request.Revision > 0:
+	case o.Request.Revision > 0 && !o.Request.Over:
 		d.Step, d.Revision = StepRollback, o.Request.Revision
 	}
-	return retry(o, d), true
+	if d = retry(o, d); d.Step == StepWait {
+		d = meanwhile(o, d)
+	}
+	return d, true
+}
+
+// meanwhile keeps what runs as it is while a request waits for another try.
+func meanwhile(o Observation, wait Decision) Decision {
+	for _, look := range []check{drifted, unverified} {
+		switch d, ok := look(o); {
+		case ok && d.Step != StepWait:
+			return d
+		case ok:
+			wait.After = min(wait.After, d.After)
+		}
+	}
+	return wait
 }
 
 // heldBack brings a held release back where somebody else has moved it or the

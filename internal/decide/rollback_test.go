@@ -12,6 +12,9 @@ func asks(revision int) func(*Observation) {
 	return func(o *Observation) { o.Request = &Request{Token: "asked", Revision: revision} }
 }
 
+// inVain is a request of which a try has failed before the spec was edited.
+func inVain(o *Observation) { o.Request.Over = true }
+
 func asksForNone(o *Observation) { o.Request = &Request{Token: "asked", Resume: true} }
 
 // heldAt is a hold that an earlier request led to.
@@ -49,6 +52,11 @@ func TestRollbackRequested(t *testing.T) {
 		{"somebody uninstalls it", guarded(newest(3, api.StatusUninstalling, desired), asks(2)), nil},
 		{"the rollback failed just now", guarded(deployed, asks(2), failedTo("revision 2 asked", 3, 0)), &Decision{State: StateRollbackRequested, Step: StepWait, After: 4 * time.Second, Revision: 2}},
 		{"the rollback failed, and a person says try again", guarded(deployed, asks(2), failedTo("revision 2 asked", 3, 0), nudged), back},
+		{"the rollback failed just now, and the spec was edited", guarded(deployed, asks(2), inVain, failedTo("revision 2 asked", 3, 0)), refuse},
+		{"the rollback failed just now, and what runs is damaged", guarded(newest(3, api.StatusDeployed, "another"), asks(2), damaged, failedTo("revision 2 asked", 3, 0)), &Decision{State: StateDrifted, Step: StepRepair}},
+		{"the rollback failed just now, and so did the repair", guarded(deployed, asks(2), damaged, failedTo("revision 2 asked", 3, 0), repairFailed), &Decision{State: StateRollbackRequested, Step: StepWait, After: time.Second, Revision: 2}},
+		{"the rollback failed just now, and nobody knows what runs", guarded(deployed, asks(2), unknown, failedTo("revision 2 asked", 3, 0)), &Decision{State: StateUnverified, Step: StepVerify}},
+		{"the rollback failed just now, and what failed before is damaged", guarded(newest(3, api.StatusFailed, desired), asks(2), damaged, failedTo("revision 2 asked", 3, 0)), &Decision{State: StateRollbackRequested, Step: StepWait, After: 4 * time.Second, Revision: 2}},
 		{"an earlier rollback failed just now", guarded(deployed, asks(2), failedTo("revision 2 held", 3, 0)), back},
 		{"an upgrade failed just now", guarded(deployed, asks(2), failedTo(desired, 9, 0)), back},
 	})

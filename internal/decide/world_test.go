@@ -69,6 +69,9 @@ func (w *world) somebody(t *rapid.T) {
 		if w.Held != nil {
 			w.Held.Over = true
 		}
+		if w.Request != nil && w.Failure != nil && w.Failure.Aim == Aim(w.Observation) {
+			w.Request.Over = true
+		}
 	case 1: // changes what values come from
 		w.Desired += `"`
 	case 2: // deletes it

@@ -51,6 +51,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		}
 		f.Aim = decide.AimOf(d.Step, v.observation)
 		f.At = r.Now()
+		if d.State == decide.StateRollbackRequested {
+			f.request, f.spec = v.observation.Request.Token, r.specDigest(v)
+		}
 		news := r.memory.put(uid, decide.Repairs(d.Step), f)
 		logger.Error(err, "action failed", "reason", f.reason)
 		if news {

@@ -44,6 +44,10 @@ type failure struct {
 	stalled bool
 	// forbidden: a rule would have allowed it.
 	forbidden bool
+	// request is the token of the rollback request that the action was for, empty
+	// for none, and spec the digest of the spec when it first failed.
+	request string
+	spec    string
 }
 
 // about returns which of the two failures is meant.
@@ -98,6 +102,9 @@ func (m *memory) put(uid types.UID, repair bool, f failure) (news bool) {
 		f.Attempts = 1
 		if before.Aim == f.Aim {
 			f.Attempts = before.Attempts + 1
+		}
+		if before.request == f.request {
+			f.spec = before.spec
 		}
 		*r.about(repair) = &f
 		news = before.Aim != f.Aim || before.reason != f.reason || before.message != f.message

@@ -46,6 +46,8 @@ func (r *Reconciler) observeRequests(v *view) {
 	o.Untidy = untidy(v.history)
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
 		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
+		failed := r.memory.get(v.cr.GetUID(), false)
+		o.Request.Over = failed != nil && failed.request == o.Request.Token && failed.spec != r.specDigest(v)
 	}
 }
 
@@ -193,7 +195,8 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 		marks.Held = nil
 	}
 	if request != nil && d.State == decide.StateRollbackRequested {
-		marks.Rollback, marks.Refused = request.Token, d.Step == decide.StepRefuse
+		// One that ends by an edit was told of when it failed.
+		marks.Rollback, marks.Refused = request.Token, d.Step == decide.StepRefuse && !request.Over
 	}
 	return marks
 }

@@ -29,7 +29,7 @@ func standingOf(v *view) rollout.Standing {
 		return rollout.Aside
 	case !outdated(v):
 		return arrived(v, fails)
-	case asked(v) && fails:
+	case fails && (asked(v) || o.Request != nil):
 		// It is what the person asks for that fails.
 		return rollout.Aside
 	case fails:

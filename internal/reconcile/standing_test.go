@@ -33,6 +33,8 @@ func ofCharts(charts ...string) func(*view) {
 
 func edited(v *view) { v.digests.Values = "given anew" }
 
+func asksBack(o *decide.Observation) { o.Request = &decide.Request{Token: "asked", Revision: 1} }
+
 func unready(failed bool) func(*view) {
 	return func(v *view) { v.unready = []inventory.Unready{{Health: inventory.Health{Failed: failed}}} }
 }
@@ -83,6 +85,8 @@ func TestStanding(t *testing.T) {
 		{"rolled back as another chart failed", viewOf(three, ofCharts("old", "older", "old"), byFailure(2)), rollout.Aside},
 		{"edited", viewOf(one, ofCharts("old"), edited), rollout.Moving},
 		{"edited in vain", viewOf(one, ofCharts("old"), edited, fails), rollout.Aside},
+		{"rolled back in vain", viewOf(two, ofCharts("old", "new"), observed(asksBack), fails), rollout.Aside},
+		{"the upgrade failed, and the rollback, too", viewOf([]string{failed, dep}, ofCharts("new", "old"), observed(asksBack), fails), rollout.Failed},
 		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.VerifyRequested = true })), rollout.Moving},
 		{"held no more", viewOf(two, ofCharts("old", "new"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Moving},
 	} {
