@@ -120,6 +120,9 @@ const (
 	LabelHeldRevision = Domain + "/held-revision"
 	LabelHeldFrom     = Domain + "/held-from"
 	LabelHeldSpec     = Domain + "/held-spec"
+	// LabelResumedChart holds the digest of the operator's chart, as LabelChartDigest
+	// does, that was there when a hold ended: to that one it goes at once.
+	LabelResumedChart = Domain + "/resumed-chart"
 	// LabelHeldBy is HeldByFailure where no person asked for it.
 	LabelHeldBy   = Domain + "/held-by"
 	HeldByFailure = "failure"

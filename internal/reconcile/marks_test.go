@@ -8,7 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -33,10 +35,10 @@ func secretOf(r records.Record) *metav1.PartialObjectMetadata {
 // TestMarksAfter: every step leaves on the record what it answers, and nothing
 // else of it changes.
 func TestMarksAfter(t *testing.T) {
-	r := &Reconciler{}
+	r := &Reconciler{Kind: catalog.Kind{Chart: &helm.Chart{Digest: "new"}}}
 	upgraded := []string{dep, sup, sup}
 	spec := r.specDigest(viewOf(nil))
-	before := records.Marks{Rollback: "r", Reconcile: "c", Force: "f", Test: "t", Refused: true, Held: &records.Held{Revision: 1, From: 2, Spec: "older"}}
+	before := records.Marks{Rollback: "r", Reconcile: "c", Force: "f", Test: "t", Refused: true, Held: &records.Held{Revision: 1, From: 2, Spec: "older"}, ResumedChart: "old"}
 	all := asking("rollback-to", "2", "reconcile-requested-at", "now", "force", "now", "test", "now")
 	change := func(do func(*records.Marks)) records.Marks {
 		m := before
@@ -47,7 +49,7 @@ func TestMarksAfter(t *testing.T) {
 		return decide.Decision{State: decide.StateRollbackRequested, Step: step, Revision: revision}
 	}
 	answered := func(m *records.Marks) { m.Reconcile, m.Force = token("now"), token("now") }
-	unheld := func(m *records.Marks) { answered(m); m.Held = nil }
+	unheld := func(m *records.Marks) { answered(m); m.Held, m.ResumedChart = nil, "" }
 	for _, test := range []struct {
 		name string
 		d    decide.Decision
@@ -64,15 +66,15 @@ func TestMarksAfter(t *testing.T) {
 		{"unlocking", decide.Decision{Step: decide.StepUnlock}, nil, before},
 		{"an uninstall", decide.Decision{Step: decide.StepUninstall}, nil, before},
 		{"a refusal", requested(decide.StepRefuse, 0), &decide.Request{Token: "q"}, change(func(m *records.Marks) { m.Rollback, m.Refused = "q", true })},
-		{"the end of a hold that was asked for", requested(decide.StepResume, 0), &decide.Request{Token: "q", Resume: true}, change(func(m *records.Marks) { m.Rollback, m.Refused, m.Held = "q", false, nil })},
-		{"the end of a hold that is over", decide.Decision{State: decide.StateHeld, Step: decide.StepResume}, nil, change(func(m *records.Marks) { m.Held = nil })},
+		{"the end of a hold that was asked for", requested(decide.StepResume, 0), &decide.Request{Token: "q", Resume: true}, change(func(m *records.Marks) { m.Rollback, m.Refused, m.Held, m.ResumedChart = "q", false, nil, "new" })},
+		{"the end of a hold that is over", decide.Decision{State: decide.StateHeld, Step: decide.StepResume}, nil, change(func(m *records.Marks) { m.Held, m.ResumedChart = nil, "new" })},
 		{"a rollback that was asked for", requested(decide.StepRollback, 2), &decide.Request{Token: "q", Revision: 2}, change(func(m *records.Marks) {
-			m.Rollback, m.Refused, m.Held = "q", false, &records.Held{Revision: 2, From: 3, Spec: spec}
+			m.Rollback, m.Refused, m.Held, m.ResumedChart = "q", false, &records.Held{Revision: 2, From: 3, Spec: spec}, ""
 		})},
 		{"a rollback by failure", decide.Decision{State: decide.StateFailed, Step: decide.StepRollback, Revision: 2}, nil, change(func(m *records.Marks) {
-			m.Held = &records.Held{Revision: 2, From: 3, Spec: spec, ByFailure: true}
+			m.Held, m.ResumedChart = &records.Held{Revision: 2, From: 3, Spec: spec, ByFailure: true}, ""
 		})},
-		{"a rollback to where it is held", decide.Decision{State: decide.StateHeld, Step: decide.StepRollback, Revision: 1}, nil, before},
+		{"a rollback to where it is held", decide.Decision{State: decide.StateHeld, Step: decide.StepRollback, Revision: 1}, nil, change(func(m *records.Marks) { m.ResumedChart = "" })},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf(upgraded, all, marked(before))
@@ -86,6 +88,7 @@ func TestMarksAfter(t *testing.T) {
 		})
 	}
 	byFailure := before
+	byFailure.ResumedChart = ""
 	byFailure.Held = &records.Held{Revision: 1, From: 2, Spec: "older", ByFailure: true}
 	v := viewOf(upgraded, marked(byFailure))
 	if diff := cmp.Diff(byFailure, r.marksAfter(v, decide.Decision{State: decide.StateHeld, Step: decide.StepRollback, Revision: 1})); diff != "" {

@@ -248,12 +248,17 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if err != nil {
 		return err
 	}
-	v.digests = helm.Digests{Chart: r.Kind.Chart.Digest, Values: given}
-	if len(r.Kind.Overrides) > 0 {
-		v.digests.Chart = values.DigestOf(v.digests.Chart, values.Digest(r.Kind.Overrides))
-	}
+	v.digests = helm.Digests{Chart: r.chartDigest(), Values: given}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
+}
+
+// chartDigest is the digest of what the operator brings.
+func (r *Reconciler) chartDigest() string {
+	if len(r.Kind.Overrides) == 0 {
+		return r.Kind.Chart.Digest
+	}
+	return values.DigestOf(r.Kind.Chart.Digest, values.Digest(r.Kind.Overrides))
 }
 
 // inputFormat is part of every input digest. It changes when what we make of

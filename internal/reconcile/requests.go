@@ -175,7 +175,7 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 	request := v.observation.Request
 	switch d.Step {
 	case decide.StepInstall, decide.StepUpgrade:
-		marks.Held = nil
+		marks.Held, marks.ResumedChart = nil, ""
 		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
 	case decide.StepVerify:
 		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
@@ -190,9 +190,11 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 			// It goes back to where it was.
 			held.From, held.Spec, held.ByFailure = marks.Held.From, marks.Held.Spec, marks.Held.ByFailure
 		}
-		marks.Held = &held
+		marks.Held, marks.ResumedChart = &held, ""
 	case decide.StepResume:
-		marks.Held = nil
+		if marks.Held != nil {
+			marks.Held, marks.ResumedChart = nil, r.chartDigest()
+		}
 	}
 	if request != nil && d.State == decide.StateRollbackRequested {
 		// One that ends by an edit was told of when it failed.

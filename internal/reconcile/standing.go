@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -97,13 +96,13 @@ func healthy(v *view) bool {
 }
 
 // asked tells whether a person wants it to be upgraded now: the spec was edited,
-// a hold was ended, or everything is to be verified.
+// a hold was ended, or everything is to be verified. The end of a hold asks for
+// the chart that was there at the time, and for none that comes later.
 func asked(v *view) bool {
-	newest := v.history[0]
-	// Helm's own words for what a rollback makes. One that is not held any more
-	// was let go by a person.
-	resumed := strings.HasPrefix(newest.Description.Description, "Rollback to ")
-	return newest.ValuesDigest != v.digests.Values || resumed || v.observation.VerifyRequested
+	o := v.observation
+	ends := o.Held != nil && o.Held.Over
+	resumed := v.marks.ResumedChart != "" && v.marks.ResumedChart == v.digests.Chart
+	return v.history[0].ValuesDigest != v.digests.Values || ends || resumed || o.VerifyRequested
 }
 
 // chartOf returns the digest of the chart that a revision was made of.

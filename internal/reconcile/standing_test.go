@@ -33,6 +33,9 @@ func ofCharts(charts ...string) func(*view) {
 
 func edited(v *view) { v.digests.Values = "given anew" }
 
+// resumed says that a hold ended while the kind had this chart.
+func resumed(chart string) func(*view) { return marked(records.Marks{ResumedChart: chart}) }
+
 func asksBack(o *decide.Observation) { o.Request = &decide.Request{Token: "asked", Revision: 1} }
 
 func unready(failed bool) func(*view) {
@@ -88,7 +91,10 @@ func TestStanding(t *testing.T) {
 		{"rolled back in vain", viewOf(two, ofCharts("old", "new"), observed(asksBack), fails), rollout.Aside},
 		{"the upgrade failed, and the rollback, too", viewOf([]string{failed, dep}, ofCharts("new", "old"), observed(asksBack), fails), rollout.Failed},
 		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.VerifyRequested = true })), rollout.Moving},
-		{"held no more", viewOf(two, ofCharts("old", "new"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Moving},
+		{"held no more", viewOf(two, ofCharts("old", "new"), resumed("new")), rollout.Moving},
+		{"held no more, before another chart came", viewOf(two, ofCharts("old", "new"), resumed("old")), rollout.Waiting},
+		{"rolled back, and held no more before another chart came", viewOf(two, ofCharts("old", "older"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Waiting},
+		{"its hold is over", viewOf(two, ofCharts("old", "new"), observed(holdIsOver), marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), rollout.Moving},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := standingOf(test.v); got != test.want {

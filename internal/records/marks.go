@@ -22,6 +22,9 @@ type Marks struct {
 	Refused bool
 	// Held is nil where the release follows the spec.
 	Held *Held
+	// ResumedChart is the digest of the chart that was to be followed when the hold
+	// ended, until a revision is made.
+	ResumedChart string
 }
 
 // Held is a hold: an earlier revision runs, whatever the spec says.
@@ -69,6 +72,7 @@ func (m Marks) Labels() map[string]string {
 		api.LabelHeldFrom:         "",
 		api.LabelHeldSpec:         "",
 		api.LabelHeldBy:           "",
+		api.LabelResumedChart:     m.ResumedChart,
 	}
 	if m.Refused {
 		labels[api.LabelRollbackRefused] = "true"
@@ -95,6 +99,8 @@ func marksFrom(labels map[string]string) Marks {
 		Force:     labels[api.LabelForceRequest],
 		Test:      labels[api.LabelTestRequest],
 		Refused:   labels[api.LabelRollbackRefused] == "true",
+
+		ResumedChart: labels[api.LabelResumedChart],
 	}
 	if revision, err := strconv.Atoi(labels[api.LabelHeldRevision]); err == nil && revision > 0 {
 		m.Held = &Held{Revision: revision, Spec: labels[api.LabelHeldSpec], ByFailure: labels[api.LabelHeldBy] == api.HeldByFailure}

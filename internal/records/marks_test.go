@@ -20,7 +20,7 @@ func anyMarks() *rapid.Generator[records.Marks] {
 	return rapid.Custom(func(t *rapid.T) records.Marks {
 		m := records.Marks{
 			Rollback: token.Draw(t, "rollback"), Reconcile: token.Draw(t, "reconcile"), Force: token.Draw(t, "force"), Test: token.Draw(t, "test"),
-			Refused: rapid.Bool().Draw(t, "refused"),
+			Refused: rapid.Bool().Draw(t, "refused"), ResumedChart: token.Draw(t, "resumed"),
 		}
 		if rapid.Bool().Draw(t, "held") {
 			m.Held = &records.Held{
@@ -82,6 +82,7 @@ func TestDamagedMarks(t *testing.T) {
 		{"nothing that it took the place of", api.LabelHeldFrom, "x", records.Marks{Rollback: "r", Held: &records.Held{Revision: 2, Spec: "s", ByFailure: true}}},
 		{"no spec", api.LabelHeldSpec, "", records.Marks{Rollback: "r", Held: &records.Held{Revision: 2, From: 3, ByFailure: true}}},
 		{"another reason", api.LabelHeldBy, "whim", records.Marks{Rollback: "r", Held: &records.Held{Revision: 2, From: 3, Spec: "s"}}},
+		{"a chart", api.LabelResumedChart, "digest", records.Marks{Rollback: "r", Held: held.Held, ResumedChart: "digest"}},
 		{"no request", api.LabelRollbackRequest, "", records.Marks{Held: held.Held}},
 		{"a refusal that is none", api.LabelRollbackRefused, "yes", held},
 	} {
