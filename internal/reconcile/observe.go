@@ -108,7 +108,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		v.observation.Newest = r.revision(v)
 	}
 	switch err := r.observeInputs(ctx, v); {
-	case errors.Is(err, errSourceUnread):
+	case errors.Is(err, errSourceUnread), errors.Is(err, errUndiscovered):
 		// Nobody is to wait for it.
 		r.leaveLine(cr.GetUID())
 		return nil, err
@@ -246,12 +246,16 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	v.values = values.Merge(spec, r.Kind.Overrides)
 	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
 	v.digests = helm.Digests{Chart: r.chartDigest(), Values: given}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
 }
+
+// errUndiscovered marks what a chart sees as .Capabilities and the API server did
+// not give, for now. It is no verdict on the values.
+var errUndiscovered = errors.New("what the API server offers could not be read")
 
 // chartDigest is the digest of what the operator brings.
 func (r *Reconciler) chartDigest() string {

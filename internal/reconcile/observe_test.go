@@ -1,0 +1,82 @@
+package reconcile
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// oneCR is a cache that holds one custom resource.
+type oneCR struct {
+	client.Reader
+	cr *unstructured.Unstructured
+}
+
+func (c oneCR) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	c.cr.DeepCopyInto(into.(*unstructured.Unstructured))
+	return nil
+}
+
+func (c oneCR) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// TestDiscoveryThatFailsIsNoVerdict: what the API server does not give for now is
+// asked for again, and makes no spec invalid.
+func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
+	up := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		switch {
+		case !up:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case request.URL.Path == "/version":
+			_, _ = w.Write([]byte(`{"major":"1","minor":"34","gitVersion":"v1.34.0"}`))
+		default:
+			_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
+		}
+	}))
+	defer server.Close()
+	config := &rest.Config{Host: server.URL}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := records.NewIndex(func(records.Record) {})
+	made, err := helm.NewClient(config, server.Client(), clientset, nil, index, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reconciler{
+		Shared: Shared{
+			Helm: made, Index: index, Pool: NewPool(1, time.Now), Now: time.Now,
+			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
+		},
+		Kind:   catalog.Kind{Chart: &helm.Chart{Features: helm.Features{KubeVersion: true}}},
+		Reader: oneCR{cr: viewOf(nil).cr},
+	}
+	key := types.NamespacedName{Namespace: "apps", Name: "web"}
+	v, err := r.observe(t.Context(), key)
+	if err == nil {
+		t.Fatalf("it is invalid: %q; expected an error, by which the pass is made again", v.observation.Invalid)
+	}
+	if !strings.Contains(err.Error(), "what the API server offers could not be read") {
+		t.Error(err)
+	}
+	up = true
+	v, err = r.observe(t.Context(), key)
+	if err != nil || v.observation.Invalid != "" {
+		t.Fatalf("%v: %+v", err, v)
+	}
+}
