@@ -4,18 +4,23 @@ import (
 	"context"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// held is a cache that holds everything in one version.
+// held is a cache that holds everything in one version, or nothing in none.
 type held struct {
 	client.Reader
 	version string
 }
 
 func (h held) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if h.version == "" {
+		return apierrors.NewNotFound(schema.GroupResource{}, "web")
+	}
 	object.SetResourceVersion(h.version)
 	return nil
 }
@@ -24,13 +29,22 @@ func (h held) Get(_ context.Context, _ client.ObjectKey, object client.Object, _
 // write has returned.
 func TestRememberedUntilTheCacheHoldsIt(t *testing.T) {
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}
-	for version, want := range map[string]int{"9": 0, "10": 0, "11": 1} {
-		r := &Reconciler{Reader: held{version: "10"}}
+	for _, test := range []struct {
+		cached, written string
+		want            int
+	}{
+		{"10", "9", 0},
+		{"10", "10", 0},
+		{"10", "11", 1},
+		// It is gone since its finalizer is.
+		{"", "11", 0},
+	} {
+		r := &Reconciler{Reader: held{version: test.cached}}
 		written := &unstructured.Unstructured{}
-		written.SetResourceVersion(version)
+		written.SetResourceVersion(test.written)
 		r.remember(t.Context(), key, written)
-		if got := len(r.latest.objects); got != want {
-			t.Errorf("version %s is held %d times, want %d", version, got, want)
+		if got := len(r.latest.objects); got != test.want {
+			t.Errorf("version %s is held %d times while the cache has %q, want %d", test.written, got, test.cached, test.want)
 		}
 	}
 }

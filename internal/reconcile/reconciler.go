@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -201,8 +202,11 @@ func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, wri
 	r.latest.wrote(key, written)
 	cached := &unstructured.Unstructured{}
 	cached.SetGroupVersionKind(r.Kind.GVK())
-	if err := r.Reader.Get(ctx, key, cached); err == nil {
+	switch err := r.Reader.Get(ctx, key, cached); {
+	case err == nil:
 		r.latest.seen(key, cached.GetResourceVersion())
+	case apierrors.IsNotFound(err):
+		r.latest.forget(key)
 	}
 }
 
