@@ -60,6 +60,10 @@ const (
 // orphanPolicy is the value of the deletion policy that keeps everything.
 const orphanPolicy = "orphan"
 
+// leastPeriod keeps who may write an annotation from having everything applied
+// again without a pause.
+const leastPeriod = 100 * time.Millisecond
+
 // readers hold how each annotation is read; an error says what was expected.
 var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackTo: func(a *Annotations, value string) error {
@@ -86,8 +90,8 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationTest:      text(func(a *Annotations) *string { return &a.Test }),
 	api.AnnotationReconcilePeriod: func(a *Annotations, value string) error {
 		period, err := time.ParseDuration(value)
-		if err != nil || period < 0 {
-			return fmt.Errorf(`expected a duration such as "10m", or "0" for never`)
+		if err != nil || period != 0 && period < leastPeriod {
+			return fmt.Errorf(`expected a duration such as "10m", of %s or more, or "0" for never`, leastPeriod)
 		}
 		a.ReconcilePeriod = &period
 		return nil

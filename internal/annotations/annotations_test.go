@@ -52,7 +52,7 @@ func TestEveryAnnotation(t *testing.T) {
 		api.AnnotationForce:     {{"", none}, {"now", Annotations{Force: "now"}}, {"true", Annotations{Force: "true"}}},
 		api.AnnotationTest:      {{"", none}, {"now", Annotations{Test: "now"}}, {"1", Annotations{Test: "1"}}},
 		api.AnnotationReconcilePeriod: {
-			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {" 1h30m ", period(90 * time.Minute)},
+			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {"100ms", period(100 * time.Millisecond)}, {" 1h30m ", period(90 * time.Minute)},
 		},
 		api.AnnotationDeletionPolicy: {{"", none}, {"delete", none}, {"orphan", Annotations{Orphan: true}}, {" orphan", Annotations{Orphan: true}}},
 
@@ -178,7 +178,7 @@ func TestBadValues(t *testing.T) {
 		text   string
 	}{
 		api.AnnotationPause:                 {[]string{"yes", "including_deletion", "including-deletion true", "2"}, `expected "true", "false" or "including-deletion"`},
-		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d"}, `expected a duration such as "10m"`},
+		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d", "1ns", "99ms"}, `expected a duration such as "10m", of 100ms or more, or "0" for never`},
 		api.AnnotationDeletionPolicy:        {[]string{"keep", "Orphan", "true"}, `expected "orphan" or "delete"`},
 		api.AnnotationTakeOwnership:         {[]string{"yes", "on"}, `expected "true" or "false"`},
 		api.AnnotationUninstallWait:         {[]string{"yes", "10m"}, `expected "true" or "false"`},
