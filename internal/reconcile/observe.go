@@ -103,7 +103,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	if !r.watches(v.release.Namespace) && v.observation.Invalid == "" {
 		v.observation.Invalid = fmt.Sprintf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.release.Namespace)
 	}
-	v.observation.Running = r.Pool.Running(v.release, cr.GetUID())
+	r.observeRunning(v)
 	if len(v.history) > 0 {
 		v.observation.Newest = r.revision(v)
 	}
@@ -121,6 +121,15 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	r.observeObjects(v)
 	r.observeFailures(v)
 	return v, r.observeRollout(ctx, v)
+}
+
+// observeRunning finds out which action is under way. One that has ended since the
+// history was read has changed it: what was pending would be taken for cut short.
+func (r *Reconciler) observeRunning(v *view) {
+	v.observation.Running = r.Pool.Running(v.release, v.cr.GetUID())
+	if v.observation.Running == nil && len(v.history) > 0 && !v.observation.Adoptable {
+		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+	}
 }
 
 // observeFailures recalls what failed last. What it was to bring about may be

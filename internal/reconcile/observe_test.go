@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -78,5 +80,20 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	v, err = r.observe(t.Context(), key)
 	if err != nil || v.observation.Invalid != "" {
 		t.Fatalf("%v: %+v", err, v)
+	}
+}
+
+// TestAnActionThatHasEndedIsNotCutShort: the history is not older than the look
+// at what is under way.
+func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
+	v := viewOf([]string{api.StatusPendingUpgrade, dep})
+	r := &Reconciler{Shared: Shared{Pool: NewPool(1, time.Now), Index: records.NewIndex(func(records.Record) {})}}
+	for _, record := range viewOf([]string{dep, sup}, written).history {
+		record.Secret = strconv.Itoa(record.Revision)
+		r.Index.Put(record)
+	}
+	r.observeRunning(v)
+	if len(v.history) != 2 || v.history[0].Status != dep {
+		t.Errorf("the history is %+v", v.history)
 	}
 }
