@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,27 +72,43 @@ func (b *builder) parse(text string) (kube.ResourceList, error) {
 		if len(content) == 0 {
 			continue
 		}
-		object := &unstructured.Unstructured{Object: content}
-		if !object.IsList() {
-			infos, err := b.info(object)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, infos...)
-			continue
-		}
-		items, err := object.ToList()
+		infos, err := b.document(&unstructured.Unstructured{Object: content})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", object.GetKind(), err)
+			return nil, err
 		}
-		for i := range items.Items {
-			infos, err := b.info(&items.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, infos...)
-		}
+		list = append(list, infos...)
 	}
+}
+
+// document returns the objects of one document, which is a hook, or a list of
+// hooks, if it is annotated as one: what the items of a list say counts as
+// little as it does for Helm.
+func (b *builder) document(document *unstructured.Unstructured) (kube.ResourceList, error) {
+	writeTexts(document)
+	_, hook := document.GetAnnotations()[release.HookAnnotation]
+	objects := []unstructured.Unstructured{*document}
+	if document.IsList() {
+		items, err := document.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", document.GetKind(), err)
+		}
+		objects = items.Items
+	}
+	var list kube.ResourceList
+	for i := range objects {
+		writeTexts(&objects[i])
+		infos, err := b.info(&objects[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			if hook {
+				info.Source = sourceHook
+			}
+		}
+		list = append(list, infos...)
+	}
+	return list, nil
 }
 
 // info returns one Info, or none for an object that is to be left out.

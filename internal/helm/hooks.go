@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"helm.sh/helm/v3/pkg/release"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,10 +15,12 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-func isHook(object *unstructured.Unstructured) bool {
-	_, ok := object.GetAnnotations()[release.HookAnnotation]
-	return ok
-}
+// sourceHook is the source of the objects that were built from a hook.
+const sourceHook = "hook"
+
+// isHook tells whether an object was built from a hook. Its own annotations do
+// not say so: the items of a list have none.
+func isHook(info *resource.Info) bool { return info.Source == sourceHook }
 
 // waitForHook waits until a Job is complete or a Pod succeeded. Hooks of other
 // kinds are done when they are created.

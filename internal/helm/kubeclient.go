@@ -33,6 +33,8 @@ type kubeClient struct {
 	refer bool
 	// verify applies what seems unchanged, too.
 	verify bool
+	// uninstalls: the release goes, whole.
+	uninstalls bool
 	// force makes again what cannot be changed; takeOwnership takes what is
 	// another's.
 	force, takeOwnership bool
@@ -84,7 +86,9 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, er
 		// What Helm builds first is what it rendered. It looks next whether
 		// the objects exist, and must not be led to look elsewhere.
 		k.rendered = false
-		err = k.allow.check(k.namespace, list)
+		if err = checkTexts(list); err == nil {
+			err = k.allow.check(k.namespace, list)
+		}
 	}
 	return list, err
 }
@@ -98,7 +102,7 @@ func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, e
 	}
 	for _, info := range resources {
 		if err := k.bring(info); err != nil {
-			if isHook(object(info).Unstructured) {
+			if isHook(info) {
 				k.failedHook = err
 			}
 			return result, err
@@ -133,14 +137,27 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, for
 	return k.Update(original, target, force)
 }
 
-// Delete deletes in the background, as Helm does by default.
+// Delete deletes hooks, in the background, as Helm does by default.
 func (k *kubeClient) Delete(resources kube.ResourceList) (*kube.Result, []error) {
-	return k.DeleteWithPropagationPolicy(resources, metav1.DeletePropagationBackground)
+	return k.takeAll(resources, metav1.DeletePropagationBackground)
 }
 
-// DeleteWithPropagationPolicy deletes what is ours; what is not stays, with a
-// line in the action's log.
-func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
+// DeleteWithPropagationPolicy deletes the objects of a release that is
+// uninstalled. What its manifest does not name goes, too.
+func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	result, errs := k.takeAll(resources, policy)
+	if !k.uninstalls {
+		return result, errs
+	}
+	if err := k.sweep(nil); err != nil {
+		errs = append(errs, err)
+	}
+	return result, errs
+}
+
+// takeAll deletes what is ours; what is not stays, with a line in the action's
+// log.
+func (k *kubeClient) takeAll(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
 	result = &kube.Result{}
 	var err error
 	defer func() {
@@ -149,23 +166,15 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 		}
 	}()
 	defer recovered(&err)
-	hooks := true
 	for _, info := range resources {
-		hooks = hooks && isHook(object(info).Unstructured)
 		if err := k.take(info, policy); err != nil {
-			if hooks {
+			if isHook(info) {
 				k.failedHook = err
 			}
 			errs = append(errs, err)
 			continue
 		}
 		result.Deleted = append(result.Deleted, info)
-	}
-	if !hooks {
-		// The release goes: what its manifest does not name goes, too.
-		if err := k.sweep(nil); err != nil {
-			errs = append(errs, err)
-		}
 	}
 	return result, errs
 }

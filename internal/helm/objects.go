@@ -22,7 +22,7 @@ import (
 func (k *kubeClient) watched(resources kube.ResourceList) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, info := range resources {
-		if !isHook(object(info).Unstructured) {
+		if !isHook(info) {
 			kinds[info.Mapping.GroupVersionKind] = true
 		}
 	}
@@ -47,7 +47,7 @@ func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 // bring makes the cluster hold an object.
 func (k *kubeClient) bring(info *resource.Info) error {
 	o := object(info)
-	if isHook(o.Unstructured) {
+	if isHook(info) {
 		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
 		created, err := k.objects.Create(k.ctx, o)
 		if err != nil {
@@ -178,7 +178,7 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 		return k.remove(o, state, policy)
 	}
 	err := k.objects.Delete(k.ctx, o, k.owner, policy)
-	if errors.Is(err, apply.ErrForeign) && !isHook(o.Unstructured) {
+	if errors.Is(err, apply.ErrForeign) && !isHook(info) {
 		k.log("left alone: %v", err)
 		return nil
 	}

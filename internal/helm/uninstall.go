@@ -57,7 +57,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	run.kube.builder.skipUnknown = true
+	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
 	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
 		before: func() error { return c.removeNamespace(ctx, r) }}
 	run.config.Releases = storage.Init(store)
