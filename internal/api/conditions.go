@@ -213,6 +213,7 @@ const (
 	EventTestsFailed        = ReasonTestsFailed
 	EventOrphaned           = "Orphaned"
 	EventHooksSkipped       = "HooksSkipped"
+	EventObjectLeft         = "ObjectLeft"
 	EventNamespaceKept      = "NamespaceKept"
 	EventForced             = "Forced"
 	EventInvalidAnnotations = ConditionInvalidAnnotations

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -32,26 +33,31 @@ var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 // deletion would collect them before the release is uninstalled. The newest is
 // the last to lose it, and becomes ours in the same write: by its reference the
 // release is found again where this is cut short.
+//
+// The error is ErrNotAllowed, and nothing was changed, where the kind's rules
+// forbid one of the objects.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
+	return c.adopt(ctx, r, (*kubeClient).allowed)
+}
+
+// restriction is what is done about objects that the kind's rules forbid.
+type restriction func(*kubeClient, kube.ResourceList) (kube.ResourceList, error)
+
+func (c *Client) adopt(ctx context.Context, r Request, restrict restriction) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	return run.expect(run.outcome(ctx, run.adopt(c, r)))
+	return run.expect(run.outcome(ctx, run.adopt(c, r, restrict)))
 }
 
-func (r *run) adopt(c *Client, request Request) error {
+func (r *run) adopt(c *Client, request Request, restrict restriction) error {
 	history := c.index.History(request.Namespace, request.Release)
 	if len(history) == 0 {
 		return fmt.Errorf("%w: it is gone", ErrStale)
 	}
 	newest := history[0]
 	inherited := isInherited(history, request.Owner)
-	for _, record := range history[1:] {
-		if err := r.driver.unrefer(record, request.Owner.UID); err != nil {
-			return err
-		}
-	}
 	stored, err := r.driver.Get(newest.Secret)
 	if err != nil {
 		return err
@@ -60,8 +66,16 @@ func (r *run) adopt(c *Client, request Request) error {
 		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, request.Namespace, request.Release)
 	}
 	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
+	if err == nil {
+		objects, err = restrict(r.kube, objects)
+	}
 	if err != nil {
 		return err
+	}
+	for _, record := range history[1:] {
+		if err := r.driver.unrefer(record, request.Owner.UID); err != nil {
+			return err
+		}
 	}
 	managers := slices.Concat(formerManagers, request.FormerManagers)
 	for _, info := range objects {

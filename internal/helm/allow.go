@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -30,17 +31,21 @@ type allow watches.Allow
 func (a allow) check(namespace string, objects kube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
-		o := placed{
-			what:       apply.Describe(object(info).Unstructured),
-			kind:       info.Mapping.GroupVersionKind.GroupKind(),
-			namespaced: info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-			namespace:  info.Namespace,
-		}
-		if why := a.refuses(namespace, o); why != "" {
+		if why := a.refusesBuilt(namespace, info); why != "" {
 			refused = append(refused, why)
 		}
 	}
 	return notAllowed(refused)
+}
+
+// refusesBuilt is refuses for an object that was built from a manifest.
+func (a allow) refusesBuilt(namespace string, info *resource.Info) string {
+	return a.refuses(namespace, placed{
+		what:       apply.Describe(object(info).Unstructured),
+		kind:       info.Mapping.GroupVersionKind.GroupKind(),
+		namespaced: info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		namespace:  info.Namespace,
+	})
 }
 
 // placed is where an object goes.

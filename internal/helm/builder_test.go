@@ -168,7 +168,7 @@ func TestBuildHandsOutCopies(t *testing.T) {
 // TestPanicsBecomeErrors: Helm calls the client on goroutines of its own, where
 // a panic would end the process.
 func TestPanicsBecomeErrors(t *testing.T) {
-	k := &kubeClient{ctx: t.Context(), log: func(string, ...any) {}}
+	k := &kubeClient{ctx: t.Context(), namespace: "apps", log: func(string, ...any) {}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	for name, call := range map[string]func() (*kube.Result, error){
 		"Build": func() (*kube.Result, error) {

@@ -181,6 +181,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		inventory: c.inventory,
 		readings:  newReadings(r.Owner.UID),
 		scaled:    map[apply.Key]bool{},
+		left:      map[string]bool{},
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{

@@ -45,6 +45,9 @@ func (k *kubeClient) GetPodList(namespace string, options metav1.ListOptions) (*
 
 func (k *kubeClient) hookPods(namespace string, options metav1.ListOptions) (list *corev1.PodList, err error) {
 	defer recovered(&err)
+	if err := k.mayReadPods(namespace); err != nil {
+		return nil, err
+	}
 	core, err := k.core()
 	if err != nil {
 		return nil, err

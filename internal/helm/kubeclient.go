@@ -47,6 +47,8 @@ type kubeClient struct {
 	warn func(reason, what string)
 
 	allow allow
+	// left holds what was told of objects that were left out.
+	left map[string]bool
 	// rendered tells that the next manifest to build was just rendered.
 	rendered  bool
 	ignore    []watches.DriftIgnore
@@ -82,21 +84,30 @@ func (k *kubeClient) IsReachable() error { return nil }
 func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, err error) {
 	defer recovered(&err)
 	list, err = k.builder.build(reader)
-	if err == nil && k.rendered {
+	switch {
+	case err != nil:
+		return nil, err
+	case k.uninstalls:
+		return k.leaveForeign(list)
+	case k.rendered:
 		// What Helm builds first is what it rendered. It looks next whether
 		// the objects exist, and must not be led to look elsewhere.
 		k.rendered = false
-		if err = checkTexts(list); err == nil {
-			err = k.allow.check(k.namespace, list)
+		if err := checkTexts(list); err != nil {
+			return nil, err
 		}
+		return k.allowed(list)
 	}
-	return list, err
+	return list, nil
 }
 
 // Create creates hooks and applies everything else.
 func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, err error) {
 	result = &kube.Result{}
 	defer recovered(&err)
+	if err := k.allow.check(k.namespace, resources); err != nil {
+		return result, err
+	}
 	if err := k.watched(resources); err != nil {
 		return result, err
 	}
@@ -117,6 +128,9 @@ func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result 
 	// Helm reads the result of a failed update, too.
 	result = &kube.Result{}
 	defer recovered(&err)
+	if err := k.allow.check(k.namespace, target); err != nil {
+		return result, err
+	}
 	if err := k.watched(target); err != nil {
 		return result, err
 	}

@@ -177,7 +177,17 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
 		return k.remove(o, state, policy)
 	}
-	err := k.objects.Delete(k.ctx, o, k.owner, policy)
+	why, err := k.spares(info)
+	switch {
+	case err != nil:
+		return err
+	case why != "" && isHook(info):
+		return notAllowed([]string{why})
+	case why != "":
+		k.leave(info, why)
+		return nil
+	}
+	err = k.objects.Delete(k.ctx, o, k.owner, policy)
 	if errors.Is(err, apply.ErrForeign) && !isHook(info) {
 		k.log("left alone: %v", err)
 		return nil

@@ -13,10 +13,11 @@ import (
 // lose the reference to it, by which they would go, too. Objects and records
 // keep their labels, so that a custom resource of the same name takes up where
 // the old one left. What the operator-sdk has made is taken over first, for its
-// objects and records would go with the custom resource.
+// objects and records would go with the custom resource; what the kind's rules
+// forbid stays as it is.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if isInherited(c.index.History(r.Namespace, r.Release), r.Owner) {
-		if err := c.Adopt(ctx, r); err != nil {
+		if err := c.adopt(ctx, r, (*kubeClient).leaveRefused); err != nil {
 			return err
 		}
 	}

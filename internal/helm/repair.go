@@ -106,6 +106,9 @@ func (k *kubeClient) readAhead(damaged map[apply.Key]bool) map[apply.Key]asItIs 
 
 // repair applies one damaged object and finds out what was damaged.
 func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
+	if err := k.allow.check(k.namespace, kube.ResourceList{info}); err != nil {
+		return Repaired{}, err
+	}
 	o, err := k.prepare(object(info))
 	if err != nil {
 		return Repaired{}, err

@@ -1,0 +1,225 @@
+package helm
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// vault makes another namespace with a ConfigMap in it, and returns a manifest
+// that names that.
+func (w *world) vault() (namespace, manifest string) {
+	w.Helper()
+	namespace = w.namespace + "-vault"
+	if _, err := w.plain.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	prize := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "prize"}, Data: map[string]string{"value": "theirs"}}
+	if _, err := w.plain.CoreV1().ConfigMaps(namespace).Create(w.Context(), prize, metav1.CreateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	return namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: prize, namespace: " + namespace + "}\ndata: {value: mine}\n"
+}
+
+// untouched fails where anything happened to the other namespace.
+func (w *world) untouched(namespace string) {
+	w.Helper()
+	list, err := w.plain.CoreV1().ConfigMaps(namespace).List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if len(list.Items) != 1 || list.Items[0].Data["value"] != "theirs" || len(list.Items[0].Labels) > 0 {
+		w.Errorf("the other namespace holds %v", list.Items)
+	}
+}
+
+// forge changes what a record holds, and none of its labels.
+func (w *world) forge(key string, change func(*release.Release)) {
+	w.Helper()
+	secrets := w.plain.CoreV1().Secrets(w.namespace)
+	rls, err := driver.NewSecrets(secrets).Get(key)
+	if err != nil {
+		w.Fatal(err)
+	}
+	change(rls)
+	secret, err := secrets.Get(w.Context(), key, metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if secret.Data["release"], err = pack(rls); err != nil {
+		w.Fatal(err)
+	}
+	_, err = secrets.Update(w.Context(), secret, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+func hookOf(event release.HookEvent, manifest string) *release.Hook {
+	return &release.Hook{
+		Name: "prize", Kind: "ConfigMap", Path: "hook.yaml", Events: []release.HookEvent{event},
+		Manifest: strings.Replace(manifest, "{name", "{annotations: {helm.sh/hook: "+string(event)+"}, name", 1),
+	}
+}
+
+// What a record says is done within the rules, whoever wrote it.
+func TestRecordsObeyTheRules(t *testing.T) {
+	const key = "sh.helm.release.v1.web.v1"
+	start := func(t *testing.T) (w *world, r Request, namespace, manifest string) {
+		w = newWorld(t)
+		namespace, manifest = w.vault()
+		r = w.request(mapsChart().load(t), "one", valuesOf("a=1"))
+		w.must(w.helm.Install(t.Context(), r))
+		return w, r, namespace, manifest
+	}
+	// refuses runs an action that must end before it writes anything.
+	refuses := func(w *world, namespace string, action func() error) {
+		w.Helper()
+		p := &plan{}
+		w.net.armed.Store(p)
+		err := action()
+		w.net.armed.Store(nil)
+		want := "ConfigMap " + namespace + "/prize is outside the release's namespace " + w.namespace + " (allow.otherNamespaces is false)"
+		if !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), want) {
+			w.Errorf("error %v, want %q", err, want)
+		}
+		equal(w.T, "the writes", 0, len(writes(p.log())))
+		w.untouched(namespace)
+	}
+	t.Run("adopt", func(t *testing.T) {
+		w := newWorld(t)
+		namespace, manifest := w.vault()
+		w.leftBySDK(2, w.owner.UID)
+		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
+		refuses(w, namespace, func() error { return w.helm.Adopt(t.Context(), r) })
+
+		told := r.tell()
+		w.must(w.helm.Orphan(t.Context(), r))
+		w.untouched(namespace)
+		equal(t, "what is told", 1, len(*told))
+	})
+	t.Run("verify", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.forge(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		refuses(w, namespace, func() error { return w.helm.Verify(t.Context(), r) })
+	})
+	t.Run("repair", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.forge(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		damaged := map[apply.Key]bool{{Kind: "ConfigMap", Namespace: namespace, Name: "prize"}: true}
+		refuses(w, namespace, func() error { _, err := w.helm.Repair(t.Context(), r, damaged); return err })
+	})
+	t.Run("test", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.forge(key, func(rls *release.Release) { rls.Hooks = []*release.Hook{hookOf(release.HookTest, manifest)} })
+		if err := w.helm.Test(t.Context(), r); !errors.Is(err, ErrTestsFailed) || !strings.Contains(err.Error(), "allow.otherNamespaces is false") {
+			t.Errorf("error %v", err)
+		}
+		w.untouched(namespace)
+	})
+	t.Run("rollback", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.must(w.helm.Upgrade(t.Context(), w.request(r.Chart, "two", valuesOf("a=2"))))
+		w.forge(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		refuses(w, namespace, func() error { return w.helm.Rollback(t.Context(), r, 1) })
+	})
+	t.Run("upgrade", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.forge(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		r.Digests.Input = "two"
+		told := r.tell()
+		w.must(w.helm.Upgrade(t.Context(), r))
+		w.untouched(namespace)
+		equal(t, "what is told", []string{
+			"ObjectLeft: ConfigMap " + namespace + "/prize is outside the release's namespace " + w.namespace + " (allow.otherNamespaces is false); it is left as it is, for the operator has not made it",
+		}, *told)
+	})
+	t.Run("uninstall", func(t *testing.T) {
+		w, r, namespace, manifest := start(t)
+		w.forge(key, func(rls *release.Release) {
+			rls.Manifest += "---\n" + manifest
+			rls.Hooks = []*release.Hook{hookOf(release.HookPreDelete, manifest), hookOf(release.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
+		})
+		told := r.tell()
+		r.WaitForDelete = true
+		w.must(w.helm.Uninstall(t.Context(), r))
+		w.untouched(namespace)
+		equal(t, "the objects", []string{}, w.configMaps())
+		equal(t, "the revisions", []string{}, w.statuses())
+		slices.Sort(*told)
+		const outside = " is outside the release's namespace "
+		if len(*told) != 3 || !strings.HasPrefix((*told)[0], "HooksSkipped: ConfigMap "+namespace+"/more"+outside) ||
+			!strings.HasPrefix((*told)[1], "HooksSkipped: ConfigMap "+namespace+"/prize"+outside) ||
+			!strings.HasPrefix((*told)[2], "ObjectLeft: ConfigMap "+namespace+"/prize"+outside) {
+			t.Errorf("what is told: %q", *told)
+		}
+	})
+}
+
+// tell notes what a person is told of the request's action.
+func (r *Request) tell() *[]string {
+	told := &[]string{}
+	r.Warn = func(reason, what string) { *told = append(*told, reason+": "+what) }
+	return told
+}
+
+// What the operator has made it deletes, though it may make it no more.
+func TestNarrowedRulesKeepNothingFromDeletion(t *testing.T) {
+	const role = "ClusterRole.rbac.authorization.k8s.io"
+	for _, restarted := range []bool{false, true} {
+		w := newWorld(t)
+		namespace, manifest := w.vault()
+		elsewhere := strings.Replace(manifest, "prize", "ours", 1)
+		hook := strings.Replace(manifest, "{name: prize", "{annotations: {helm.sh/hook: pre-delete}, name: hook", 1)
+		c := mapsChart().with("templates/wide.yaml", "{{ if .Values.maps }}\n"+elsewhere+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "+w.namespace+"}\n{{ end }}\n---\n"+hook).load(t)
+		r := w.request(c, "one", valuesOf("a=1"))
+		r.Allow = watches.Allow{OtherNamespaces: true, ClusterScoped: []string{role}}
+		w.must(w.helm.Install(t.Context(), r))
+		if restarted {
+			w.restart()
+		}
+		r.Allow = watches.Allow{}
+		if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrNotAllowed) {
+			t.Errorf("verified: %v", err)
+		}
+		told := r.tell()
+		w.must(w.helm.Uninstall(t.Context(), r))
+		w.untouched(namespace)
+		if _, err := w.plain.RbacV1().ClusterRoles().Get(t.Context(), w.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the ClusterRole: %v", err)
+		}
+		if len(*told) != 1 || !strings.HasPrefix((*told)[0], api.EventHooksSkipped) {
+			t.Errorf("what is told: %q", *told)
+		}
+	}
+}
+
+// A record may name pods of any namespace as those of a hook.
+func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
+	for _, test := range []struct {
+		allow watches.Allow
+		want  []string
+	}{
+		{watches.Allow{}, []string{"the hook's pods cannot be listed: not allowed for this kind: namespace apps is not the release's (allow.otherNamespaces is false)"}},
+		{watches.Allow{OtherNamespaces: true}, []string{"main: secret"}},
+		{watches.Allow{Everything: true}, []string{"main: secret"}},
+	} {
+		log, asked := &tail{}, []string{}
+		core := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked).core
+		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow(test.allow)}
+		if err := k.output(log); err != nil {
+			t.Error(err)
+		}
+		equal(t, "the log", test.want, log.lines())
+	}
+}
