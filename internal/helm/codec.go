@@ -19,10 +19,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/render"
 )
 
 // maxRecord is the size at which the API server refuses a Secret.
 const maxRecord = 1 << 20
+
+// A record of a megabyte can unpack to a gigabyte, and what is read of that takes
+// as much again many times. These bounds are beyond what the operator renders, by
+// a quarter and more for values: the sizes of a record when it is unpacked, in
+// bytes and in values and lines.
+const maxUnpacked = 32 << 20
+
+var maxTokens = render.Defaults().Tokens * 5 / 4
 
 // ErrTooLarge marks a release that does not fit into a Secret.
 var ErrTooLarge = errors.New("the release is too large to be stored")
@@ -88,6 +97,9 @@ func pack(rls *release.Release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := weigh(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
 	var packed bytes.Buffer
 	writer := writers.get()
 	defer writers.put(writer)
@@ -112,8 +124,15 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
+	text, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
+	if err == nil {
+		err = weigh(text)
+	}
 	var rls release.Release
-	if err := json.NewDecoder(reader).Decode(&rls); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, &rls)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
 	if rls.Info == nil {
@@ -124,4 +143,16 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 		delete(rls.Labels, key)
 	}
 	return &rls, nil
+}
+
+// weigh refuses the text of a release that takes too much memory to read.
+func weigh(text []byte) error {
+	if len(text) > maxUnpacked {
+		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
+	}
+	// Lines of the manifest are escaped in JSON.
+	if render.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
+		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
+	}
+	return nil
 }

@@ -203,6 +203,9 @@ func TestDecodeDamaged(t *testing.T) {
 		"no info":        pack(`{"name": "web"}`),
 		"null":           pack("null"),
 		"the wrong type": pack(`{"name": 3, "info": {}}`),
+		"a bomb":         pack(`{"info": {}, "manifest": "` + strings.Repeat("x", maxUnpacked) + `"}`),
+		"many values":    pack(`{"info": {}, "config": {"a": [` + strings.Repeat("{},", maxTokens/2) + `{}]}}`),
+		"many lines":     pack(`{"info": {}, "manifest": "` + strings.Repeat(`-\n`, maxTokens) + `"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: recordKey}, Data: map[string][]byte{"release": []byte(data)}}
@@ -213,6 +216,25 @@ func TestDecodeDamaged(t *testing.T) {
 	}
 	if _, err := decode(&corev1.Secret{}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a Secret without data: %v", err)
+	}
+}
+
+// What is not read again must not be written.
+func TestEncodeRefusesWhatIsNotRead(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"size":  strings.Repeat("x", maxUnpacked),
+		"lines": strings.Repeat("-\n", maxTokens),
+	} {
+		rls := aRelease()
+		rls.Manifest = manifest
+		if _, err := encode(recordKey, rls); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: error %v, want ErrTooLarge", name, err)
+		}
+	}
+	rls := aRelease()
+	rls.Manifest = strings.Repeat("-\n", maxTokens*9/10)
+	if _, err := decode(mustEncode(t, rls)); err != nil {
+		t.Errorf("what is not too much: %v", err)
 	}
 }
 

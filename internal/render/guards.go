@@ -281,13 +281,13 @@ func (b *budget) encodeAs(what string, by weigher, value any) {
 // guardReads guards what reads a text into values.
 func guardReads(b *budget, all template.FuncMap) {
 	before := map[string]func(text string){
-		"fromJson": func(text string) { b.parse("fromJson", text, tokens(text)) },
+		"fromJson": func(text string) { b.parse("fromJson", text, Tokens(text)) },
 		"fromYaml": func(text string) {
-			b.parse("fromYaml", text, tokens(text))
+			b.parse("fromYaml", text, Tokens(text))
 			b.keep(aliased(text) * bytesOfToken)
 		},
 		// Each part of a dotted key is a table.
-		"fromToml": func(text string) { b.parse("fromToml", text, tokens(text)+strings.Count(text, ".")) },
+		"fromToml": func(text string) { b.parse("fromToml", text, Tokens(text)+strings.Count(text, ".")) },
 	}
 	for name, before := range before {
 		all[name] = wrap1(b, of[func(string) map[string]any](name), before)

@@ -96,7 +96,7 @@ func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (
 		if output += to.Len(); output > e.budget.limits.Output {
 			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
-		if size += tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
+		if size += Tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
 			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())

@@ -180,8 +180,8 @@ func (b *budget) result(value any) {
 // is read.
 const bytesOfToken = 300
 
-// tokens is how many values a text of YAML or JSON can hold at the most.
-func tokens(text string) int {
+// Tokens is how many values a text of YAML or JSON can hold at the most.
+func Tokens[T string | []byte](text T) int {
 	count := 1
 	for i := range len(text) {
 		switch text[i] {
