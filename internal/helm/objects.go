@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"helm.sh/helm/v3/pkg/kube"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -140,7 +141,12 @@ func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceLis
 		}
 		// What was looked at here, the sweep need not look at again.
 		wanted[key] = true
-		if apply.Kept(object(info)) {
+		kept, err := k.kept(object(info))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if kept {
 			k.log("%s is kept, as its resource policy says", apply.Describe(object(info).Unstructured))
 			continue
 		}
@@ -151,6 +157,23 @@ func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceLis
 		deleted = append(deleted, info)
 	}
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
+}
+
+// kept tells whether an object is to outlive its release: the chart says so, or
+// a person has said so on the object itself, as with Helm.
+func (k *kubeClient) kept(o apply.Object) (bool, error) {
+	if apply.Kept(o) {
+		return true, nil
+	}
+	if state, known := k.inventory.Get(apply.KeyOf(o)); known {
+		return state.Kept, nil
+	}
+	live, err := k.objects.Get(k.ctx, o)
+	if apierrors.IsForbidden(err) {
+		// Nor may it be deleted, as will be found out next.
+		return false, nil
+	}
+	return err == nil && live != nil && apply.Kept(live), err
 }
 
 // sweep deletes what the inventory has under our name and is not wanted: what
