@@ -48,11 +48,15 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 }
 
 // restate gives a stored revision another status, and a description unless that
-// is empty.
+// is empty. The error is ErrStale where the record is another than the one that
+// was looked at: the revision may have been deployed meanwhile.
 func (r *run) restate(record records.Record, status release.Status, description string) error {
 	rls, err := r.driver.Get(record.Secret)
 	if err != nil {
 		return err
+	}
+	if r.driver.versions[record.Secret] != record.ResourceVersion {
+		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
 	}
 	rls.Info.Status = status
 	if description != "" {

@@ -291,3 +291,21 @@ func TestUninstallUnderATakenName(t *testing.T) {
 		})
 	}
 }
+
+// A revision that has got on since it was looked at was not interrupted.
+func TestMarkFailedGivesWayToWhatHasChanged(t *testing.T) {
+	w := newWorld(t)
+	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
+	w.must(w.helm.Install(t.Context(), r))
+	w.patchRecord("v1", `{"metadata": {"labels": {"status": "pending-install"}}}`)
+	pending := w.index.History(w.namespace, "web")[0]
+	w.patchRecord("v1", `{"metadata": {"labels": {"status": "deployed"}}}`)
+	p := &plan{}
+	w.net.armed.Store(p)
+	if err := w.helm.MarkFailed(t.Context(), r, pending, "Interrupted"); !errors.Is(err, ErrStale) {
+		t.Errorf("error %v, want ErrStale", err)
+	}
+	w.net.armed.Store(nil)
+	equal(t, "the writes", 0, len(writes(p.log())))
+	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
+}
