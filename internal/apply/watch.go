@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
@@ -16,17 +18,52 @@ import (
 // ErrDeletedWhileRunning marks a hook that somebody deleted before it ended.
 var ErrDeletedWhileRunning = errors.New("it was deleted while it ran")
 
+// errCut marks a watch that cannot go on from where it was. An API server that
+// was restarted does not know what happened before, and refuses everybody until
+// it has read its roles. Neither says anything of the object.
+var errCut = errors.New("the watch was cut short")
+
 // Watch calls done with every state of a created object, beginning with the
-// one given, until done returns true or an error, or the context ends.
+// one given, until done returns true or an error, or the context ends. Where the
+// API server was restarted, states may be missed, and the newest never is.
 func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
-	if finished, err := done(o.Unstructured); finished || err != nil {
-		return err
+	for {
+		if finished, err := done(o.Unstructured); finished || err != nil {
+			return err
+		}
+		err := c.follow(ctx, o, done)
+		if errors.Is(err, errCut) {
+			o, err = c.again(ctx, o)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil && ctx.Err() != nil {
+			// Until calls any end a timeout.
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", Describe(o.Unstructured), err)
+		}
+		return nil
 	}
+}
+
+// follow calls done with the states after the one given. The error is errCut
+// where some of them cannot be had.
+func (c Client) follow(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()).String()
+	began := false
 	watcher := &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = selector
-			return c.dynamic(o).Watch(ctx, options)
+			events, err := c.dynamic(o).Watch(ctx, options)
+			if cuts(err, began) {
+				// Until would ask the same again and again.
+				return only(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), nil
+			}
+			began = began || err == nil
+			return events, err
 		},
 	}
 	_, err := toolswatch.Until(ctx, o.GetResourceVersion(), watcher, func(event watch.Event) (bool, error) {
@@ -34,7 +71,11 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 		case watch.Deleted:
 			return false, ErrDeletedWhileRunning
 		case watch.Error:
-			return false, fmt.Errorf("watch: %v", event.Object)
+			err := apierrors.FromObject(event.Object)
+			if cuts(err, false) {
+				return false, errCut
+			}
+			return false, fmt.Errorf("watch: %w", err)
 		}
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
@@ -42,14 +83,43 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 		}
 		return done(object)
 	})
-	if err != nil && ctx.Err() != nil {
-		// Until calls any end a timeout.
-		err = context.Cause(ctx)
-	}
+	return err
+}
+
+// expired is how an API server says that it does not know what happened before.
+var expired = apierrors.NewResourceExpired("the watch was cut short")
+
+// cuts tells whether an error of a watch comes of a restart of the API server.
+// Who was let watch before has the right to, unless he is refused once more.
+func cuts(err error, began bool) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+}
+
+// only is a watch that brings one event.
+func only(event watch.Event) watch.Interface {
+	events := make(chan watch.Event, 1)
+	events <- event
+	return watch.NewProxyWatcher(events)
+}
+
+// again reads an object whose watch was cut short, as soon as that can be done.
+func (c Client) again(ctx context.Context, o Object) (Object, error) {
+	var live *unstructured.Unstructured
+	err := wait.PollUntilContextCancel(ctx, pollInterval, false, func(ctx context.Context) (bool, error) {
+		var err error
+		live, err = c.Read(ctx, o)
+		// The API server may still be on its way, and the context has an end.
+		return err == nil, nil
+	})
 	if err != nil {
-		return fmt.Errorf("wait for %s: %w", Describe(o.Unstructured), err)
+		return o, err
 	}
-	return nil
+	if live == nil || live.GetUID() != o.GetUID() {
+		return o, ErrDeletedWhileRunning
+	}
+	o.Unstructured = live
+	return o, nil
 }
 
 // Until reads the object and calls done with every state of it, as Watch does.
