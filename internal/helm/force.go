@@ -10,7 +10,7 @@ import (
 )
 
 // remake deletes an object that was refused for what it is now, and makes it
-// again. One that would be refused anyway stays.
+// again, whole. One that would be refused anyway stays.
 func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
 	unchangeable, err := k.objects.Unchangeable(k.ctx, o, refusal)
 	if err != nil {
@@ -21,5 +21,12 @@ func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error
 	}
 	what := apply.Describe(o.Unstructured)
 	k.warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
-	return k.objects.Replace(k.ctx, o, k.owner, options)
+	made, err := k.objects.Replace(k.ctx, o, k.owner, options)
+	if err != nil || len(ignored(k.ignore, o.Unstructured)) == 0 {
+		return made, err
+	}
+	if o, err = k.leaveToOthers(o); err != nil {
+		return nil, err
+	}
+	return k.objects.Apply(k.ctx, o, options)
 }

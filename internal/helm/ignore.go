@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +25,32 @@ func (k *kubeClient) leaveToOthers(o apply.Object) (apply.Object, error) {
 	o.Unstructured = o.DeepCopy()
 	for _, path := range paths {
 		unstructured.RemoveNestedField(o.Object, path...)
+	}
+	return o, nil
+}
+
+// leftToOthers returns a prepared object as it would be after leaveToOthers and
+// an apply, for a dry run: the ignored fields are as others have left them, and
+// are set where the object is still to be made.
+func (k *kubeClient) leftToOthers(o apply.Object) (apply.Object, error) {
+	paths := ignored(k.ignore, o.Unstructured)
+	if len(paths) == 0 {
+		return o, nil
+	}
+	live, err := k.objects.Read(k.ctx, o)
+	if err != nil || live == nil {
+		return o, err
+	}
+	o.Unstructured = o.DeepCopy()
+	for _, path := range paths {
+		value, found, err := unstructured.NestedFieldCopy(live.Object, path...)
+		if err != nil || !found {
+			unstructured.RemoveNestedField(o.Object, path...)
+			continue
+		}
+		if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+			return o, fmt.Errorf("%s: %w", apply.Describe(o.Unstructured), err)
+		}
 	}
 	return o, nil
 }

@@ -90,7 +90,8 @@ func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
 	key := apply.KeyOf(o)
 	live, _ := k.inventory.Get(key)
-	o, err := k.leaveToOthers(o)
+	whole := o
+	o, err := k.leaveToOthers(whole)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
 	if err != nil && k.force {
-		applied, err = k.remake(o, options, err)
+		applied, err = k.remake(whole, options, err)
 	}
 	if err != nil {
 		return nil, err

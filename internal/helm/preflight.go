@@ -78,6 +78,9 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		if _, ok := k.unchanged(o); ok {
 			continue
 		}
+		if o, err = k.leftToOthers(o); err != nil {
+			return err
+		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
 		if err != nil && k.force {
 			if unchangeable, probeErr := k.objects.Unchangeable(k.ctx, o, err); probeErr != nil || unchangeable {
