@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,14 +15,20 @@ import (
 
 // Upgrade takes over what the named managers have written by other means than
 // server-side apply, so that a field which a chart no longer has is removed
-// and not left to them. It needs to be done once, before the first apply. It
-// returns the object as it then is, nil where there is none.
-func (c Client) Upgrade(ctx context.Context, o Object, managers []string) (*metav1.PartialObjectMetadata, error) {
-	live, err := c.Get(ctx, o)
-	if err != nil || live == nil {
+// and not left to them. It needs to be done once, before the first apply. It is
+// given the object as it was read, and returns it as it then is, nil where it is
+// gone.
+func (c Client) Upgrade(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
+	names := sets.New(managers...).Delete(controllers)
+	upgraded, err := c.take(ctx, o, live, names)
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return upgraded, err
+	}
+	// Somebody has written it since it was read.
+	if live, err = c.Get(ctx, o); err != nil || live == nil {
 		return nil, err
 	}
-	return c.take(ctx, o, live, sets.New(managers...).Delete(controllers))
+	return c.take(ctx, o, live, names)
 }
 
 // seize makes us the manager of everything that others have written by

@@ -328,7 +328,7 @@ func TestUpgrade(t *testing.T) {
 			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/theirs":"1"}}}`)
 			controllers := entries(live(t, wide), "kube-controller-manager")
 
-			if _, err := apiServer.client.Upgrade(t.Context(), wide, []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
+			if _, err := apiServer.client.Upgrade(t.Context(), wide, get(t, wide), []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
 				t.Fatal(err)
 			}
 			now := live(t, wide)
@@ -355,7 +355,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			// There is nothing more to take.
 			version := now.GetResourceVersion()
-			if _, err := apiServer.client.Upgrade(t.Context(), narrow, []string{manager}); err != nil {
+			if _, err := apiServer.client.Upgrade(t.Context(), narrow, get(t, narrow), []string{manager}); err != nil {
 				t.Fatal(err)
 			}
 			if live(t, wide).GetResourceVersion() != version {
@@ -365,10 +365,23 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-func TestUpgradeOfWhatIsNotThere(t *testing.T) {
-	startAPIServer(t)
-	if _, err := apiServer.client.Upgrade(t.Context(), configMap(t, namespace(t), "a"), []string{"helm"}); err != nil {
-		t.Error(err)
+// What was read some time ago is read again where somebody has written it since.
+func TestUpgradeOfWhatHasChanged(t *testing.T) {
+	o := configMap(t, namespace(t), "a")
+	create(t, o, "helm")
+	read := get(t, o)
+	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"theirs"}}`)
+	upgraded, err := apiServer.client.Upgrade(t.Context(), o, read, []string{"helm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := managers(live(t, o)); !slices.Equal(got, []string{"chartwright Apply", "kubectl Update"}) || upgraded.ResourceVersion != get(t, o).ResourceVersion {
+		t.Errorf("held by %q", got)
+	}
+	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"again"}}`)
+	remove(t, apply.Owner{Namespace: o.GetNamespace()})
+	if upgraded, err := apiServer.client.Upgrade(t.Context(), o, read, []string{"helm"}); upgraded != nil || err != nil {
+		t.Errorf("of what is gone: %v, %v", upgraded, err)
 	}
 }
 

@@ -72,6 +72,10 @@ func (r *run) adopt(c *Client, request Request, restrict restriction) error {
 	if err != nil {
 		return err
 	}
+	found, err := r.kube.takeable(objects)
+	if err != nil {
+		return err
+	}
 	for _, record := range history[1:] {
 		if err := r.driver.unrefer(record, request.Owner.UID); err != nil {
 			return err
@@ -79,15 +83,18 @@ func (r *run) adopt(c *Client, request Request, restrict restriction) error {
 	}
 	managers := slices.Concat(formerManagers, request.FormerManagers)
 	for _, info := range objects {
+		o := object(info)
+		live := found[apply.KeyOf(o)]
+		if live == nil {
+			continue
+		}
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		live, err := r.kube.objects.Upgrade(r.kube.ctx, object(info), managers)
+		live, err := r.kube.objects.Upgrade(r.kube.ctx, o, live, managers)
 		if err != nil {
 			return err
 		}
-		if live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled {
-			r.kube.scaled[apply.KeyOf(object(info))] = true
-		}
+		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	if _, err := r.kube.Create(objects); err != nil {
 		return err

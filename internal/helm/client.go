@@ -212,7 +212,6 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 
 		stubs:     map[*release.Release]bool{},
 		read:      r.Read,
-		check:     objects.preflight,
 		warn:      objects.warn,
 		inventory: objects.stored,
 		looked:    objects.looked,
@@ -220,6 +219,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		neverReady: r.NeverReady,
 	}
 	storedBy.stamp.redact = r.Redact
+	storedBy.check = func(rls *release.Release) error { return objects.preflight(rls, storedBy.manifests) }
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),

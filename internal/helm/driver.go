@@ -43,7 +43,9 @@ type recordDriver struct {
 	versions map[string]string
 	// annotations holds what each record had besides when it was last read.
 	annotations map[string]map[string]string
-	stubs       map[*release.Release]bool
+	// manifests are those of the records that were read.
+	manifests []string
+	stubs     map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error
@@ -90,8 +92,11 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 	if errors.Is(err, ErrDamaged) {
 		return nil, d.setAside(secret, err)
 	}
-	if err == nil && d.read != nil {
-		d.read(rls.Config)
+	if err == nil {
+		if d.read != nil {
+			d.read(rls.Config)
+		}
+		d.manifests = append(d.manifests, rls.Manifest)
 	}
 	return rls, err
 }

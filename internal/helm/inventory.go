@@ -17,6 +17,8 @@ type Inventory interface {
 	OwnedBy(owner types.UID) []apply.State
 	// Intact tells whether an object is as it was last applied for an owner.
 	Intact(owner types.UID, key apply.Key) bool
+	// Damaged tells whether an object is not what is expected for an owner.
+	Damaged(owner types.UID, key apply.Key) bool
 	// Put and Remove tell what an action has just written.
 	Put(state apply.State)
 	Remove(state apply.State)

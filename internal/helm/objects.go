@@ -210,13 +210,18 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 	case why != "":
 		k.leave(info, why)
 		return nil
+	case isHook(info):
+		return k.objects.Delete(k.ctx, o, k.owner, policy)
 	}
-	err = k.objects.Delete(k.ctx, o, k.owner, policy)
-	if errors.Is(err, apply.ErrForeign) && !isHook(info) {
-		k.log("left alone: %v", err)
+	live, err := k.objects.Get(k.ctx, o)
+	if err != nil || live == nil {
+		return err
+	}
+	if err := k.ours(live); err != nil {
+		k.log("left alone: %s: %v", apply.Describe(o.Unstructured), err)
 		return nil
 	}
-	return err
+	return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
 }
 
 func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.DeletionPropagation) error {

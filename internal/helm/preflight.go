@@ -21,9 +21,10 @@ import (
 var ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
 
 // preflight looks at a new revision before its record is stored, when nothing
-// was written yet. It refuses what the kind's rules forbid, and of an upgrade
-// or a rollback what the API server would refuse half-way.
-func (k *kubeClient) preflight(rls *release.Release) error {
+// was written yet. It refuses what the kind's rules forbid, what is another's,
+// and of an upgrade or a rollback what the API server would refuse half-way. The
+// manifests are those of the release that the action has read.
+func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
 	objects, err := k.builder.build(strings.NewReader(rls.Manifest))
 	if err != nil {
 		return err
@@ -39,32 +40,18 @@ func (k *kubeClient) preflight(rls *release.Release) error {
 	if err := k.allow.check(k.namespace, everything); err != nil {
 		return err
 	}
-	if k.takeOwnership {
-		if err := k.unclaimed(objects); err != nil {
-			return err
-		}
+	doubtful := objects
+	if !k.takeOwnership {
+		// Helm has looked at the others.
+		doubtful = k.among(objects, manifests)
+	}
+	if err := k.refuseForeign(doubtful); err != nil {
+		return err
 	}
 	if rls.Version == 1 {
 		return nil
 	}
 	return k.rehearse(objects)
-}
-
-// unclaimed refuses to take objects over that a living custom resource has.
-func (k *kubeClient) unclaimed(objects kube.ResourceList) error {
-	for _, info := range objects {
-		live, err := k.objects.Get(k.ctx, object(info))
-		if err != nil {
-			return err
-		}
-		if live == nil {
-			continue
-		}
-		if err := apply.Belongs(live, k.owner); err != nil {
-			return fmt.Errorf("%w: take over %s: %w", ErrConflict, apply.Describe(object(info).Unstructured), err)
-		}
-	}
-	return nil
 }
 
 // rehearse applies what changes without changing anything.

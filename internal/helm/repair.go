@@ -138,24 +138,15 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 // maxFields bounds the fields that an event names.
 const maxFields = 5
 
-// ours refuses an object that somebody else has put in the place of ours.
-func (k *kubeClient) ours(live *metav1.PartialObjectMetadata) error {
-	if err := apply.Belongs(live, k.owner); err != nil {
-		return err
-	}
-	name, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
-	if name != "" && (name != k.release || namespace != k.namespace) {
-		return fmt.Errorf("%w: release %s/%s", apply.ErrForeign, namespace, name)
-	}
-	return nil
-}
-
 // Verify applies every object of the deployed revision again, whatever is
 // known of it. It is the answer where nothing is known: after a restart that
 // found something else than the record says, and where a period asks for it.
 //
 // It also reads again what the templates looked up. Where that has changed, the
 // record loses the digest of its inputs, so that an upgrade is due.
+//
+// What is another's by now stays as it is: the error is ErrForeign then, and the
+// object counts as damaged.
 func (c *Client) Verify(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
@@ -166,13 +157,23 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	}
 	run.kube.verify = true
-	if _, err := run.kube.Create(is.objects); err != nil {
+	ours, foreign, inTheWay := run.kube.partForeign(is.objects)
+	if inTheWay != nil && len(foreign) == 0 {
+		return run.outcome(ctx, inTheWay)
+	}
+	if _, err := run.kube.Create(ours); err != nil {
 		return run.outcome(ctx, err)
 	}
 	if err := run.kube.sweep(keys(is.objects)); err != nil {
 		return run.outcome(ctx, err)
 	}
+	for key := range keys(foreign) {
+		run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
+	}
 	c.inventory.Expect(r.Owner.UID, run.kube.applied)
+	if inTheWay != nil {
+		return run.outcome(ctx, inTheWay)
+	}
 	if err := c.store(ctx, is.record, run.kube.stored()); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ var errNoSuchRevision = errors.New("no such revision is stored")
 // earlier one; nothing is rendered. The new one has the digests of that one,
 // so that a spec which asks for the same again needs no upgrade.
 //
-// Errors are ErrRefused and ErrNotAllowed, and one that says so where the
+// Errors are ErrConflict, ErrRefused and ErrNotAllowed, and one that says so where the
 // revision is not stored, where nothing was changed; ErrStale where the index was
 // behind, or the API server's own.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {

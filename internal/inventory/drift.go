@@ -69,6 +69,10 @@ func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
 		x.objects[s.Key] = o
 	}
 	anew = o.expected == nil || o.by != owner
+	if anew && o.expected != nil && !s.Ours {
+		// It is the other's, and stays so. This owner misses it.
+		return true
+	}
 	// Most often it is what is there, and needs no copy of its own.
 	if o.by = owner; o.live != nil && *o.live == *s {
 		o.expected = o.live
@@ -88,6 +92,15 @@ func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	}
 	_, drift := x.compare(o.expected)
 	return !drift
+}
+
+// Damaged tells whether an object is known not to be what an owner's release
+// expects.
+func (x *Index) Damaged(owner types.UID, key apply.Key) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	by, damaged := x.damaged(key)
+	return damaged && by == owner
 }
 
 // Recall takes what is there for what is expected, if it has the digest that

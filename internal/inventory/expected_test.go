@@ -51,6 +51,30 @@ func TestTakenByAnotherOwner(t *testing.T) {
 	}
 }
 
+// TestMissedByItsOwner: an owner that expects what another has does not take its
+// place, and is told all the same that it misses it.
+func TestMissedByItsOwner(t *testing.T) {
+	l := newListened()
+	theirs := but(applied("a"), 11, others)
+	l.Put(theirs)
+	l.Expect(other, []apply.State{theirs})
+	l.Expect(web, []apply.State{{Key: theirs.Key, Owner: web}})
+	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, theirs.Key) || l.Damaged(other, theirs.Key) {
+		t.Errorf("who has it misses %v", drift)
+	}
+	if diff := cmp.Diff([]Drift{{Key: theirs.Key}}, l.Drift(web)); diff != "" {
+		t.Errorf("the other misses (-want +got):\n%s", diff)
+	}
+	l.observe(new(but(theirs, 12, damaged)), nil)
+	if !l.Damaged(other, theirs.Key) || l.Damaged(web, theirs.Key) {
+		t.Error("damaged, it counts as the other's")
+	}
+	l.Expect(web, nil)
+	if len(l.Drift(web)) > 0 || !l.Damaged(other, theirs.Key) {
+		t.Error("what one no more expects, the other does no more either")
+	}
+}
+
 func TestExpect(t *testing.T) {
 	l := newListened()
 	a, b, c := applied("a"), applied("b"), applied("c")
