@@ -71,6 +71,12 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			return run.outcome(ctx, err)
 		}
 	}
+	if len(history) > 1 {
+		// Helm deletes what the newest revision names.
+		if err := run.findLeftovers(c.index, r); err != nil {
+			return run.outcome(ctx, err)
+		}
+	}
 	if len(history) > 0 {
 		uninstall := action.NewUninstall(run.config)
 		uninstall.Timeout = r.Timeout

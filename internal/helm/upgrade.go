@@ -54,7 +54,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 }
 
 // findLeftovers watches the kinds of what the revisions since the last deployed
-// one may have left, so that the upgrade finds it and prunes it. Another
+// one may have left, so that the action finds it and prunes it. Another
 // process, or an operator that was killed, may have made it.
 func (r *run) findLeftovers(index *records.Index, request Request) error {
 	kinds := map[schema.GroupVersionKind]bool{}
@@ -76,6 +76,10 @@ func (r *run) findLeftovers(index *records.Index, request Request) error {
 		}
 		for _, info := range objects {
 			kinds[info.Mapping.GroupVersionKind] = true
+		}
+		if record.WasDeployed() {
+			// It has pruned what those before it had left.
+			break
 		}
 	}
 	if len(kinds) == 0 {
