@@ -1,8 +1,11 @@
 package inventory
 
 import (
+	"math/bits"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -118,17 +121,49 @@ func (x *Index) Recall(owner types.UID, digest string) bool {
 	if digest == "" {
 		return false
 	}
-	if apply.Digest(owned) != digest {
+	recalled, ok := having(digest, owned)
+	if !ok {
 		// An autoscaler may have taken replicas since.
 		for i, s := range owned {
 			owned[i] = s.Unscaled()
 		}
-		if apply.Digest(owned) != digest {
+		if recalled, ok = having(digest, owned); !ok {
 			return false
 		}
 	}
-	x.Expect(owner, owned)
+	x.Expect(owner, recalled)
 	return true
+}
+
+// maxLeft bounds the objects that may have outlived what named them.
+const maxLeft = 8
+
+// having returns those of the objects that have a digest. They are all of them,
+// save that some which are to be kept may have been dropped from the manifest.
+func having(digest string, objects []apply.State) ([]apply.State, bool) {
+	if apply.Digest(objects) == digest {
+		return objects, true
+	}
+	var kept []apply.Key
+	for _, s := range objects {
+		if s.Kept && len(kept) < maxLeft {
+			kept = append(kept, s.Key)
+		}
+	}
+	// Each number stands for some of them.
+	for some := 1; some < 1<<len(kept); some++ {
+		if !strings.HasPrefix(digest, strconv.Itoa(len(objects)-bits.OnesCount(uint(some)))+"-") {
+			continue
+		}
+		rest := slices.DeleteFunc(slices.Clone(objects), func(s apply.State) bool {
+			i := slices.Index(kept, s.Key)
+			return i >= 0 && some&(1<<i) != 0
+		})
+		if apply.Digest(rest) == digest {
+			return rest, true
+		}
+	}
+	return nil, false
 }
 
 // Drift returns the objects of an owner that are not what is expected, in the

@@ -174,6 +174,41 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestRecallWithoutWhatWasKept: what the release has dropped, and was to be kept,
+// still has its label. It is expected of it no more.
+func TestRecallWithoutWhatWasKept(t *testing.T) {
+	a, b := applied("a"), but(applied("b"), 10, kept)
+	left := func(name string) apply.State { return but(applied(name), 11, kept) }
+	for _, test := range []struct {
+		name string
+		sees []apply.State
+		want bool
+	}{
+		{"one was dropped", []apply.State{a, b, left("c")}, true},
+		{"three were", []apply.State{left("0"), a, left("c"), b, left("d")}, true},
+		{"one was dropped, and the one that is named is gone", []apply.State{a, left("c")}, false},
+		{"one was dropped, and another is damaged", []apply.State{but(a, 11, damaged), b, left("c")}, false},
+		{"one was dropped that is not kept", []apply.State{a, b, left("c"), applied("d")}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newListened()
+			for _, s := range test.sees {
+				l.observe(new(s), nil)
+			}
+			if got := l.Recall(web, apply.Digest([]apply.State{a, b})); got != test.want {
+				t.Fatalf("recalled: %v, want %v", got, test.want)
+			}
+			l.observe(new(but(left("c"), 12, damaged)), nil)
+			if len(l.told) > 0 || l.Intact(web, left("c").Key) {
+				t.Errorf("it is expected still; told of %q", l.told)
+			}
+			if test.want && (!l.Intact(web, a.Key) || !l.Intact(web, b.Key)) {
+				t.Error("what the record names is not known")
+			}
+		})
+	}
+}
+
 // An autoscaler may scale while nobody looks. Where it goes and a person scales
 // instead, that is damage.
 func TestRecallOfWhatIsScaled(t *testing.T) {

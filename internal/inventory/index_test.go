@@ -53,6 +53,7 @@ func others(s *apply.State)       { s.Owner = other }
 func recreated(s *apply.State)    { s.UID += "'" }
 func copied(s *apply.State)       { s.Ours, s.Fingerprint = false, 0 }
 func deleting(s *apply.State)     { s.Deleting = true }
+func kept(s *apply.State)         { s.Kept = true }
 func ignoredDrift(s *apply.State) { s.Ignored = true }
 
 // listened is an index that remembers whom it told about.
