@@ -88,8 +88,8 @@ func TestEveryAnnotationIsTested(t *testing.T) {
 func TestReconcilePeriodOfAnsible(t *testing.T) {
 	const ours, theirs = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
 	wrong := period(time.Minute)
-	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", or "0" for never`}
-	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", or "0" for never`}}
+	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", of 100ms or more, or "0" for never`}
+	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", of 100ms or more, or "0" for never`}}
 	for name, test := range map[string]struct {
 		given map[string]string
 		want  Annotations
@@ -236,7 +236,7 @@ func TestUnknownAnnotations(t *testing.T) {
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
 		api.Domain + "/ is not known; known are " + known,
-		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", or "0" for never`,
+		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", of 100ms or more, or "0" for never`,
 		api.Domain + "/rolback-to is not known; known are " + known,
 		api.AnnotationTakeOwnership + ` is "what?": expected "true" or "false"`,
 	}}
