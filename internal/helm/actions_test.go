@@ -168,6 +168,7 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 		{"a manifest that is no YAML", nil, chart.with("templates/bad.yaml", "a: ["), ErrRender, "bad.yaml"},
 		{"an object without a name", nil, chart.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), ErrRender, "a ConfigMap has no metadata.name"},
 		{"an object of an unknown kind", nil, chart.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), ErrRender, "no matches for kind"},
+		{"two objects of one name", nil, chart.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), ErrRender, "/twice is rendered twice"},
 		{"a hook without a name", nil, chart.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), ErrRender, "a ConfigMap has no metadata.name"},
 		{"an object of somebody else", valuesOf("a=2", "foreign=2"), chart, ErrConflict, "foreign"},
 	} {

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -93,7 +94,7 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, er
 		// What Helm builds first is what it rendered. It looks next whether
 		// the objects exist, and must not be led to look elsewhere.
 		k.rendered = false
-		if err := checkTexts(list); err != nil {
+		if err := errors.Join(checkTexts(list), checkOnce(list)); err != nil {
 			return nil, err
 		}
 		return k.allowed(list)
