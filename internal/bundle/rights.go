@@ -7,12 +7,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/rbac"
 )
 
 // permission is what a ClusterServiceVersion says of the rights of an account.
@@ -146,31 +144,10 @@ func split(rule rbacv1.PolicyRule, isCluster func(schema.GroupResource) bool) (n
 	return with(in), with(everywhere)
 }
 
-// reviews are asked of the API server, and are in no namespace.
-var reviews = []schema.GroupResource{
-	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
-	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
-	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
-}
-
 // clusterScoped tells of the resources of Kubernetes, of the definitions and of
 // the charts' own which have no namespace. Any other passes for one that has.
 func (m *maker) clusterScoped() func(schema.GroupResource) bool {
-	known := map[schema.GroupResource]bool{
-		{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}: true,
-		{Group: "apiregistration.k8s.io", Resource: "apiservices"}:                true,
-	}
-	for _, review := range reviews {
-		known[review] = true
-	}
-	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
-		if helm.ClusterScoped(gvk.GroupKind()) {
-			plural, _ := meta.UnsafeGuessKindToResource(gvk)
-			known[plural.GroupResource()] = true
-		}
-	}
+	known := map[schema.GroupResource]bool{}
 	for _, d := range m.definitions {
 		known[schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}] = d.Spec.Scope == apiextensionsv1.ClusterScoped
 	}
@@ -187,5 +164,10 @@ func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 			known[schema.GroupResource{Group: text("group"), Resource: text("names", "plural")}] = text("scope") == string(apiextensionsv1.ClusterScoped)
 		}
 	}
-	return func(resource schema.GroupResource) bool { return known[resource] }
+	return func(resource schema.GroupResource) bool {
+		if is, ok := known[resource]; ok {
+			return is
+		}
+		return rbac.ClusterScoped(resource)
+	}
 }

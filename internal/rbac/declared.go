@@ -16,16 +16,13 @@ func (c *chartNeeds) declared() {
 			verbs = objectVerbs
 		}
 		for _, url := range rule.NonResourceURLs {
-			c.addTo(target{url: url}, why, verbs)
+			c.addTo(target{url: url, everywhere: c.namespaced}, why, verbs)
 		}
 		for _, group := range rule.APIGroups {
 			for _, name := range rule.Resources {
-				resource := schema.GroupResource{Group: group, Resource: name}
-				if len(rule.ResourceNames) == 0 {
-					c.add(why, resource, verbs...)
-				} else {
-					c.addNamed(why, resource, rule.ResourceNames, verbs...)
-				}
+				t := target{GroupResource: schema.GroupResource{Group: group, Resource: name}, names: oneText(rule.ResourceNames)}
+				t.everywhere = c.namespaced && c.clusterScoped(t.GroupResource)
+				c.addTo(t, why, verbs)
 			}
 		}
 	}

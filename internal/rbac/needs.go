@@ -31,6 +31,9 @@ type target struct {
 	names string
 	// url is a path that is no resource.
 	url string
+	// everywhere: it is asked for in the whole cluster, for an operator that has
+	// a Role for all else.
+	everywhere bool
 }
 
 // add asks for verbs on a resource.
@@ -40,8 +43,12 @@ func (n *needs) add(why string, resource schema.GroupResource, verbs ...string) 
 
 // addNamed asks for verbs on objects of a few names.
 func (n *needs) addNamed(why string, resource schema.GroupResource, names []string, verbs ...string) {
-	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
-	n.addTo(target{GroupResource: resource, names: strings.Join(sorted, ",")}, why, verbs)
+	n.addTo(target{GroupResource: resource, names: oneText(names)}, why, verbs)
+}
+
+// oneText returns names as a target has them.
+func oneText(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ",")
 }
 
 func (n *needs) addTo(t target, why string, verbs []string) {
@@ -80,7 +87,7 @@ func (n *needs) result() []Rule {
 		}
 		rule := e.rule()
 		at := slices.IndexFunc(rules, func(r Rule) bool {
-			return e.url == "" && r.Why == rule.Why && slices.Equal(r.APIGroups, rule.APIGroups) &&
+			return e.url == "" && r.Everywhere == rule.Everywhere && r.Why == rule.Why && slices.Equal(r.APIGroups, rule.APIGroups) &&
 				slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.ResourceNames, rule.ResourceNames)
 		})
 		if at < 0 {
@@ -100,7 +107,7 @@ func (n *needs) beyond(e *entry) []string {
 		return e.verbs
 	}
 	for _, all := range n.entries {
-		if all.GroupResource == e.GroupResource && all.names == "" && all.url == "" {
+		if all.GroupResource == e.GroupResource && all.names == "" && all.url == "" && all.everywhere == e.everywhere {
 			return slices.DeleteFunc(slices.Clone(e.verbs), func(verb string) bool { return slices.Contains(all.verbs, verb) })
 		}
 	}
@@ -108,7 +115,7 @@ func (n *needs) beyond(e *entry) []string {
 }
 
 func (e *entry) rule() Rule {
-	rule := Rule{Why: strings.Join(e.whys, "; ")}
+	rule := Rule{Why: strings.Join(e.whys, "; "), Everywhere: e.everywhere}
 	rule.Verbs = slices.SortedFunc(slices.Values(e.verbs), func(a, b string) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
 	})

@@ -25,6 +25,10 @@ type Rule struct {
 	rbacv1.PolicyRule `json:",inline"`
 
 	Why string `json:"why"`
+
+	// Everywhere tells of an operator with Roles that this takes a ClusterRole: it
+	// is declared, and of what has no namespace.
+	Everywhere bool `json:"everywhere,omitempty"`
 }
 
 // Unresolved is a place that may need rights which could not be found out.

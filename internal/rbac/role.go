@@ -41,7 +41,7 @@ func (r *Report) Role(name string) ([]byte, error) {
 
 // clusterWide tells a rule that only a ClusterRole can hold.
 func clusterWide(rule Rule) bool {
-	return len(rule.NonResourceURLs) > 0 || slices.Contains(rule.APIGroups, groupAPIExtensions)
+	return rule.Everywhere || len(rule.NonResourceURLs) > 0 || slices.Contains(rule.APIGroups, groupAPIExtensions)
 }
 
 func (r *Report) write(text *bytes.Buffer, kind, name string, rules []Rule) error {

@@ -110,6 +110,67 @@ func TestNamespacedRole(t *testing.T) {
 	}
 }
 
+// What a person declares is split by resource. What a Role of the chart hands on
+// is asked for in its namespace alone, and stays.
+func TestNamespacedRoleIsSplitByResource(t *testing.T) {
+	chart := files{
+		"templates/a.yaml": object("v1", "ConfigMap"),
+		"templates/role.yaml": `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: "{{ .Release.Name }}"}
+rules: [{apiGroups: [""], resources: [namespaces], verbs: [get]}]
+`,
+		"crds/a.yaml": `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: racks.shop.example.com}
+spec:
+  group: shop.example.com
+  scope: Cluster
+  names: {kind: Rack, plural: racks}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`,
+	}
+	text, err := derive(t, rbac.Options{Namespaced: true}, kindOf(t, chart, "crds: Skip", `rbac: [
+  {apiGroups: [""], resources: [nodes, nodes/proxy, services, namespaces], verbs: [list]},
+  {apiGroups: [""], resources: [nodes], resourceNames: [one], verbs: [patch]},
+  {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, roles], verbs: [bind]},
+  {apiGroups: [shop.example.com], resources: [racks], verbs: [get]},
+  {apiGroups: [metrics.k8s.io], resources: [nodes, pods], verbs: [get]},
+  {apiGroups: ["*"], resources: ["*"], verbs: [watch]}]`)).Role("manager-role")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := decode(t, text)
+	if len(roles) != 2 || roles[0].Kind != "Role" || roles[1].Kind != "ClusterRole" {
+		t.Fatalf("printed:\n%s", text)
+	}
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "nodes", "nodes/proxy"}, Verbs: []string{"list"}},
+		{APIGroups: []string{""}, Resources: []string{"nodes"}, ResourceNames: []string{"one"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterroles"}, Verbs: []string{"bind"}},
+		{APIGroups: []string{"shop.example.com"}, Resources: []string{"racks"}, Verbs: []string{"get"}},
+		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"get"}},
+	}
+	if diff := cmp.Diff(want, roles[1].Rules); diff != "" {
+		t.Errorf("for the whole cluster (-want +got):\n%s", diff)
+	}
+	inNamespace := map[string]bool{}
+	for _, rule := range roles[0].Rules {
+		for _, line := range lines(rbac.Rule{PolicyRule: rule}) {
+			inNamespace[line] = true
+		}
+	}
+	for line, want := range map[string]bool{
+		"services: list": true, "namespaces: get": true, "namespaces: list": false, "nodes: list": false, "*.*: watch": true,
+		"roles.rbac.authorization.k8s.io: bind": true, "clusterroles.rbac.authorization.k8s.io: bind": false,
+		"pods.metrics.k8s.io: get": true, "nodes.metrics.k8s.io: get": false,
+	} {
+		if inNamespace[line] != want {
+			t.Errorf("%s is in the Role: %v, want %v\n%s", line, !want, want, text)
+		}
+	}
+}
+
 func TestRightsToInstallDefinitions(t *testing.T) {
 	kind := kindOf(t, nil)
 	without := derive(t, rbac.Options{}, kind)
