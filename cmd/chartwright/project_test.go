@@ -68,6 +68,17 @@ func TestProject(t *testing.T) {
 	if said := run("generate", "--check"); said != "" {
 		t.Errorf("--check says %q", said)
 	}
+	// The command of one part writes the same.
+	role := []string{"rbac", "--output-file", "config/rbac/role.yaml"}
+	run(append(role, "--check")...)
+	if said := run("rbac"); !strings.Contains(said, "app.kubernetes.io/name: shop\n") {
+		t.Errorf("rbac labels the role otherwise:\n%s", said)
+	}
+	run(append(role, "--operator-name", "other")...)
+	if _, _, err := execute(t, append(role, "--check")...); err == nil || !strings.Contains(err.Error(), "run 'chartwright rbac' with the same flags and without --check, or 'chartwright generate'") {
+		t.Errorf("rbac --check of another role: %v", err)
+	}
+	expect(run("generate"), "updated   config/rbac/role.yaml")
 	kinds, err := catalog.Find("")
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "Web" {
 		t.Errorf("the project serves %v, %v", kinds, err)

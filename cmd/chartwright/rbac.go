@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/scaffold"
 )
 
 func newRBAC() *cobra.Command {
@@ -35,6 +37,11 @@ watches entry.`,
 			if err != nil {
 				return err
 			}
+			if options.Operator == "" {
+				if options.Operator, err = projectName(watchesFile); err != nil {
+					return err
+				}
+			}
 			report, err := rbac.Derive(kinds, options)
 			if err != nil {
 				return err
@@ -50,17 +57,23 @@ watches entry.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: the one that is embedded)")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
 	chartsDirFlag(cmd, &chartsDir)
 	flags.StringVar(&file, "output-file", "", "file to write, rather than print")
 	flags.StringVarP(&output, "output", "o", "yaml", "yaml, or json for the rules alone with their reasons and what could not be found out")
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
-	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default chartwright)")
+	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default: the name of the project, by config/default beside the watches file, else chartwright)")
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "a Role, for an operator that serves a few namespaces")
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "what the flag of that name of run takes, too")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
 	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
 	return cmd
+}
+
+// projectName returns the name of the operator whose watches file it is, as
+// generate has it.
+func projectName(watchesFile string) (string, error) {
+	return scaffold.Project{Config: filepath.Join(filepath.Dir(watchesFile), "config")}.Name()
 }
 
 func formatRole(report *rbac.Report, name, format string) ([]byte, error) {
@@ -84,7 +97,7 @@ func emit(cmd *cobra.Command, data []byte, file string, check bool) error {
 			return err
 		}
 		if !bytes.Equal(found, data) {
-			return fmt.Errorf("not up to date, run 'make manifests': %s", file)
+			return fmt.Errorf("%s is not up to date: run 'chartwright rbac' with the same flags and without --check, or 'chartwright generate' in a project", file)
 		}
 		return nil
 	case file != "":
