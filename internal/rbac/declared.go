@@ -1,7 +1,11 @@
 package rbac
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // objectVerbs are what is done with the objects of a release.
@@ -26,4 +30,16 @@ func (c *chartNeeds) declared() {
 			}
 		}
 	}
+}
+
+// clusterScoped tells of a resource that a watches entry names whether it has no
+// namespace.
+func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
+	name, _, _ := strings.Cut(resource.Resource, "/")
+	for _, known := range c.resources {
+		if known.Group == resource.Group && known.Resource == name {
+			return known.cluster
+		}
+	}
+	return helm.ClusterScopedResource(resource)
 }
