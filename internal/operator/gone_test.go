@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/crd"
 	"github.com/chartwright/chartwright/internal/testserver"
 )
@@ -61,11 +59,7 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "- {group: gone.example.com, version: v1, kind: Leaf, chart: %s}\n", chart), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := Defaults()
-	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
-	if options.Kinds, err = catalog.FromFile(file); err != nil {
-		t.Fatal(err)
-	}
+	ctx, options := running(t, env.Config, file, 3*time.Minute)
 	definition, _, err := crd.Generate(options.Kinds[0])
 	if err != nil {
 		t.Fatal(err)
@@ -78,19 +72,6 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := New(env.Config, options, logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 
 	const kind = "Leaf.gone.example.com"
 	waitState(ctx, t, kind, stateWaiting)

@@ -62,25 +62,7 @@ func TestStart(t *testing.T) {
 		requests.next = next
 		return requests
 	})
-	options := Defaults()
-	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
-	var err error
-	if options.Kinds, err = catalog.FromFile(filepath.Join(root, "watches.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	mgr, err := New(config, options, logr.Discard())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	ctx, _ := running(t, config, filepath.Join(root, "watches.yaml"), time.Minute)
 
 	web := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "app.example.com/v1alpha1", "kind": "PodSet", "metadata": map[string]any{"name": "web"},
@@ -121,4 +103,30 @@ func TestStart(t *testing.T) {
 			t.Errorf("%s is no protobuf:\n%s", of.what, strings.Join(requests.of(""), "\n"))
 		}
 	}
+}
+
+// running starts an operator of the kinds of a watches file. It ends with the
+// test, or when the time is up.
+func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options) {
+	t.Helper()
+	options := Defaults()
+	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
+	var err error
+	if options.Kinds, err = catalog.FromFile(file); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := New(config, options, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), within)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, options
 }
