@@ -93,14 +93,10 @@ func (e *Env) NewOperator(options Options) *Operator {
 		e.must(options.Proxy.redirect(o.kubeconfig))
 	}
 	e.cleanup(func(context.Context) error {
-		var err error
-		if o.Running() {
-			err = o.end(syscall.SIGTERM)
-		}
 		if e.t.Failed() {
 			e.t.Logf("log of operator %s:\n%s", options.Name, o.Log())
 		}
-		return err
+		return nil
 	})
 	return o
 }
@@ -159,6 +155,13 @@ func (o *Operator) Launch() {
 		release()
 		close(done)
 	}()
+	// It ends before its rights do: the standby leads for a moment when it does.
+	o.env.cleanup(func(context.Context) error {
+		if !o.Running() {
+			return nil
+		}
+		return o.end(syscall.SIGTERM)
+	})
 }
 
 // Probe asks the probe endpoint and returns nil where it answers 200.
