@@ -103,6 +103,7 @@ func TestRolloutJudges(t *testing.T) {
 		{"between two", []rolloutMember{ready, waits(api.ReasonWaiting)}, endOpen, endOpen, endOpen, "Rollout of podsets to 0.2.0: 1 wait."},
 		{"stopped", []rolloutMember{failed, waits(api.ReasonRolloutStopped)}, endFailed, endFailed, endDone, "The rollout of podsets to 0.2.0 has stopped: one has failed, and 1 wait."},
 		{"stopped, and one moves", []rolloutMember{failed, moves, waits(api.ReasonRolloutStopped)}, endOpen, endOpen, endOpen, "The rollout of podsets to 0.2.0 has stopped: one has failed, and 1 wait."},
+		{"stopped, and the one that failed has not told", []rolloutMember{ready, waits(api.ReasonWaiting), waits(api.ReasonRolloutStopped)}, endOpen, endOpen, endOpen, "The rollout of podsets to 0.2.0 has stopped: one has failed, and 2 wait."},
 		{"at its end, and one failed", []rolloutMember{ready, failed}, endFailed, endFailed, endDone, "No rollout of podsets: none waits for a chart."},
 		{"paused", []rolloutMember{ready, waits(api.ReasonRolloutPaused)}, endFailed, endOpen, endDone, "The rollout of podsets to 0.2.0 is paused; 1 wait."},
 		{"paused, and one moves", []rolloutMember{moves, waits(api.ReasonRolloutPaused)}, endOpen, endOpen, endOpen, "The rollout of podsets to 0.2.0 is paused; 1 wait."},

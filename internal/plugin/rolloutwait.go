@@ -34,7 +34,8 @@ func resumed(r rollout) verdict {
 	switch {
 	case r.Phases.Progressing > 0:
 		return verdict{}
-	case r.Phases.Waiting > 0 && r.because(api.ReasonRolloutStopped):
+	case r.Phases.Waiting > 0 && r.because(api.ReasonRolloutStopped) && !r.because(api.ReasonWaiting):
+		// By then all have told, the one that has failed, too.
 		return verdict{endFailed, fmt.Sprintf("it has stopped: %d failed, and %d wait", r.Phases.Failed, r.Phases.Waiting)}
 	case r.Phases.Waiting > 0:
 		return verdict{}
