@@ -24,24 +24,24 @@ func (k *kubeClient) allowed(objects kube.ResourceList) (kube.ResourceList, erro
 
 // leaveRefused leaves out every object that is against the rules.
 func (k *kubeClient) leaveRefused(objects kube.ResourceList) (kube.ResourceList, error) {
-	var kept kube.ResourceList
-	for _, info := range objects {
-		if why := k.allow.refusesBuilt(k.namespace, info); why != "" {
-			k.leave(info, why)
-			continue
-		}
-		kept = append(kept, info)
-	}
-	return kept, nil
+	return k.leaveOut(objects, func(info *resource.Info) (string, error) {
+		return k.allow.refusesBuilt(k.namespace, info), nil
+	})
 }
 
 // leaveForeign leaves out of what is deleted, and of the hooks that run then,
 // what is against the rules. Objects that the operator has made are deleted all
 // the same.
 func (k *kubeClient) leaveForeign(objects kube.ResourceList) (kube.ResourceList, error) {
+	return k.leaveOut(objects, k.spares)
+}
+
+// leaveOut returns the objects against which nothing speaks, and tells of the
+// others.
+func (k *kubeClient) leaveOut(objects kube.ResourceList, against func(*resource.Info) (string, error)) (kube.ResourceList, error) {
 	var kept kube.ResourceList
 	for _, info := range objects {
-		why, err := k.spares(info)
+		why, err := against(info)
 		if err != nil {
 			return nil, err
 		}

@@ -20,24 +20,13 @@ import (
 // refuseForeign refuses objects that are another's by now. Those that the
 // inventory knows to be ours cost no request.
 func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
-	var foreign []string
-	for _, info := range objects {
-		o := object(info)
-		if k.knownAsOurs(apply.KeyOf(o)) {
-			continue
-		}
-		live, err := k.objects.Get(k.ctx, o)
-		if err != nil {
-			return err
-		}
-		if err := k.mayTake(live); err != nil {
-			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
-		}
-	}
-	return conflict(foreign)
+	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
+		return k.knownAsOurs(apply.KeyOf(object(info)))
+	}))
+	return err
 }
 
-// takeable reads objects of a release that is to be taken over, as they are, and
+// takeable reads objects that are to become or to stay ours, as they are, and
 // refuses those that are another's.
 func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
@@ -53,15 +42,10 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 		}
 		found[apply.KeyOf(o)] = live
 	}
-	return found, conflict(foreign)
-}
-
-// conflict is ErrConflict with what is in the way, or nil where nothing is.
-func conflict(foreign []string) error {
-	if len(foreign) == 0 {
-		return nil
+	if len(foreign) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(foreign, "; "))
 	}
-	return fmt.Errorf("%w: %s", ErrConflict, strings.Join(foreign, "; "))
+	return found, nil
 }
 
 // partForeign tells the objects that are another's by now from the rest. The

@@ -42,10 +42,7 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
-	defer cancel()
-	merged, secrets, err := r.Sources.Merge(ctx, v.cr.GetUID(), from, spec)
-	v.secrets = secrets
+	merged, err := r.readSources(ctx, v, from, spec)
 	unusable, ok := errors.AsType[*sources.Error](err)
 	switch {
 	case err == nil:
@@ -72,10 +69,16 @@ func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
 	if err != nil {
 		return
 	}
+	// What is wrong with them is of no concern any more.
+	_, _ = r.readSources(ctx, v, from, map[string]any{})
+}
+
+// readSources lays sources over values, and takes note of what is secret.
+func (r *Reconciler) readSources(ctx context.Context, v *view, from []sources.Source, over map[string]any) (merged map[string]any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
 	defer cancel()
-	// What is wrong with them is of no concern any more.
-	_, v.secrets, _ = r.Sources.Merge(ctx, v.cr.GetUID(), from, map[string]any{})
+	merged, v.secrets, err = r.Sources.Merge(ctx, v.cr.GetUID(), from, over)
+	return merged, err
 }
 
 // SourceChanged calls for a pass over the custom resource that uses an object
