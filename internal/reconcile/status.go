@@ -104,13 +104,25 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	return s
 }
 
-// deployed returns the newest revision that is deployed.
+// deployed returns the newest deployed revision. At the end of an upgrade or a
+// rollback Helm first marks the old revision superseded and then the new one
+// deployed: until the second write, the newest superseded revision counts.
 func deployed(history []records.Record) (records.Record, bool) {
-	i := slices.IndexFunc(history, func(r records.Record) bool { return r.Status == api.StatusDeployed })
-	if i < 0 {
-		return records.Record{}, false
+	for _, status := range []string{api.StatusDeployed, api.StatusSuperseded} {
+		if status == api.StatusSuperseded && !changing(history) {
+			break
+		}
+		if i := slices.IndexFunc(history, func(r records.Record) bool { return r.Status == status }); i >= 0 {
+			return history[i], true
+		}
 	}
-	return history[i], true
+	return records.Record{}, false
+}
+
+// changing reports whether the newest revision is being upgraded or rolled back
+// to.
+func changing(history []records.Record) bool {
+	return len(history) > 0 && (history[0].Status == api.StatusPendingUpgrade || history[0].Status == api.StatusPendingRollback)
 }
 
 func release(r records.Record) *api.ReleaseStatus {

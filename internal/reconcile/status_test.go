@@ -140,6 +140,45 @@ func TestStatusOfTheRelease(t *testing.T) {
 	}
 }
 
+// TestStatus_DeployedWhileARevisionIsPending covers the histories between the
+// writes of an action, newest revision first.
+func TestStatus_DeployedWhileARevisionIsPending(t *testing.T) {
+	const (
+		installing, upgrading, rollingBack = api.StatusPendingInstall, api.StatusPendingUpgrade, api.StatusPendingRollback
+	)
+	for _, test := range []struct {
+		name     string
+		statuses []string
+		// want is the revision that counts as deployed, 0 for none.
+		want int
+	}{
+		{"an upgrade has begun", []string{upgrading, dep, sup}, 2},
+		{"an upgrade ends, and its revision is not marked deployed yet", []string{upgrading, sup, sup}, 2},
+		{"an upgrade has ended", []string{dep, sup, sup}, 3},
+		{"a rollback has begun", []string{rollingBack, dep, sup}, 2},
+		{"a rollback ends, and its revision is not marked deployed yet", []string{rollingBack, sup}, 1},
+		{"an upgrade ends, after others that failed", []string{upgrading, fai, fai, sup, sup}, 2},
+		{"an upgrade of a release that was never deployed", []string{upgrading, fai}, 0},
+		{"an install has begun", []string{installing}, 0},
+		{"an install has failed", []string{fai}, 0},
+		{"every revision is superseded, and no action is pending", []string{sup, sup}, 0},
+		{"an uninstall has begun", []string{api.StatusUninstalling, sup}, 0},
+		{"uninstalled, with its history", []string{api.StatusUninstalled, sup}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := status(viewOf(test.statuses), decide.Decision{State: decide.StateBusy, Step: decide.StepWait}, nil)
+			c := meta.FindStatusCondition(s.Conditions, api.ConditionDeployed)
+			want := "No revision is deployed"
+			if test.want > 0 {
+				want = fmt.Sprintf("Revision %d of release web is deployed", test.want)
+			}
+			if (c.Status == metav1.ConditionTrue) != (test.want > 0) || c.Message != want || (s.DeployedRelease != nil) != (test.want > 0) {
+				t.Errorf("condition Deployed is %+v, deployedRelease %+v, want %q", c, s.DeployedRelease, want)
+			}
+		})
+	}
+}
+
 func TestStatusPassesOnOthersConditions(t *testing.T) {
 	earlier := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	before := []metav1.Condition{

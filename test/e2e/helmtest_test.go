@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestHelmTest_KeepsTheRevision runs the chart's tests by the helm CLI, which
+// drops the annotations of the release record with each write.
+func TestHelmTest_KeepsTheRevision(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	for _, test := range []struct {
+		name string
+		hook map[string]any
+		// fails: the tests, and so "helm test", fail.
+		fails bool
+	}{
+		{"tests pass", map[string]any{}, false},
+		{"tests fail", map[string]any{"fail": true}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env := env.For(t)
+			web := oneRevision(env, kind, test.name)
+			web.edit("two", map[string]any{"test": test.hook, "post-upgrade": map[string]any{}})
+			web.follows(2, "two")
+			upgraded := expectHook(t, env, web.name+"-post-upgrade", "two")
+			newest := "sh.helm.release.v1." + web.name + ".v2"
+			before := env.Get(harness.Secret(newest)).GetAnnotations()
+			for range 3 {
+				if output, err := env.TryHelm("test", web.name, "--timeout", "30s"); (err != nil) != test.fails {
+					t.Fatalf("helm test: %v\n%s", err, output)
+				}
+				waitRestored(env, newest)
+				fenceOf(env, kind)
+				env.ExpectRevisions(web.name, "1 superseded, 2 deployed")
+			}
+			if again := expectHook(t, env, web.name+"-post-upgrade", "two"); again != upgraded {
+				t.Error("the post-upgrade hook ran again")
+			}
+			after := env.Get(harness.Secret(newest)).GetAnnotations()
+			for _, key := range []string{api.AnnotationOwner, records.AnnotationRelease, records.AnnotationInventory} {
+				if before[key] == "" || after[key] != before[key] {
+					t.Errorf("annotation %s was %q and is %q", key, before[key], after[key])
+				}
+			}
+			web.follows(2, "two")
+			// Another process finds nothing to do either.
+			operator.Stop()
+			if output, err := env.TryHelm("test", web.name, "--timeout", "30s"); (err != nil) != test.fails {
+				t.Fatalf("helm test: %v\n%s", err, output)
+			}
+			operator.Start()
+			waitRestored(env, newest)
+			fenceOf(env, kind)
+			env.ExpectRevisions(web.name, "1 superseded, 2 deployed")
+			web.follows(2, "two")
+			// Drift is corrected, and the next edit is followed.
+			env.Patch(harness.ConfigMap(web.name), messageChanged)
+			waitData(env, web.name, "message", "two")
+			web.edit("three", nil)
+			web.follows(3, "three")
+		})
+	}
+}
+
+// TestHelmTest_NoUpgradeWhileTestsRun looks at a release while a test waits for
+// its node: the record has lost its annotations by then.
+func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Hooks", "hooks")
+	node := newNodeLabel(env)
+	web := oneRevision(env, kind, "web")
+	web.edit("two", map[string]any{"test": map[string]any{"node": node}, "post-upgrade": map[string]any{}})
+	web.follows(2, "two")
+	upgraded := expectHook(t, env, "web-post-upgrade", "two")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := env.TryHelm("test", "web", "--timeout", "2m")
+		ended <- err
+	}()
+	waitRunningHook(env, "web-test")
+	waitRestored(env, "sh.helm.release.v1.web.v2")
+	fenceOf(env, kind)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	labelNode(env, node)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	waitRestored(env, "sh.helm.release.v1.web.v2")
+	fenceOf(env, kind)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	if expectHook(t, env, "web-post-upgrade", "two") != upgraded {
+		t.Error("the post-upgrade hook ran again")
+	}
+}
+
+// TestRecordEdited_LeadsToAnUpgrade changes what a record holds, as well as its
+// annotations: such a revision is not the operator's any more.
+func TestRecordEdited_LeadsToAnUpgrade(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Hooks", "hooks")
+	web := oneRevision(env, kind, "web")
+	web.edit("two", nil)
+	web.follows(2, "two")
+	operator.Stop()
+	// The content of revision 1 is put in the place of that of revision 2.
+	first := env.Records("web")[0]
+	newest := harness.Secret("sh.helm.release.v1.web.v2")
+	env.Patch(newest, fmt.Sprintf(`[{"op": "remove", "path": "/metadata/annotations"}, {"op": "replace", "path": "/data/release", "value": %q}]`,
+		env.Get(harness.Secret(first.Name)).Object["data"].(map[string]any)["release"]))
+	operator.Start()
+	web.follows(3, "two")
+}
+
+// waitRestored waits until a release record has its annotations, after the helm
+// CLI has written it.
+func waitRestored(env *harness.Env, record string) {
+	env.T().Helper()
+	env.Wait("record "+record+" to have its annotations", func(ctx context.Context) error {
+		secret, err := env.Typed.CoreV1().Secrets(env.Namespace).Get(ctx, record, metav1.GetOptions{})
+		if err == nil && secret.Annotations[api.AnnotationOwner] == "" {
+			err = errors.New("it has none")
+		}
+		return err
+	})
+}
