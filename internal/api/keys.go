@@ -101,6 +101,10 @@ const (
 	// LabelValuesDigest holds the digest of what people give: the spec and what
 	// valuesFrom names.
 	LabelValuesDigest = Domain + "/values-digest"
+	// LabelContentDigest holds the digest of what the record stored when an
+	// operator last wrote it. By it a record is recognized that the helm CLI has
+	// written back unchanged, which keeps labels and drops annotations.
+	LabelContentDigest = Domain + "/content-digest"
 	// LabelNeverReady is "true" on a revision that another took the place of
 	// before its objects were ready.
 	LabelNeverReady = Domain + "/never-ready"

@@ -17,6 +17,7 @@ var chain = []check{
 	paused,            // a person looks at it, or repairs something by hand
 	conflict,          // somebody else's release is never touched
 	unguarded,         // the finalizer comes before anything that it has to clean up
+	stripped,          // "helm test" writes a record without its annotations, and changes nothing
 	locked,            // an action that nobody runs any more is recorded as failed
 	untidy,            // of two deployed revisions the newer counts, and what was overtaken has failed
 	uninstalling,      // an uninstall is finished once it has begun, then installed anew
@@ -67,6 +68,11 @@ func conflict(o Observation) (Decision, bool) {
 // unguarded leaves alone what could not be installed anyway.
 func unguarded(o Observation) (Decision, bool) {
 	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, (!o.Finalizer || o.Former) && (o.Invalid == "" || o.Newest != nil)
+}
+
+// stripped comes before every check that asks whose the newest revision is.
+func stripped(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateStripped, Step: StepRestore}), o.stored() && o.Newest.Stripped
 }
 
 // foreign waits for what somebody else has begun: it ends, or its time does.

@@ -32,6 +32,9 @@ func newest(number int, status, digest string) func(*Observation) {
 // byOthers makes the newest revision one that the helm CLI wrote.
 func byOthers(o *Observation) { o.Newest.Genuine, o.Newest.Digest = false, "" }
 
+// isStripped: its record has lost its annotations.
+func isStripped(o *Observation) { o.Newest.Stripped = true }
+
 // began is how long ago the newest revision's action began; its time is a
 // minute.
 func began(ago time.Duration) func(*Observation) {

@@ -13,6 +13,9 @@ const (
 	StepRemoveFinalizer Step = "RemoveFinalizer"
 	// StepUnlock is to record that the newest revision's action was cut short.
 	StepUnlock Step = "Unlock"
+	// StepRestore is to write the annotations of the newest record back, if what
+	// it stores is unchanged.
+	StepRestore Step = "Restore"
 	// StepTidy is to make records agree that contradict each other.
 	StepTidy      Step = "Tidy"
 	StepInstall   Step = "Install"
@@ -57,6 +60,9 @@ const (
 	// StateUnguarded: nothing keeps the custom resource until its release is
 	// uninstalled.
 	StateUnguarded State = "Unguarded"
+	// StateStripped: somebody else has written the newest record, which may be
+	// unchanged but for its annotations.
+	StateStripped State = "Stripped"
 	// StateLocked: an action has begun and this process does not run it.
 	StateLocked State = "Locked"
 	// StateUntidy: the records contradict each other.

@@ -106,6 +106,10 @@ type Revision struct {
 	Ours bool
 	// Genuine: this operator wrote it, and not, say, the helm CLI.
 	Genuine bool
+	// Stripped: this operator wrote it, and somebody else has written its record
+	// since, which has lost its annotations. Whether anything else has changed is
+	// not known. Such a revision is not Genuine.
+	Stripped bool
 	// Began is when its action began.
 	Began time.Time
 	// Timeout is how long somebody else's action may be under way.

@@ -47,6 +47,16 @@ func TestNextOrder(t *testing.T) {
 		{"the finalizer comes before unlocking", guarded(noFinalizer, newest(1, api.StatusPendingInstall, desired)), StateUnguarded, StepAddFinalizer},
 		{"the finalizer comes before a rollback", guarded(noFinalizer, deployed, asks(1)), StateUnguarded, StepAddFinalizer},
 
+		{"a record is restored before an upgrade", guarded(old, byOthers, isStripped), StateStripped, StepRestore},
+		{"a record is restored before it is unlocked", guarded(newest(2, api.StatusPendingUpgrade, ""), byOthers, isStripped), StateStripped, StepRestore},
+		{"a record is restored before a held release goes back", guarded(old, byOthers, isStripped, heldAt(1)), StateStripped, StepRestore},
+		{"a record is restored before a rollback", guarded(old, byOthers, isStripped, asks(1)), StateStripped, StepRestore},
+		{"a record is restored under an invalid spec", guarded(old, byOthers, isStripped, isInvalid), StateStripped, StepRestore},
+		{"deletion comes before a record is restored", guarded(old, byOthers, isStripped, beingDeleted), StateDeleting, StepUninstall},
+		{"a pause comes before a record is restored", guarded(old, byOthers, isStripped, isPaused), StatePaused, StepWait},
+		{"an uninstall by the helm CLI restores nothing", guarded(newest(2, api.StatusUninstalling, ""), byOthers, isStripped), StateUninstalling, StepWait},
+		{"what somebody else has changed is upgraded", guarded(old, byOthers), StateUnmanaged, StepUpgrade},
+
 		{"a lock comes before an upgrade", guarded(newest(2, api.StatusPendingUpgrade, "another")), StateLocked, StepUnlock},
 		{"a lock comes before a rollback", guarded(newest(3, api.StatusPendingUpgrade, desired), asks(1)), StateLocked, StepUnlock},
 		{"a rollback that was cut short is a lock first", guarded(newest(3, api.StatusPendingRollback, "another"), heldAt(1)), StateLocked, StepUnlock},

@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose,
+	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -81,13 +81,14 @@ func observation(t *rapid.T) Observation {
 			Began:   past(t, "began"),
 			Timeout: 5 * time.Minute,
 		}
+		o.Newest.Stripped = !o.Newest.Genuine && rapid.Bool().Draw(t, "stripped")
 		if o.Newest.Genuine {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
 		}
 	}
 	attempts := rapid.IntRange(1, 60)
 	if rapid.Bool().Draw(t, "failed") {
-		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), "another"}
+		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), AimOf(StepRestore, o), "another"}
 		o.Failure = &Failure{Aim: rapid.SampledFrom(aims).Draw(t, "aim"), Attempts: attempts.Draw(t, "attempts"), At: past(t, "at")}
 	}
 	if rapid.Bool().Draw(t, "repair failed") {
@@ -185,6 +186,12 @@ var rules = []rule{
 		return d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted)
 	}},
 	{"what is adopted is to be had", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
+	{"what is restored was written by somebody else", func(o Observation, d Decision) bool {
+		return d.Step == StepRestore && (o.Newest.Genuine || !o.Newest.Stripped || !o.Newest.Ours || o.Deleting)
+	}},
+	{"no revision is made, and no hook runs, before a record is restored", func(o Observation, d Decision) bool {
+		return o.stored() && o.Newest.Stripped && !o.Deleting && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepUnlock, StepTidy)
+	}},
 	{"what is unlocked is locked", func(o Observation, d Decision) bool {
 		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
 	}},
@@ -192,7 +199,7 @@ var rules = []rule{
 		return d.Step == StepTidy && (!o.Untidy || !o.Newest.Ours || o.Deleting)
 	}},
 	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
-		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepUnlock, StepTidy)
+		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepRestore, StepUnlock, StepTidy)
 	}},
 	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
 		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil

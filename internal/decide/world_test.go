@@ -21,6 +21,8 @@ type world struct {
 	answers map[string]int
 	// verify and test are the requests of those kinds that wait for an answer.
 	verify, test string
+	// lost is the digest on a record that has lost its annotations.
+	lost string
 }
 
 func newWorld(t *rapid.T) *world {
@@ -63,7 +65,7 @@ func (w *world) verified(t *rapid.T) {
 
 // somebody does something.
 func (w *world) somebody(t *rapid.T) {
-	switch rapid.IntRange(0, 9).Draw(t, "somebody") {
+	switch rapid.IntRange(0, 10).Draw(t, "somebody") {
 	case 0: // edits the spec
 		w.Desired += "'"
 		if w.Held != nil {
@@ -96,6 +98,16 @@ func (w *world) somebody(t *rapid.T) {
 			w.Newest = nil
 			w.Held, w.Untidy = nil, false
 		}
+	case 10: // runs the chart's tests by the helm CLI
+		w.strip()
+	}
+}
+
+// strip takes the annotations from the newest record.
+func (w *world) strip() {
+	if w.stored() && w.Newest.Genuine {
+		w.lost = w.Newest.Digest
+		w.Newest.Genuine, w.Newest.Stripped, w.Newest.Digest = false, true, ""
 	}
 }
 
@@ -197,6 +209,12 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepUninstall:
 		w.Newest, w.Held, w.Orphans, w.Untidy = nil, nil, false, false
 		w.Adoptable, w.Inherited = false, false
+	case StepRestore:
+		// What is found to be altered is somebody else's.
+		w.Newest.Stripped = false
+		if w.Newest.Genuine = rapid.Bool().Draw(t, "unaltered"); w.Newest.Genuine {
+			w.Newest.Digest = w.lost
+		}
 	case StepTidy:
 		w.Untidy = false
 	case StepUnlock:

@@ -198,6 +198,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	if err != nil {
 		return err
 	}
+	secret.Labels[api.LabelContentDigest] = contentDigest(rls)
 	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	d.stamp.annotate(secret, rls, records.Inventory{})
 	looked, err := d.looked(rls)
@@ -244,6 +245,7 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	if d.neverReady && rls.Info.Status == release.StatusSuperseded {
 		secret.Labels[api.LabelNeverReady] = "true"
 	}
+	secret.Labels[api.LabelContentDigest] = contentDigest(rls)
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]
 	d.stamp.annotate(secret, rls, d.inventoryOf(rls))

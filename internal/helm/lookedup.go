@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
 )
 
 // AnnotationLookups holds, on a release record, what its templates have read
 // by lookup, as JSON: a list of lookedUp. Verify compares it with what is
 // there now.
-const AnnotationLookups = api.Domain + "/lookups"
+const AnnotationLookups = records.AnnotationLookups
 
 // maxLookups bounds the annotation, of which the API server takes 256 KiB with
 // all others. What a chart looks up beyond that is not followed.

@@ -90,6 +90,10 @@ var actions = map[decide.Step]action{
 		do:   verb((*helm.Client).Test),
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
+	decide.StepRestore: {
+		do:     verb((*helm.Client).Restore),
+		failed: api.EventRepairFailed,
+	},
 	decide.StepTidy: {
 		do:     verb((*helm.Client).Tidy),
 		failed: api.EventUpgradeFailed,

@@ -37,6 +37,11 @@ type view struct {
 	asks  annotations.Annotations
 	marks records.Marks
 
+	// unclear: the rollback request counts, although the spec may have been edited
+	// after it. scaling is the scaling that waits for the end of the hold, if any.
+	unclear bool
+	scaling string
+
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
@@ -198,6 +203,8 @@ func (r *Reconciler) revision(v *view) *decide.Revision {
 		Status:  record.Status,
 		Ours:    !v.observation.Adoptable,
 		Genuine: record.Genuine() && record.Operator == r.Operator,
+		Stripped: record.Stripped() && record.Operator == r.Operator &&
+			!r.foreign.has(stateOf(record)),
 		Began:   record.Changed,
 		Timeout: r.Kind.ActionTimeout(),
 	}
@@ -205,6 +212,12 @@ func (r *Reconciler) revision(v *view) *decide.Revision {
 		revision.Digest = record.InputDigest
 	}
 	return revision
+}
+
+// stateOf tells one state of a record from the next, where the UID alone names
+// the record.
+func stateOf(record records.Record) types.UID {
+	return record.UID + "/" + types.UID(record.ResourceVersion)
 }
 
 // period is how often every object is applied again.

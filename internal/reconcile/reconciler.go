@@ -68,7 +68,8 @@ type Reconciler struct {
 	keys   keys
 	fights fights
 	line   line
-	// foreign holds the records that were found not to be adoptable.
+	// foreign holds the records that were found not to be adoptable, and the states
+	// of records in which somebody else has changed what they store.
 	foreign foreign
 }
 

@@ -125,8 +125,9 @@ func (x *Index) observe(r *Record) {
 	removed, wasRemoved := x.removed[r.name()]
 	// What had the name before the removed one is older than it.
 	stale := wasRemoved && (removed.UID == r.UID || !newer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
-	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion {
-		// This process wrote it. One copy is enough.
+	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion && !r.Stripped() {
+		// This process wrote it. One copy is enough. The held copy of a stripped
+		// record says more, see put.
 		x.drop(known)
 		x.hold(r)
 	}
@@ -161,6 +162,11 @@ func (x *Index) put(r *Record) bool {
 			return false
 		}
 		x.drop(old)
+		if r.Stripped() && r.UID == old.UID && r.Status == old.Status {
+			// A Record that is held is never changed, and the store holds this one.
+			carried := r.carry(*old)
+			r = &carried
+		}
 	}
 	delete(x.removed, r.name())
 	x.hold(r)

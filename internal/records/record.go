@@ -42,6 +42,10 @@ type Description struct {
 	Description  string      `json:"description,omitempty"`
 }
 
+// AnnotationLookups holds what the templates have read by lookup, see package
+// helm.
+const AnnotationLookups = api.Domain + "/lookups"
+
 // AnnotationTested holds Tested as JSON.
 const AnnotationTested = api.Domain + "/tested"
 
@@ -122,6 +126,8 @@ type Record struct {
 
 	Description
 	Inventory Inventory
+	// Lookups is the annotation of that name, on a deployed revision alone.
+	Lookups string
 	// Marks count on the newest revision that was Written; see MarksOf.
 	Marks Marks
 	// NeverReady: another revision took its place before its objects were
@@ -135,11 +141,23 @@ type Record struct {
 	writtenFor int
 }
 
-// Genuine tells whether a Chartwright operator wrote the revision, and was the
+// Genuine reports whether a Chartwright operator wrote the revision, and was the
 // last to write it. The helm CLI copies our labels to the revisions that it
 // makes, whose digests are void; and of those that it changes, as when it
 // uninstalls, it drops the annotations.
 func (r Record) Genuine() bool { return r.Written() && r.Owner != "" }
+
+// Stripped reports whether the record has lost its annotations: somebody else
+// was the last to write a revision of ours. "helm test" does so and changes
+// nothing else that counts; whether that is so, the record's content shows.
+func (r Record) Stripped() bool { return r.Written() && r.Owner == "" }
+
+// carry returns the record with what the annotations of its last state said,
+// until they are restored.
+func (r Record) carry(before Record) Record {
+	r.Description, r.Inventory, r.Lookups, r.Tested = before.Description, before.Inventory, before.Lookups, before.Tested
+	return r
+}
 
 // Written tells whether a Chartwright operator made the revision, whoever wrote
 // its record last: labels outlive that.
@@ -214,6 +232,9 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		if json.Unmarshal([]byte(text), &tested) == nil {
 			r.Tested = &tested
 		}
+	}
+	if r.Status == api.StatusDeployed {
+		r.Lookups = m.GetAnnotations()[AnnotationLookups]
 	}
 	if text := m.GetAnnotations()[AnnotationInventory]; text != "" {
 		// And one more pass over the objects.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,25 +102,6 @@ func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
 	if expectHook(t, env, "web-post-upgrade", "two") != upgraded {
 		t.Error("the post-upgrade hook ran again")
 	}
-}
-
-// TestRecordEdited_LeadsToAnUpgrade changes what a record holds, as well as its
-// annotations: such a revision is not the operator's any more.
-func TestRecordEdited_LeadsToAnUpgrade(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
-	web := oneRevision(env, kind, "web")
-	web.edit("two", nil)
-	web.follows(2, "two")
-	operator.Stop()
-	// The content of revision 1 is put in the place of that of revision 2.
-	first := env.Records("web")[0]
-	newest := harness.Secret("sh.helm.release.v1.web.v2")
-	env.Patch(newest, fmt.Sprintf(`[{"op": "remove", "path": "/metadata/annotations"}, {"op": "replace", "path": "/data/release", "value": %q}]`,
-		env.Get(harness.Secret(first.Name)).Object["data"].(map[string]any)["release"]))
-	operator.Start()
-	web.follows(3, "two")
 }
 
 // waitRestored waits until a release record has its annotations, after the helm

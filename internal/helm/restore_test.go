@@ -1,0 +1,217 @@
+package helm
+
+import (
+	"errors"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// byCLI has Helm's own driver, which the helm CLI has, write the newest of two
+// revisions back, changed.
+func (w *world) byCLI(change func(*release.Release)) {
+	w.Helper()
+	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
+	cli.Log = func(string, ...any) {}
+	key := RecordName("web", 2)
+	stored, err := cli.Get(key)
+	w.must(err)
+	change(stored)
+	w.must(cli.Update(key, stored))
+	w.watch()
+}
+
+// asTests leaves what "helm test" leaves on a release.
+func asTests(phase release.HookPhase) func(*release.Release) {
+	return func(rls *release.Release) {
+		for _, hook := range rls.Hooks {
+			hook.DeletePolicies = []release.HookDeletePolicy{release.HookBeforeHookCreation}
+			hook.LastRun = release.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: phase}
+		}
+		// With a filter the hooks are listed in another order.
+		rls.Hooks = append(rls.Hooks[1:], rls.Hooks[0])
+	}
+}
+
+// twoRevisions makes two revisions of a chart with tests, the values of which
+// hold a number that JSON has to round.
+func twoRevisions(t *testing.T) (*world, Request) {
+	w := newWorld(t)
+	c := testedChart(testPod).with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: post-upgrade}}\n").load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	given := func() map[string]any {
+		values := valuesOf("a=2")
+		values["big"] = int64(9007199254740993)
+		return values
+	}
+	r := w.request(c, "two", given())
+	w.must(w.helm.Upgrade(t.Context(), r))
+	r.Values = given()
+	return w, r
+}
+
+func TestRestore_AfterHelmTest(t *testing.T) {
+	for _, phase := range []release.HookPhase{release.HookPhaseRunning, release.HookPhaseSucceeded, release.HookPhaseFailed} {
+		t.Run(string(phase), func(t *testing.T) {
+			w, r := twoRevisions(t)
+			before := w.newest()
+			annotations := w.secret(before.Secret).Annotations
+			for range 3 {
+				w.byCLI(asTests(phase))
+				stripped := w.newest()
+				if !stripped.Stripped() || stripped.Genuine() || len(w.secret(before.Secret).Annotations) > 0 {
+					t.Fatalf("the record is not stripped: %+v", stripped)
+				}
+				known := w.index.History(w.namespace, "web")[0]
+				equal(t, "what the index goes on knowing", before.Inventory, known.Inventory)
+				equal(t, "what the index goes on knowing", before.Description, known.Description)
+
+				p := &plan{}
+				w.net.armed.Store(p)
+				w.must(w.helm.Restore(t.Context(), r))
+				w.net.armed.Store(nil)
+				path := "/api/v1/namespaces/" + w.namespace + "/secrets/" + before.Secret
+				equal(t, "the requests", []string{"GET " + path, "PATCH " + path}, p.log())
+				equal(t, "the annotations", annotations, w.secret(before.Secret).Annotations)
+				if known := w.index.History(w.namespace, "web")[0]; !known.Genuine() || known.InputDigest != "two" {
+					t.Errorf("the index knows at once: %+v", known)
+				}
+				equal(t, "the revisions", []string{"v2 deployed", "v1 superseded"}, w.statuses())
+			}
+			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, ErrStale) {
+				t.Errorf("with its annotations: %v, want ErrStale", err)
+			}
+		})
+	}
+}
+
+// TestRestore_InAnotherProcess has nothing but the record to go by.
+func TestRestore_InAnotherProcess(t *testing.T) {
+	w, r := twoRevisions(t)
+	before := w.secret(w.newest().Secret).Annotations
+	w.byCLI(asTests(release.HookPhaseSucceeded))
+	w.restart()
+	w.must(w.helm.Restore(t.Context(), r))
+	after := w.secret(w.newest().Secret).Annotations
+	for _, key := range []string{api.AnnotationOwner, records.AnnotationRelease} {
+		equal(t, key, before[key], after[key])
+	}
+	if after[records.AnnotationInventory] != "" {
+		t.Errorf("an inventory came from nowhere: %v", after)
+	}
+	// It is stored again when every object is verified.
+	w.must(w.helm.Verify(t.Context(), r))
+	equal(t, "the inventory", before[records.AnnotationInventory], w.secret(w.newest().Secret).Annotations[records.AnnotationInventory])
+}
+
+func TestRestore_RefusesAlteredContent(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*release.Release)
+	}{
+		{"another status", func(rls *release.Release) { rls.Info.Status = release.StatusFailed }},
+		{"uninstalled", func(rls *release.Release) { rls.Info.Status = release.StatusUninstalled }},
+		{"another manifest", func(rls *release.Release) { rls.Manifest += "---\n# changed\n" }},
+		{"other values", func(rls *release.Release) { rls.Config["a"] = "b" }},
+		{"no values", func(rls *release.Release) { rls.Config = nil }},
+		{"another chart", func(rls *release.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
+		{"another hook", func(rls *release.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
+		{"one hook less", func(rls *release.Release) { rls.Hooks = rls.Hooks[1:] }},
+		{"another revision", func(rls *release.Release) { rls.Labels[api.LabelContentDigest] = "0" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, r := twoRevisions(t)
+			w.byCLI(test.change)
+			p := &plan{}
+			w.net.armed.Store(p)
+			err := w.helm.Restore(t.Context(), r)
+			w.net.armed.Store(nil)
+			if !errors.Is(err, ErrAltered) || len(p.log()) != 1 {
+				t.Errorf("%v, requests %v, want ErrAltered and one to read the record", err, p.log())
+			}
+		})
+	}
+}
+
+// TestRestore_WithoutADigest: the operator that wrote the record left none.
+func TestRestore_WithoutADigest(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		request func(*Request)
+		want    error
+	}{
+		{"an upgrade would make the same", func(*Request) {}, nil},
+		{"an upgrade is due", func(r *Request) { r.Digests.Input = "three" }, ErrAltered},
+		{"an upgrade would give other values", func(r *Request) { r.Values["more"] = true }, ErrAltered},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, r := twoRevisions(t)
+			w.byCLI(func(rls *release.Release) {
+				asTests(release.HookPhaseSucceeded)(rls)
+				delete(rls.Labels, api.LabelContentDigest)
+			})
+			// As the record holds it.
+			r.Values["big"] = int64(9007199254740992)
+			test.request(&r)
+			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, test.want) {
+				t.Fatalf("%v, want %v", err, test.want)
+			}
+			if digest := w.secret(w.newest().Secret).Labels[api.LabelContentDigest]; (digest != "") != (test.want == nil) {
+				t.Errorf("the digest is %q", digest)
+			}
+		})
+	}
+}
+
+// TestRestore_GivesWay: the helm CLI goes on writing while its tests run.
+func TestRestore_GivesWay(t *testing.T) {
+	w, r := twoRevisions(t)
+	w.byCLI(asTests(release.HookPhaseRunning))
+	// The index learns nothing of this.
+	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
+	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), RecordName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Restore(t.Context(), r); !errors.Is(err, ErrStale) {
+		t.Errorf("behind the record: %v, want ErrStale", err)
+	}
+	w.watch()
+	w.must(w.helm.Restore(t.Context(), r))
+}
+
+// secret reads the Secret of a record.
+func (w *world) secret(name string) *corev1.Secret {
+	w.Helper()
+	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
+	w.must(err)
+	return secret
+}
+
+// TestRestore_KeepsFollowingLookups: what the templates have read stands in an
+// annotation that cannot be computed again.
+func TestRestore_KeepsFollowingLookups(t *testing.T) {
+	w := newWorld(t)
+	c := lookingChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", nil)))
+	r := w.request(c, "two", nil)
+	w.must(w.helm.Upgrade(t.Context(), r))
+	_, before := w.lookedUp(2)
+	w.byCLI(func(*release.Release) {})
+	w.must(w.helm.Restore(t.Context(), r))
+	digest, after := w.lookedUp(2)
+	equal(t, "what was looked up", before, after)
+	equal(t, "the digest of the inputs", "two", digest)
+	w.setting("one")
+	w.must(w.helm.Verify(t.Context(), r))
+	if digest, _ := w.lookedUp(2); digest != "" {
+		t.Errorf("what is looked up has changed, and the digest of the inputs is still %q", digest)
+	}
+}
