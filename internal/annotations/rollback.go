@@ -1,6 +1,8 @@
 package annotations
 
 import (
+	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,9 @@ type Rollback struct {
 	Previous bool
 	// None ends a hold.
 	None bool
+	// Generation is that of the custom resource which the person who asked has
+	// seen; 0 where the request does not name one.
+	Generation int64
 }
 
 // Words that stand in place of a revision.
@@ -26,14 +31,29 @@ const (
 // Malformed tells whether the request is none that could ever be met.
 func (r Rollback) Malformed() bool { return r.Revision == 0 && !r.Previous && !r.None }
 
+// generation is the part of a token that names a generation, see WithGeneration.
+var generation = regexp.MustCompile(`^g([1-9][0-9]{0,17})(@|$)`)
+
+// WithGeneration returns the value of a request, made when the custom resource
+// had that generation: an edit that came later is followed, and the request is
+// not carried out.
+func WithGeneration(to string, generation int64, token string) string {
+	return fmt.Sprintf("%s@g%d@%s", to, generation, token)
+}
+
 // parseRollback reads "<revision>", "previous" or "none", each with "@<token>"
-// after it or not. An empty value asks for nothing.
+// after it or not. A token that is "g<generation>", or begins with that and "@",
+// names the generation. An empty value asks for nothing.
 func parseRollback(value string) *Rollback {
 	if value == "" {
 		return nil
 	}
 	r := &Rollback{Value: value}
-	what, _, _ := strings.Cut(value, "@")
+	what, token, _ := strings.Cut(value, "@")
+	if named := generation.FindStringSubmatch(strings.TrimSpace(token)); named != nil {
+		// It has at most 18 digits.
+		r.Generation, _ = strconv.ParseInt(named[1], 10, 64)
+	}
 	switch what = strings.TrimSpace(what); what {
 	case rollbackPrevious:
 		r.Previous = true

@@ -206,6 +206,7 @@ const (
 	EventRolledBack         = "RolledBack"
 	EventRollbackFailed     = ReasonRollbackFailed
 	EventRollbackRefused    = ConditionRollbackRefused
+	EventRollbackSkipped    = "RollbackSkipped"
 	EventResumed            = "Resumed"
 	EventPaused             = ConditionPaused
 	EventUnpaused           = "Unpaused"

@@ -124,6 +124,9 @@ const (
 	LabelHeldRevision = Domain + "/held-revision"
 	LabelHeldFrom     = Domain + "/held-from"
 	LabelHeldSpec     = Domain + "/held-spec"
+	// LabelHeldScale holds the value that the field of the scale subresource had
+	// when the hold began, on kinds that have one.
+	LabelHeldScale = Domain + "/held-scale"
 	// LabelResumedChart holds the digest of the operator's chart, as LabelChartDigest
 	// does, that was there when a hold ended: to that one it goes at once.
 	LabelResumedChart = Domain + "/resumed-chart"

@@ -63,7 +63,7 @@ func (s *service) newCache(a *area, stop <-chan struct{}, refused func()) (cache
 	options := s.cacheOptions()
 	a.limit(&options)
 	options.HTTPClient = s.heedAnswers(options.HTTPClient)
-	options.DefaultTransform = compactCR
+	options.DefaultTransform = compactCR(s.kind.ScalePath())
 	options.DefaultWatchErrorHandler = onRefusal(func() {
 		refused()
 		s.rights.ask()

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
@@ -155,19 +154,20 @@ func (k *kinds) cacheOptions() cache.Options {
 	}
 }
 
-// compactCR keeps of a custom resource what a pass reads.
-func compactCR(object any) (any, error) {
-	if o, ok := object.(client.Object); ok {
-		o.SetManagedFields(nil)
-		if annotations := o.GetAnnotations(); annotations[lastApplied] != "" {
-			delete(annotations, lastApplied)
-			o.SetAnnotations(annotations)
-		}
+// compactCR returns the transform that keeps of a custom resource what a
+// reconciliation reads. Scale is the path of the field that is scaled, if any.
+func compactCR(scale []string) toolscache.TransformFunc {
+	return func(object any) (any, error) {
 		if cr, ok := object.(*unstructured.Unstructured); ok {
+			reconcile.PackEdits(cr, scale)
+			if annotations := cr.GetAnnotations(); annotations[lastApplied] != "" {
+				delete(annotations, lastApplied)
+				cr.SetAnnotations(annotations)
+			}
 			reconcile.Pack(cr)
 		}
+		return object, nil
 	}
-	return object, nil
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

@@ -28,6 +28,9 @@ type ask struct {
 	// asked is what to say where nobody waits for the outcome.
 	asked string
 	judge judge
+	// at takes the place of value and judge where they depend on the generation of
+	// the custom resource that was read.
+	at func(generation int64) (value string, judge judge)
 }
 
 // outcome is what a verb that asks for something prints with -o json and yaml.
@@ -82,6 +85,9 @@ func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
 	cr, err := t.get(ctx)
 	if err != nil {
 		return err
+	}
+	if a.at != nil {
+		a.value, a.judge = a.at(cr.GetGeneration())
 	}
 	if err := t.annotate(ctx, a); err != nil {
 		return err

@@ -94,7 +94,7 @@ func judgeRollback(value string) judge {
 		}
 		v := settled(status)
 		if v.state == endDone && status.Rollback == nil {
-			return verdict{endFailed, "the hold is over: the spec was edited meanwhile, or somebody asked for something else"}
+			return verdict{endFailed, "nothing is held: the spec was edited after the request and is followed, or somebody asked for something else"}
 		}
 		return v
 	})

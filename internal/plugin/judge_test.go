@@ -107,7 +107,7 @@ func TestJudges(t *testing.T) {
 		{"the action fails", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonRollbackFailed), endFailed, "RollbackFailed: as it is"},
 		{"refused", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endFailed, "refused: not to be had"},
 		{"refused before", judgeRollback("2@now"), makeCR("web").ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endOpen, ""},
-		{"edited meanwhile", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endFailed, "the hold is over"},
+		{"edited meanwhile", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endFailed, "nothing is held"},
 
 		{"resumed", judgeResume("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endDone, "as it is"},
 		{"resumed to what fails", judgeResume("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonUpgradeFailed), endFailed, "UpgradeFailed: "},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 )
 
@@ -30,25 +31,26 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 		if len(rest) > 0 {
 			to = rest[0]
 		}
-		value, err := rollbackTo(to)
 		return ask{
-			annotation: api.AnnotationRollbackTo, value: value,
-			purpose: "to ask for a rollback", asked: "asked for " + described(to),
-			judge: judgeRollback(value),
-		}, err
+			annotation: api.AnnotationRollbackTo,
+			purpose:    "to ask for a rollback", asked: "asked for " + described(to),
+			at: func(generation int64) (string, judge) {
+				value := annotations.WithGeneration(to, generation, token())
+				return value, judgeRollback(value)
+			},
+		}, checkRollbackTo(to)
 	})
 }
 
-// rollbackTo forms the annotation's value. The token makes it another request
-// each time.
-func rollbackTo(to string) (string, error) {
+// checkRollbackTo refuses what is no revision.
+func checkRollbackTo(to string) error {
 	if to == none {
-		return "", fmt.Errorf(`to let the spec count again, use "%s resume"`, shown)
+		return fmt.Errorf(`to let the spec count again, use "%s resume"`, shown)
 	}
 	if revision, err := strconv.Atoi(to); to != previous && (err != nil || revision < 1) {
-		return "", fmt.Errorf("%q is no revision: expected a number, as \"%s history\" lists them, or %s", to, shown, previous)
+		return fmt.Errorf("%q is no revision: expected a number, as \"%s history\" lists them, or %s", to, shown, previous)
 	}
-	return to + "@" + token(), nil
+	return nil
 }
 
 func described(to string) string {

@@ -54,9 +54,6 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		}
 		f.Aim = decide.AimOf(d.Step, v.observation)
 		f.At = r.Now()
-		if d.State == decide.StateRollbackRequested {
-			f.request, f.spec = v.observation.Request.Token, r.specDigest(v)
-		}
 		news := r.memory.put(uid, decide.Repairs(d.Step), f)
 		logger.Error(err, "action failed", "reason", f.reason)
 		if news {
@@ -83,6 +80,9 @@ func (r *Reconciler) succeeded(ctx context.Context, v *view, d decide.Decision) 
 	}
 	if d.Step == decide.StepUninstall && v.observation.Deleting {
 		r.memory.uninstall(uid)
+	}
+	if request := v.observation.Request; d.Step == decide.StepRefuse && request != nil && request.Over {
+		r.emit(v, api.EventRollbackSkipped, noteOvertaken(v))
 	}
 	if a.done == "" || v.observation.Unsearched || d.Step == decide.StepResume && v.marks.Held == nil {
 		logger.V(1).Info("action done")
@@ -132,7 +132,11 @@ func (r *Reconciler) doneNote(v *view, d decide.Decision) string {
 		revision = history[0].Revision
 	}
 	if d.Step == decide.StepRollback {
-		return fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
+		text := fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
+		if d.State == decide.StateRollbackRequested && v.unclear {
+			text += noteUnclear
+		}
+		return text
 	}
 	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
 	if d.State == decide.StateUnmanaged {

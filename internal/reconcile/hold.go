@@ -40,8 +40,12 @@ func holds(v *view) (reason, message string) {
 	if r.Since != nil {
 		since = " since " + r.Since.UTC().Format(time.RFC3339)
 	}
-	return reason, fmt.Sprintf("Revision %d runs again%s in place of revision %d, %s. It stays until the spec is edited, or %s is set to %q",
+	message = fmt.Sprintf("Revision %d runs again%s in place of revision %d, %s. It stays until the spec is edited, or %s is set to %q",
 		r.To, since, r.From, who, api.AnnotationRollbackTo, "none")
+	if v.scaling != "" {
+		message += ". " + v.scaling
+	}
+	return reason, message
 }
 
 // pausing says what the condition Paused tells, empty where it is not True.

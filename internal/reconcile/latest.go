@@ -54,7 +54,6 @@ type latest struct {
 
 // wrote remembers what a write returned.
 func (l *latest) wrote(key types.NamespacedName, cr *unstructured.Unstructured) {
-	cr.SetManagedFields(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.objects == nil {

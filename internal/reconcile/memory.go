@@ -33,6 +33,9 @@ type remembered struct {
 	damaged map[apply.Key]bool
 	// uninstalled: nothing is left of the release.
 	uninstalled bool
+	// request is the last rollback request that was not answered when it was
+	// observed.
+	request request
 }
 
 // failure is the last action on a release, if it failed.
@@ -44,10 +47,6 @@ type failure struct {
 	stalled bool
 	// forbidden: a rule would have allowed it.
 	forbidden bool
-	// request is the token of the rollback request that the action was for, empty
-	// for none, and spec the digest of the spec when it first failed.
-	request string
-	spec    string
 }
 
 // about returns which of the two failures is meant.
@@ -102,9 +101,6 @@ func (m *memory) put(uid types.UID, repair bool, f failure) (news bool) {
 		f.Attempts = 1
 		if before.Aim == f.Aim {
 			f.Attempts = before.Attempts + 1
-		}
-		if before.request == f.request {
-			f.spec = before.spec
 		}
 		*r.about(repair) = &f
 		news = before.Aim != f.Aim || before.reason != f.reason || before.message != f.message

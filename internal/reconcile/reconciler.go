@@ -200,6 +200,7 @@ func (r *Reconciler) Seen(cr client.Object) {
 // remember keeps what a write returned until the cache holds it. The watch is
 // often the faster one, and tells of it before the write has returned.
 func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
+	PackEdits(written, r.Kind.ScalePath())
 	r.latest.wrote(key, written)
 	cached := &unstructured.Unstructured{}
 	cached.SetGroupVersionKind(r.Kind.GVK())

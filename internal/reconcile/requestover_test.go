@@ -35,6 +35,8 @@ func TestAnEditEndsARequestInVain(t *testing.T) {
 	_, d = next("one", "1@again", records.Marks{})
 	expect("asked again", d, decide.StateRollbackRequested, decide.StepRollback)
 
+	_, d = next("one", "1", records.Marks{})
+	expect("asked as before", d, decide.StateRollbackRequested, decide.StepWait)
 	v, d = next("two", "1", records.Marks{})
 	expect("edited", d, decide.StateRollbackRequested, decide.StepRefuse)
 	r.conclude(t.Context(), v, d, errors.New("the record cannot be written"))

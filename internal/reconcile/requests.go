@@ -39,15 +39,16 @@ func (r *Reconciler) observeRequests(v *view) {
 	o.VerifyRequested = unanswered(asks.Reconcile, v.marks.Reconcile) || v.forced()
 	o.TestRequested = unanswered(asks.Test, v.marks.Test)
 	if held := v.marks.Held; held != nil {
-		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: held.Spec != r.specDigest(v), ByFailure: held.ByFailure}
+		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
+		v.scaling = r.waitingScale(v)
 	}
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = lastGood(v.history)
 	o.Untidy = untidy(v.history)
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
-		o.Request = &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, *asked)}
-		failed := r.memory.get(v.cr.GetUID(), false)
-		o.Request.Over = failed != nil && failed.request == o.Request.Token && failed.spec != r.specDigest(v)
+		r.observeRequest(v, *asked)
+	} else {
+		r.memory.unrequest(v.cr.GetUID())
 	}
 }
 
@@ -57,7 +58,7 @@ func unanswered(value, answered string) bool { return value != "" && token(value
 // that request yet.
 func (v *view) forced() bool { return unanswered(v.asks.Force, v.marks.Force) }
 
-// specDigest is that of the spec without what an autoscaler sets.
+// specDigest is that of the spec without the field that is scaled.
 func (r *Reconciler) specDigest(v *view) string {
 	spec, err := values.FromSpec(v.cr.Object)
 	if err != nil {
@@ -182,13 +183,14 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 	case decide.StepTest:
 		marks.Test = token(v.asks.Test)
 	case decide.StepRollback:
-		held := records.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v)}
+		held := records.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
 		switch {
 		case d.State == decide.StateFailed:
 			held.ByFailure = true
 		case request == nil && marks.Held != nil:
 			// It goes back to where it was.
-			held.From, held.Spec, held.ByFailure = marks.Held.From, marks.Held.Spec, marks.Held.ByFailure
+			held.From, held.ByFailure = marks.Held.From, marks.Held.ByFailure
+			held.Spec, held.Scale = marks.Held.Spec, marks.Held.Scale
 		}
 		marks.Held, marks.ResumedChart = &held, ""
 	case decide.StepResume:

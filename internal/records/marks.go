@@ -35,6 +35,9 @@ type Held struct {
 	From     int
 	// Spec is the digest of the spec that is not followed.
 	Spec string
+	// Scale is the value of the scaled field in it, empty where the kind has none
+	// or an operator wrote it that did not note it.
+	Scale string
 	// ByFailure: no person asked for it, but the kind's onFailure.
 	ByFailure bool
 }
@@ -71,6 +74,7 @@ func (m Marks) Labels() map[string]string {
 		api.LabelHeldRevision:     "",
 		api.LabelHeldFrom:         "",
 		api.LabelHeldSpec:         "",
+		api.LabelHeldScale:        "",
 		api.LabelHeldBy:           "",
 		api.LabelResumedChart:     m.ResumedChart,
 	}
@@ -81,6 +85,7 @@ func (m Marks) Labels() map[string]string {
 		labels[api.LabelHeldRevision] = strconv.Itoa(m.Held.Revision)
 		labels[api.LabelHeldFrom] = strconv.Itoa(m.Held.From)
 		labels[api.LabelHeldSpec] = m.Held.Spec
+		labels[api.LabelHeldScale] = m.Held.Scale
 		if m.Held.ByFailure {
 			labels[api.LabelHeldBy] = api.HeldByFailure
 		}
@@ -103,7 +108,7 @@ func marksFrom(labels map[string]string) Marks {
 		ResumedChart: labels[api.LabelResumedChart],
 	}
 	if revision, err := strconv.Atoi(labels[api.LabelHeldRevision]); err == nil && revision > 0 {
-		m.Held = &Held{Revision: revision, Spec: labels[api.LabelHeldSpec], ByFailure: labels[api.LabelHeldBy] == api.HeldByFailure}
+		m.Held = &Held{Revision: revision, Spec: labels[api.LabelHeldSpec], Scale: labels[api.LabelHeldScale], ByFailure: labels[api.LabelHeldBy] == api.HeldByFailure}
 		m.Held.From, _ = strconv.Atoi(labels[api.LabelHeldFrom])
 	}
 	return m

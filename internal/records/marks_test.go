@@ -25,7 +25,7 @@ func anyMarks() *rapid.Generator[records.Marks] {
 		if rapid.Bool().Draw(t, "held") {
 			m.Held = &records.Held{
 				Revision: rapid.IntRange(1, 1<<31).Draw(t, "revision"), From: rapid.IntRange(0, 1<<31).Draw(t, "from"),
-				Spec: token.Draw(t, "spec"), ByFailure: rapid.Bool().Draw(t, "by failure"),
+				Spec: token.Draw(t, "spec"), Scale: rapid.SampledFrom([]string{"", "0", "3", "unset"}).Draw(t, "scale"), ByFailure: rapid.Bool().Draw(t, "by failure"),
 			}
 		}
 		return m

@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Fields as managedFields list them.
+const (
+	ownsReplicas = `{"f:spec": {".": {}, "f:replicas": {}}}`
+	ownsMessage  = `{"f:spec": {"f:message": {}}}`
+	ownsRequest  = `{"f:metadata": {"f:annotations": {"f:chartwright.dev/rollback-to": {}}}}`
+	ownsBoth     = `{"f:metadata": {"f:annotations": {".": {}, "f:chartwright.dev/rollback-to": {}}}, "f:spec": {"f:message": {}}}`
+	ownsDeep     = `{"f:spec": {"f:web": {"f:replicas": {}}}}`
+	ownsWhole    = `{"f:spec": {"f:web": {}}}`
+	ownsParent   = `{"f:spec": {"f:web": {".": {}}}}`
+	ownsStatus   = `{"f:status": {"f:state": {}}}`
+)
+
+// entryOf is an entry of managedFields, so many seconds after the first.
+func entryOf(subresource, fields string, second int) any {
+	var decoded map[string]any
+	if err := json.Unmarshal([]byte(fields), &decoded); err != nil {
+		panic(err)
+	}
+	entry := map[string]any{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": decoded}
+	if second >= 0 {
+		entry["time"] = time.Unix(int64(1000+second), 0).UTC().Format(time.RFC3339)
+	}
+	if subresource != "" {
+		entry["subresource"] = subresource
+	}
+	return entry
+}
+
+// crOf has managedFields, and a rollback request where it is asked for one.
+func crOf(asked bool, entries ...any) *unstructured.Unstructured {
+	metadata := map[string]any{"name": "web"}
+	if len(entries) > 0 {
+		metadata["managedFields"] = entries
+	}
+	cr := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
+	if asked {
+		cr.SetAnnotations(map[string]string{api.AnnotationRollbackTo: "1"})
+	}
+	return cr
+}
+
+func TestPackEdits(t *testing.T) {
+	top, deep := []string{"spec", "replicas"}, []string{"spec", "web", "replicas"}
+	for _, test := range []struct {
+		name  string
+		scale []string
+		cr    *unstructured.Unstructured
+		want  edits
+		known bool
+	}{
+		{"no managedFields", top, crOf(true), edits{}, false},
+		{"a kind without scale, and no request", nil, crOf(false, entryOf("", ownsMessage, 0)), edits{}, false},
+		{"replicas that nobody owns", top, crOf(false, entryOf("", ownsMessage, 0)), edits{}, true},
+		{"replicas by an edit", top, crOf(false, entryOf("", ownsReplicas, 0)), edits{Scale: true}, true},
+		{"replicas by the scale subresource", top, crOf(false, entryOf("", ownsMessage, 0), entryOf("scale", ownsReplicas, -1)), edits{}, true},
+		{"replicas by both", top, crOf(false, entryOf("", ownsReplicas, 0), entryOf("scale", ownsReplicas, -1)), edits{}, true},
+		{"replicas by an edit, after they were scaled", deep, crOf(false, entryOf("scale", ownsParent, -1), entryOf("", ownsDeep, 1)), edits{Scale: true}, true},
+		{"replicas further down", deep, crOf(false, entryOf("scale", ownsDeep, -1)), edits{}, true},
+		{"replicas of something else", deep, crOf(false, entryOf("", ownsReplicas, 0)), edits{}, true},
+		{"replicas in a map that is owned whole", deep, crOf(false, entryOf("", ownsWhole, 0)), edits{}, true},
+		{"a status write", top, crOf(true, entryOf("status", ownsStatus, 9)), edits{}, true},
+		{"a request after an edit", nil, crOf(true, entryOf("", ownsMessage, 1), entryOf("", ownsRequest, 2)), edits{EditedAt: 1001, AskedAt: 1002}, true},
+		{"a request and two edits", nil, crOf(true, entryOf("", ownsMessage, 3), entryOf("", ownsDeep, 1), entryOf("", ownsRequest, 2)), edits{EditedAt: 1003, AskedAt: 1002}, true},
+		{"a request and an edit by one writer", nil, crOf(true, entryOf("", ownsBoth, 2)), edits{EditedAt: 1002, AskedAt: 1002}, true},
+		{"a request that another applies again", nil, crOf(true, entryOf("", ownsRequest, 1), entryOf("", ownsRequest, 5)), edits{AskedAt: 1001}, true},
+		{"entries without times", nil, crOf(true, entryOf("", ownsBoth, -1)), edits{}, true},
+		{"entries that somebody broke", top, crOf(true, "text", map[string]any{"fieldsV1": "text", "time": int64(1)}), edits{}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, again := range []string{"once", "twice"} {
+				PackEdits(test.cr, test.scale)
+				e, known := editsOf(test.cr)
+				if diff := cmp.Diff(test.want, e); diff != "" || known != test.known {
+					t.Errorf("packed %s, known %v, want %v (-want +got):\n%s", again, known, test.known, diff)
+				}
+				if test.cr.GetManagedFields() != nil {
+					t.Error("managedFields are left")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// serveScaled serves the chart "hooks" for a kind that kubectl scale scales.
+func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
+	env.T().Helper()
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	env.Patch(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource()),
+		`[{"op": "add", "path": "/spec/versions/0/subresources/scale", "value": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}]`)
+	return kind, env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("subresources", map[string]any{
+			"scale": map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+		})),
+		Account: env.NewAccount(),
+	}).Start()
+}
+
+// TestHold_EndsWhenOnlyReplicasAreEdited: the field of the scale subresource is
+// a field of the spec like any other where somebody edits the resource.
+func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serveScaled(env)
+	manifest := func(web release) string {
+		data, err := json.Marshal(harness.MakeCR(kind, web.name).Set("message", "three").Set("replicas", 7).Obj())
+		if err != nil {
+			web.t.Fatal(err)
+		}
+		return string(data)
+	}
+	const patch = `{"spec": {"replicas": 7}}`
+	for _, test := range []struct {
+		name string
+		edit func(release)
+	}{
+		{"by kubectl apply", func(web release) { web.env.KubectlWith(manifest(web), "apply", "-f", "-") }},
+		{"by server-side apply", func(web release) {
+			web.env.KubectlWith(manifest(web), "apply", "--server-side", "--force-conflicts", "-f", "-")
+		}},
+		{"by kubectl patch", func(web release) {
+			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "-p", patch)
+		}},
+		{"by kubectl edit", func(web release) {
+			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "--field-manager=kubectl-edit", "-p", patch)
+		}},
+		{"after they were scaled", func(web release) {
+			web.env.Kubectl("scale", kind.Resource(), web.name, "--replicas=5")
+			web.held(4, 1, "one")
+			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "-p", patch)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			web := threeRevisions(env.For(t), kind, test.name)
+			web.ask("rollback-to", "1")
+			web.held(4, 1, "one")
+			test.edit(web)
+			web.follows(5, "three")
+			expectData(t, web.env, web.name, "replicas", "7")
+		})
+	}
+}
+
+// TestHold_ScalingWaitsUntilItEnds: kubectl scale and autoscalers end no hold,
+// also across a restart.
+func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serveScaled(env)
+	// The API server notes by whom a field was scaled only if somebody set it.
+	unset, set := threeRevisions(env, kind, "unset"), threeRevisions(env, kind, "set")
+	set.env.Kubectl("patch", kind.Resource(), set.name, "--type=merge", "-p", `{"spec": {"replicas": 2}}`)
+	set.follows(4, "three")
+	type scaling struct {
+		release
+		revision int64
+		from     string
+	}
+	both := []scaling{{unset, 4, "unset"}, {set, 5, "2"}}
+	waits := func(web scaling) {
+		t.Helper()
+		web.held(web.revision, 1, "one")
+		expectData(t, env, web.name, "replicas", "1")
+		env.WaitStatus(web.cr, "says that scaling waits", func(status api.Status) error {
+			want := fmt.Sprintf("The change of .spec.replicas from %s to 5 by scaling takes effect when the hold ends", web.from)
+			if held := harness.Condition(status, "Held"); held == nil || !strings.Contains(held.Message, want) {
+				return fmt.Errorf("condition Held is %+v", held)
+			}
+			return nil
+		})
+	}
+	for _, web := range both {
+		web.ask("rollback-to", "1")
+		web.held(web.revision, 1, "one")
+		env.Kubectl("scale", kind.Resource(), web.name, "--replicas=5")
+		waits(web)
+	}
+	operator.Stop()
+	for _, web := range both {
+		// Other writes are no edit either.
+		env.Kubectl("label", kind.Resource(), web.name, "team=shop")
+		env.Kubectl("annotate", kind.Resource(), web.name, "example.com/note=x")
+	}
+	operator.Start()
+	fenceOf(env, kind)
+	for _, web := range both {
+		waits(web)
+		web.ask("rollback-to", "none")
+		web.follows(web.revision+1, "three")
+		expectData(t, env, web.name, "replicas", "5")
+	}
+}
+
+// TestRollbackRequest_EditedBeforeItIsCarriedOut: of a request and a later edit
+// the edit counts, whatever kept the operator from the request.
+func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serveScaled(env)
+	node := newNodeLabel(env)
+	busy := threeRevisions(env, kind, "busy")
+	busy.edit("four", map[string]any{"post-upgrade": map[string]any{"node": node}})
+	waitRunningHook(env, "busy-post-upgrade")
+	busy.ask("rollback-to", "1")
+	nextSecond(env)
+	busy.edit("five", nil)
+	labelNode(env, node)
+	busy.follows(5, "five")
+	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is not carried out") {
+		t.Errorf("event is %+v", event)
+	}
+
+	edited := threeRevisions(env, kind, "edited-later")
+	before := threeRevisions(env, kind, "edited-before")
+	seen := threeRevisions(env, kind, "asked-by-the-plugin")
+	scaled := threeRevisions(env, kind, "scaled-later")
+	once := threeRevisions(env, kind, "in-one-patch")
+	operator.Stop()
+	c := callerOf(env, kind)
+	before.edit("four", nil)
+	nextSecond(env)
+	edited.ask("rollback-to", "1")
+	before.ask("rollback-to", "1")
+	c.does([]string{"rollback", kind.Resource() + "/" + scaled.name, "1"})
+	nextSecond(env)
+	edited.edit("four", nil)
+	env.Kubectl("scale", kind.Resource(), scaled.name, "--replicas=5")
+	// The generation tells it, in whatever second that is.
+	c.does([]string{"rollback", kind.Resource() + "/" + seen.name, "1"})
+	seen.edit("four", nil)
+	env.Kubectl("patch", kind.Resource(), once.name, "--type=merge", "-p",
+		`{"metadata": {"annotations": {"chartwright.dev/rollback-to": "1"}}, "spec": {"message": "four"}}`)
+	operator.Start()
+
+	for _, web := range []release{edited, seen} {
+		web.follows(4, "four")
+		env.WaitEvent(web.cr, "RollbackSkipped")
+	}
+	for _, web := range []release{before, scaled, once} {
+		web.held(4, 1, "one")
+		if event := env.WaitEvent(web.cr, "RolledBack"); strings.Contains(event.Note, "perhaps after it") != (web.name == once.name) {
+			t.Errorf("%s: event is %+v", web.name, event)
+		}
+	}
+	// What comes next is followed as ever.
+	for _, web := range []release{edited, seen, before, scaled, once} {
+		web.edit("six", nil)
+		web.follows(5, "six")
+	}
+}
+
+// nextSecond waits for the second after this one: the API server notes times in
+// seconds.
+func nextSecond(env *harness.Env) {
+	env.T().Helper()
+	began := time.Now().Unix()
+	env.Wait("the next second", func(context.Context) error {
+		if time.Now().Unix() == began {
+			return errors.New("it has not come")
+		}
+		return nil
+	})
+}
