@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/render"
 )
@@ -151,7 +152,7 @@ func weigh(text []byte) error {
 		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
 	}
 	// Lines of the manifest are escaped in JSON.
-	if render.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
+	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
 	return nil

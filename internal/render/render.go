@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 )
 
 // Renderer renders charts, any number at once.
@@ -93,10 +95,12 @@ func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (
 		if err := root.ExecuteTemplate(to, name, dot(name)); err != nil {
 			return nil, executionError(name, err)
 		}
-		if output += to.Len(); output > e.budget.limits.Output {
+		// A file may be no YAML, such as the notes: whoever reads it checks it.
+		aliased, _ := boundedyaml.Aliased(to.String())
+		if output += to.Len() + aliased.Bytes; output > e.budget.limits.Output {
 			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
-		if size += Tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
+		if size += boundedyaml.Tokens(to.String()) + aliased.Values; size > e.budget.limits.Tokens {
 			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
