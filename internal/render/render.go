@@ -38,10 +38,9 @@ type kit struct {
 
 // Files executes templates and returns what they write, by their names. Partial
 // ones, whose names begin with _, write nothing. Dot is called before each file
-// and returns what its dot is. A nil lookup finds nothing. The error is a
-// LimitError where a limit was exceeded, and the cause of the context's end where
-// that came first.
-func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, lookup Lookup) (map[string]string, error) {
+// and returns what its dot is. The error is a LimitError where a limit was
+// exceeded, and the cause of the context's end where that came first.
+func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, cluster Cluster) (map[string]string, error) {
 	k, ok := r.kits.Get().(*kit)
 	if !ok {
 		return nil, errors.New("internal error: the pool has something else")
@@ -49,23 +48,36 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	defer r.kits.Put(k)
 	*k.budget = *newBudget(ctx, r.limits, r.alone)
 	defer k.budget.end()
-	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}}
-	rendered, err := e.render(set, dot, lookup)
+	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, cluster: cluster}
+	rendered, err := e.render(set, dot)
 	if k.budget.err != nil {
 		return nil, k.budget.err
 	}
 	return rendered, err
 }
 
+// Cluster is what templates see of the cluster.
+type Cluster struct {
+	// Lookup answers the template function of that name; nil finds nothing.
+	Lookup Lookup
+	// InValues lets Lookup answer texts that are given to tpl, too. Texts that
+	// come from a custom resource would otherwise read what its author may not.
+	InValues bool
+	// OfChart reports whether a text that is given to tpl is a file of the
+	// chart, which may look up as its templates may; nil means that none is.
+	OfChart func(text string) bool
+}
+
 // execution is one render.
 type execution struct {
 	budget    *budget
 	functions template.FuncMap
+	cluster   Cluster
 	// including counts how often each template is being included.
 	including map[string]int
 }
 
-func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (rendered map[string]string, err error) {
+func (e *execution) render(set *Set, dot func(name string) any) (rendered map[string]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("rendering template failed: %v", r)
@@ -76,7 +88,7 @@ func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (
 		return nil, fmt.Errorf("cannot clone templates: %w", err)
 	}
 	// Most charts use few of them, and to bind one takes a while.
-	bound := e.own(lookup)
+	bound := e.own(e.cluster.Lookup)
 	for name := range set.used {
 		if f := e.functions[name]; f != nil {
 			bound[name] = f
@@ -171,6 +183,11 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	}
 	t.Option(missingKey).Funcs(e.functions)
 	e.bind(t)
+	if !e.cluster.InValues && (e.cluster.OfChart == nil || !e.cluster.OfChart(text)) {
+		// Also for the chart's templates that the text includes: it chooses what
+		// they look up. A text within this one inherits it.
+		t.Funcs(e.own(noLookup))
+	}
 	t = t.New(parent.Name())
 	if err := parseInto(t, text, nil); err != nil {
 		return "", fmt.Errorf("cannot parse template %s: %w", quoted(text), err)
