@@ -40,15 +40,16 @@ type kit struct {
 // ones, whose names begin with _, write nothing. Dot is called before each file
 // and returns what its dot is. The error is a LimitError where a limit was
 // exceeded, and the cause of the context's end where that came first.
-func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, cluster Cluster) (map[string]string, error) {
+func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, options Options) (map[string]string, error) {
 	k, ok := r.kits.Get().(*kit)
 	if !ok {
 		return nil, errors.New("internal error: the pool has something else")
 	}
 	defer r.kits.Put(k)
 	*k.budget = *newBudget(ctx, r.limits, r.alone)
+	k.budget.lend = options.Lend
 	defer k.budget.end()
-	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, cluster: cluster}
+	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options}
 	rendered, err := e.render(set, dot)
 	if k.budget.err != nil {
 		return nil, k.budget.err
@@ -56,8 +57,8 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	return rendered, err
 }
 
-// Cluster is what templates see of the cluster.
-type Cluster struct {
+// Options are those of one render. The zero value finds nothing in the cluster.
+type Options struct {
 	// Lookup answers the template function of that name; nil finds nothing.
 	Lookup Lookup
 	// InValues lets Lookup answer texts that are given to tpl, too. Texts that
@@ -66,13 +67,16 @@ type Cluster struct {
 	// OfChart reports whether a text that is given to tpl is a file of the
 	// chart, which may look up as its templates may; nil means that none is.
 	OfChart func(text string) bool
+	// Lend gives back the action's slot while the render waits until it is the
+	// only large one, and returns how to take one again; nil has none to give.
+	Lend func() (resume func())
 }
 
 // execution is one render.
 type execution struct {
 	budget    *budget
 	functions template.FuncMap
-	cluster   Cluster
+	options   Options
 	// including counts how often each template is being included.
 	including map[string]int
 }
@@ -88,7 +92,7 @@ func (e *execution) render(set *Set, dot func(name string) any) (rendered map[st
 		return nil, fmt.Errorf("cannot clone templates: %w", err)
 	}
 	// Most charts use few of them, and to bind one takes a while.
-	bound := e.own(e.cluster.Lookup)
+	bound := e.own(e.options.Lookup)
 	for name := range set.used {
 		if f := e.functions[name]; f != nil {
 			bound[name] = f
@@ -183,7 +187,7 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	}
 	t.Option(missingKey).Funcs(e.functions)
 	e.bind(t)
-	if !e.cluster.InValues && (e.cluster.OfChart == nil || !e.cluster.OfChart(text)) {
+	if !e.options.InValues && (e.options.OfChart == nil || !e.options.OfChart(text)) {
 		// Also for the chart's templates that the text includes: it chooses what
 		// they look up. A text within this one inherits it.
 		t.Funcs(e.own(noLookup))
