@@ -137,7 +137,7 @@ FUZZ_TIME ?= 1m
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZ_TIME; make test runs their seeds.
-	@grep -roE '^func Fuzz[A-Za-z]+' internal --include='*_test.go' | while IFS=: read -r file fuzz; do \
+	@grep -roE '^func Fuzz[A-Za-z_]+' internal --include='*_test.go' | while IFS=: read -r file fuzz; do \
 	  echo "$${file%/*}: $${fuzz#func }"; \
 	  go test -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZ_TIME) ./$${file%/*} || exit 1; \
 	done

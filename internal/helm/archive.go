@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 )
 
 // ArchiveFiles returns the files of a chart's .tgz, by their paths in the
@@ -56,6 +60,74 @@ func onlyFiles(packed io.Reader) error {
 		case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
 		default:
 			return fmt.Errorf("%s is a link or a device: a chart archive may hold files and folders only; 'helm package' makes one of what a link leads to", entry.Name)
+		}
+	}
+}
+
+// maxChart is the largest size of a chart's files, those of its packed
+// subcharts included, in bytes. Helm limits each archive to as much, but not
+// the archives within it.
+const maxChart = 100 << 20
+
+// checkSize refuses the files of a chart that take too much memory: together
+// with what their packed subcharts unpack to, or as YAML.
+func checkSize(files []*loader.BufferedFile) error {
+	left := int64(maxChart)
+	for _, file := range files {
+		if left -= int64(len(file.Data)); left < 0 {
+			return errChartTooLarge
+		}
+		if err := checkFile(file.Name, file.Data, &left); err != nil {
+			return fmt.Errorf("%s: %w", file.Name, err)
+		}
+	}
+	return nil
+}
+
+var errChartTooLarge = fmt.Errorf("the chart and its subcharts hold more than %d MiB unpacked", maxChart>>20)
+
+// checkFile looks at one file of a chart. The path of a subchart's file begins
+// with that of its archive.
+func checkFile(name string, data []byte, left *int64) error {
+	switch path.Ext(name) {
+	case ".yaml", ".yml":
+		if strings.Contains("/"+name, "/templates/") {
+			// What a template renders is checked when it is rendered.
+			return nil
+		}
+		return boundedyaml.Chart().Check(string(data))
+	case ".tgz":
+		if strings.Contains("/"+name, "/charts/") {
+			return checkPacked(data, left)
+		}
+	}
+	return nil
+}
+
+// checkPacked looks at the files of a packed subchart, one at a time.
+func checkPacked(packed []byte, left *int64) error {
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	entries := tar.NewReader(unpacked)
+	for {
+		entry, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if *left -= entry.Size; *left < 0 {
+			return errChartTooLarge
+		}
+		data, err := io.ReadAll(entries)
+		if err != nil {
+			return err
+		}
+		if err := checkFile(entry.Name, data, left); err != nil {
+			return fmt.Errorf("%s: %w", entry.Name, err)
 		}
 	}
 }

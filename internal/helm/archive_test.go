@@ -4,13 +4,23 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
 // packedChart is an archive of the small chart and one entry more.
 func packedChart(t *testing.T, more tar.Header) io.Reader {
+	t.Helper()
+	return packedWith(t, more, "")
+}
+
+// packedWith is packedChart with content for the additional entry.
+func packedWith(t *testing.T, more tar.Header, content string) *bytes.Buffer {
 	t.Helper()
 	var packed bytes.Buffer
 	gz := gzip.NewWriter(&packed)
@@ -27,7 +37,7 @@ func packedChart(t *testing.T, more tar.Header) io.Reader {
 	for name, content := range small() {
 		write(tar.Header{Name: "small/" + name, Typeflag: tar.TypeReg}, content)
 	}
-	write(more, "")
+	write(more, content)
 	if err := tw.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,4 +75,43 @@ func TestArchivesThatLeadElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A chart of some kilobytes whose packed subcharts unpack to gigabytes, or whose
+// YAML does, is refused before it is loaded.
+func TestLoadArchive_RefusesBombs(t *testing.T) {
+	file := func(name string) tar.Header { return tar.Header{Name: "small/" + name, Typeflag: tar.TypeReg} }
+	zeros := strings.Repeat("\x00", 4<<20)
+	large := packedWith(t, file("files/zeros"), zeros).String()
+	nested := packedWith(t, file("charts/small.tgz"), packedWith(t, file("charts/small.tgz"), large).String()).String()
+	for _, test := range []struct {
+		name, path, content, want string
+	}{
+		{"a subchart of four megabytes", "charts/small.tgz", large, ""},
+		{"aliases in values.yaml", "charts/other/values.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "*a]", "the YAML is too large"},
+		{"aliases in a definition", "crds/a.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "*a]", "the YAML is too large"},
+		{"a nested archive that is none", "charts/small.tgz", "zeros", "EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := LoadArchive(packedWith(t, file(test.path), test.content))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
+			}
+		})
+	}
+	t.Run("many subcharts", func(t *testing.T) {
+		var files []*loader.BufferedFile
+		for i := range 30 {
+			files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("charts/c%d.tgz", i), Data: []byte(large)})
+		}
+		if err := checkSize(files); !errors.Is(err, errChartTooLarge) {
+			t.Errorf("error %v", err)
+		}
+		for i := range files {
+			files[i].Data = []byte(nested)
+		}
+		if err := checkSize(files); !errors.Is(err, errChartTooLarge) {
+			t.Errorf("error of nested archives %v", err)
+		}
+	})
 }

@@ -18,6 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/render"
 )
 
 // builder turns manifests into resource lists, for one action. Helm builds the
@@ -55,6 +58,10 @@ func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
 }
 
 func (b *builder) parse(text string) (kube.ResourceList, error) {
+	// The manifest of a stored revision was not rendered here, perhaps.
+	if err := manifestLimits().Check(text); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var list kube.ResourceList
 	for {
@@ -78,6 +85,13 @@ func (b *builder) parse(text string) (kube.ResourceList, error) {
 		}
 		list = append(list, infos...)
 	}
+}
+
+// manifestLimits are what a render may write, and a little more: stored
+// revisions may be of a version with other limits.
+func manifestLimits() boundedyaml.Limits {
+	limits := render.Defaults()
+	return boundedyaml.Limits{Bytes: limits.Output * 5 / 4, Values: limits.Tokens * 5 / 4}
 }
 
 // document returns the objects of one document, which is a hook, or a list of

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 )
 
 func newTestBuilder(t *testing.T) *builder {
@@ -109,6 +112,14 @@ func TestBuildRefuses(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
+	}
+}
+
+// A stored manifest that becomes gigabytes is refused before it is read.
+func TestBuild_RefusesAliasBombs(t *testing.T) {
+	bomb := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: &a " + strings.Repeat("x", 500_000) + "\nb: [" + strings.Repeat("*a,", 150_000) + "*a]\n"
+	if _, err := newTestBuilder(t).build(strings.NewReader(bomb)); !errors.Is(err, boundedyaml.ErrTooLarge) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -138,6 +138,9 @@ func LoadArchive(r io.Reader) (*Chart, error) {
 }
 
 func load(files []*loader.BufferedFile) (*Chart, error) {
+	if err := checkSize(files); err != nil {
+		return nil, err
+	}
 	digest := digestFiles(files)
 	loaded, err := loader.LoadFiles(files)
 	if err != nil {

@@ -138,6 +138,9 @@ type Request struct {
 	// Read is told of the values of each record that the action reads, before
 	// anything is done by it: some may be secret. Nil is told nothing.
 	Read func(stored map[string]any)
+	// LookedUp is called with the decoded data of each Secret that a template
+	// has looked up; nil is not called.
+	LookedUp func(data map[string]any)
 }
 
 // run holds what belongs to one action.
@@ -179,7 +182,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		lend:      r.Lend,
 		why:       r.Why,
 		inventory: c.inventory,
-		readings:  newReadings(r.Owner.UID),
+		readings:  newReadings(r.Owner.UID, r.LookedUp),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
 

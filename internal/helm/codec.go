@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/render"
 )
@@ -32,6 +33,18 @@ const maxRecord = 1 << 20
 const maxUnpacked = 32 << 20
 
 var maxTokens = render.Defaults().Tokens * 5 / 4
+
+// maxStored is how many values a record may hold besides the text of its
+// manifest: those of its config, its chart's values and its hooks. Each takes
+// about a hundred bytes for as long as an action runs, and sixteen actions can
+// run at a time.
+const maxStored = 200_000
+
+// largeText is the size above which records are decoded one at a time, in
+// bytes, since decoding takes several times as much memory as the text.
+const largeText = 1 << 20
+
+var decodesLarge sync.Mutex
 
 // ErrTooLarge marks a release that does not fit into a Secret.
 var ErrTooLarge = errors.New("the release is too large to be stored")
@@ -124,15 +137,8 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
-	text, err := io.ReadAll(io.LimitReader(reader, maxUnpacked+1))
-	if err == nil {
-		err = weigh(text)
-	}
 	var rls release.Release
-	if err == nil {
-		err = json.Unmarshal(text, &rls)
-	}
-	if err != nil {
+	if err := readRelease(reader, &rls); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
 	if rls.Info == nil {
@@ -145,14 +151,55 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	return &rls, nil
 }
 
+// readRelease reads the JSON of a release.
+func readRelease(from io.Reader, into *release.Release) error {
+	text, err := io.ReadAll(io.LimitReader(from, largeText))
+	if err == nil && len(text) == largeText {
+		decodesLarge.Lock()
+		defer decodesLarge.Unlock()
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(from, maxUnpacked-largeText+1))
+		text = append(text, rest...)
+	}
+	if err != nil {
+		return err
+	}
+	if err := weigh(text); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
 // weigh refuses the text of a release that takes too much memory to read.
 func weigh(text []byte) error {
 	if len(text) > maxUnpacked {
 		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
 	}
 	// Lines of the manifest are escaped in JSON.
-	if render.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
+	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
+	if stored(text) > maxStored {
+		return fmt.Errorf("it holds more than %d values besides its manifest", maxStored)
+	}
 	return nil
+}
+
+// stored counts the values of a JSON text; what looks like values within a
+// string does not count.
+func stored(text []byte) int {
+	count, quoted := 1, false
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			quoted = !quoted
+		case '\\':
+			i++
+		case ',', '[', '{':
+			if !quoted {
+				count++
+			}
+		}
+	}
+	return count
 }

@@ -205,6 +205,7 @@ func TestDecodeDamaged(t *testing.T) {
 		"the wrong type": pack(`{"name": 3, "info": {}}`),
 		"a bomb":         pack(`{"info": {}, "manifest": "` + strings.Repeat("x", maxUnpacked) + `"}`),
 		"many values":    pack(`{"info": {}, "config": {"a": [` + strings.Repeat("{},", maxTokens/2) + `{}]}}`),
+		"many stored":    pack(`{"info": {}, "config": {"a": [` + strings.Repeat("{},", maxStored) + `{}]}}`),
 		"many lines":     pack(`{"info": {}, "manifest": "` + strings.Repeat(`-\n`, maxTokens) + `"}`),
 	} {
 		t.Run(name, func(t *testing.T) {

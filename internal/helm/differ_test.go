@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,6 +93,11 @@ func TestAnyTemplateRendersAsByHelm(t *testing.T) {
 		c := &Chart{chart: folder.with("templates/any.yaml", text).unchecked(t)}
 		want, wantErr := byHelm(c, values())
 		got, err := byUs(t, renderer, c, values())
+		// A template that includes itself reaches our limit one call before Helm's.
+		if _, limited := errors.AsType[*render.LimitError](err); limited && wantErr != nil && strings.Contains(wantErr.Error(), "nested reference name") {
+			failed++
+			return
+		}
 		// Where a method's result is given to a function that fails, the words of
 		// the place say that it is counted.
 		if errorText(wantErr) != errorText(err) && (wantErr == nil || err == nil || !strings.Contains(err.Error(), "chartwright_")) {

@@ -93,7 +93,7 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := c.rendered(context.Background(), in, offline, firstRevision(o.Release, o.Namespace), capabilities, nil)
+	rendered, err := c.rendered(context.Background(), in, offline, firstRevision(o.Release, o.Namespace), capabilities, render.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}

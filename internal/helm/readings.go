@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -19,6 +20,9 @@ import (
 type readings struct {
 	// owner is the custom resource whose release looks.
 	owner types.UID
+	// secret is called with the data of each Secret that a template gets, which
+	// no output may hold; nil is not called.
+	secret func(data map[string]any)
 
 	mu   sync.Mutex
 	seen map[string]reading
@@ -43,8 +47,8 @@ const absentDigest = "absent"
 // one state of one object from the next.
 const lookupDigest = 16
 
-func newReadings(owner types.UID) *readings {
-	return &readings{owner: owner, seen: map[string]reading{}}
+func newReadings(owner types.UID, secret func(data map[string]any)) *readings {
+	return &readings{owner: owner, secret: secret, seen: map[string]reading{}}
 }
 
 // note remembers an answer that is of objects. One that is neither an object
@@ -72,6 +76,44 @@ func (r *readings) note(path string, status int, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[path] = answer
+}
+
+// readable returns what a template may see of an object or a list that it has
+// looked up: release records, which hold the values of other custom resources,
+// are left out. It reports the data of Secrets.
+func (r *readings) readable(found map[string]any) map[string]any {
+	if found["type"] == records.SecretType {
+		return map[string]any{}
+	}
+	items, list := found["items"].([]any)
+	if !list {
+		r.reportSecret(found)
+		return found
+	}
+	found["items"] = slices.DeleteFunc(items, func(one any) bool {
+		object, ok := one.(map[string]any)
+		if ok && object["type"] != records.SecretType {
+			r.reportSecret(object)
+		}
+		return ok && object["type"] == records.SecretType
+	})
+	return found
+}
+
+func (r *readings) reportSecret(object map[string]any) {
+	data, _ := object["data"].(map[string]any)
+	if object["kind"] != "Secret" || object["apiVersion"] != "v1" || r.secret == nil {
+		return
+	}
+	decoded := make(map[string]any, len(data))
+	for key, value := range data {
+		text, _ := value.(string)
+		if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
+			text = string(plain)
+		}
+		decoded[key] = text
+	}
+	r.secret(decoded)
 }
 
 // add takes an object into the answer, unless it is the release's own, or

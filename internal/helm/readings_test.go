@@ -5,6 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/records"
 )
 
 const (
@@ -33,7 +37,7 @@ var none = reply{http.StatusNotFound, `{"kind": "Status", "code": 404}`}
 
 // digest is what the reply becomes on the record, empty where it is left out.
 func (r reply) digest(path string, without ...place) string {
-	readings, own := newReadings("cr-uid"), map[place]bool{}
+	readings, own := newReadings("cr-uid", nil), map[place]bool{}
 	readings.note(path, r.status, []byte(r.body))
 	for _, p := range without {
 		own[p] = true
@@ -118,7 +122,7 @@ func TestReadingsLeftOut(t *testing.T) {
 
 func TestReadingsAreInOrderAndSmall(t *testing.T) {
 	log := &tail{}
-	k := &kubeClient{readings: newReadings("cr-uid"), builder: newTestBuilder(t), log: log.printf}
+	k := &kubeClient{readings: newReadings("cr-uid", nil), builder: newTestBuilder(t), log: log.printf}
 	rls := aRelease()
 	rls.Hooks = nil
 	if text, err := k.looked(rls); text != "" || err != nil {
@@ -142,5 +146,35 @@ func TestReadingsAreInOrderAndSmall(t *testing.T) {
 	}
 	if lines := log.lines(); len(lines) == 0 || !strings.Contains(lines[0], "more than can be followed") {
 		t.Errorf("the log: %q", lines)
+	}
+}
+
+// Templates see no release record, since it holds the values of another custom
+// resource, and what they see of Secrets is reported, so that no output holds it.
+func TestReadings_LeaveOutRecordsAndReportSecrets(t *testing.T) {
+	secret := func(name, kind, data string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": map[string]any{"name": name}, "data": map[string]any{"key": data}}
+	}
+	const encoded, plain = "aHVudGVyMg==", "hunter2"
+	var reported []string
+	r := newReadings("cr-uid", func(data map[string]any) {
+		text, _ := data["key"].(string)
+		reported = append(reported, text)
+	})
+	if got := r.readable(secret("sh.helm.release.v1.web.v1", records.SecretType, encoded)); len(got) > 0 {
+		t.Errorf("a record: %v", got)
+	}
+	list := r.readable(map[string]any{"apiVersion": "v1", "kind": "SecretList", "items": []any{
+		secret("sh.helm.release.v1.web.v1", records.SecretType, encoded), secret("db", "Opaque", encoded),
+	}})
+	if items, _ := list["items"].([]any); len(items) != 1 {
+		t.Errorf("a list: %v", list)
+	}
+	if got := r.readable(secret("db", "Opaque", encoded)); !cmp.Equal(got, secret("db", "Opaque", encoded)) {
+		t.Errorf("a Secret: %v", got)
+	}
+	r.readable(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"key": "public"}})
+	if diff := cmp.Diff([]string{plain, plain}, reported); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -54,18 +54,18 @@ func firstRevision(release, namespace string) chartutil.ReleaseOptions {
 
 // render renders the chart of an action.
 func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*chart.Chart, error) {
-	return request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, r.lookup())
+	return request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
 }
 
 // rendered renders a chart within limits, and returns it with what it has
 // rendered in the place of its templates: Helm's engine, which knows no limits,
 // writes it once more as it is.
-func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (*chart.Chart, error) {
+func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (*chart.Chart, error) {
 	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
 		// The action says so.
 		return clone(c.chart), nil
 	}
-	files, err := c.render(ctx, in, by, options, capabilities, lookup)
+	files, err := c.render(ctx, in, by, options, capabilities, with)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (c *Chart) rendered(ctx context.Context, in *input, by *render.Renderer, op
 }
 
 // render executes the templates.
-func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, lookup render.Lookup) (map[string]string, error) {
+func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (map[string]string, error) {
 	top, err := c.files.scopeOf(in.chart, chartutil.Values{
 		"Release": map[string]any{
 			"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
@@ -89,11 +89,12 @@ func (c *Chart) render(ctx context.Context, in *input, by *render.Renderer, opti
 	if err != nil {
 		return nil, err
 	}
+	with.OfChart = func(text string) bool { return hasFile(in.chart, text) }
 	return by.Files(ctx, set, func(name string) any {
 		scope := scopes[name]
 		scope.dot["Template"] = chartutil.Values{"Name": name, "BasePath": scope.basePath}
 		return scope.dot
-	}, lookup)
+	}, with)
 }
 
 // untemplated returns a clone of the chart without templates.
@@ -159,6 +160,14 @@ func (r *run) lookup() render.Lookup {
 			}
 			config = made
 		}
-		return engine.NewLookupFunction(config)(apiVersion, kind, namespace, name)
+		found, err := engine.NewLookupFunction(config)(apiVersion, kind, namespace, name)
+		return r.kube.readings.readable(found), err
 	}
+}
+
+// hasFile reports whether a text is a file of the chart or of a subchart.
+func hasFile(c *chart.Chart, text string) bool {
+	return slices.ContainsFunc(c.Files, func(file *chart.File) bool {
+		return len(file.Data) == len(text) && string(file.Data) == text
+	}) || slices.ContainsFunc(c.Dependencies(), func(child *chart.Chart) bool { return hasFile(child, text) })
 }

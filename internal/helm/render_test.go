@@ -60,7 +60,7 @@ func byUs(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (ma
 	if err != nil {
 		return nil, err
 	}
-	return c.render(t.Context(), in, by, webRelease, chartutil.DefaultCapabilities, nil)
+	return c.render(t.Context(), in, by, webRelease, chartutil.DefaultCapabilities, render.Options{})
 }
 
 // TestRenderIsHelms: our engine makes of every chart here what Helm's does, and

@@ -9,6 +9,8 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/chartwright/chartwright/internal/render"
 )
 
 // Survey renders a chart over and over without a cluster, as Render does, for
@@ -73,7 +75,7 @@ func (s *Survey) files(release, namespace string, values map[string]any) (files 
 	if needs := in.chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
 		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
 	}
-	files, err = s.chart.render(context.Background(), in, offline, firstRevision(release, namespace), s.caps, nil)
+	files, err = s.chart.render(context.Background(), in, offline, firstRevision(release, namespace), s.caps, render.Options{})
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrRender, err)
 	}

@@ -38,7 +38,7 @@ const (
 	cyan   paint = "\x1b[36m"
 	bold   paint = "\x1b[1m"
 
-	unpainted = "\x1b[0m"
+	unpainted paint = "\x1b[0m"
 )
 
 // painter colors text, or leaves it as it is.
@@ -62,5 +62,5 @@ func (p painter) paint(text string, with paint) string {
 	if !p.on || with == plain || text == "" {
 		return text
 	}
-	return string(with) + text + unpainted
+	return string(with) + text + string(unpainted)
 }

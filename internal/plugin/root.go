@@ -30,6 +30,7 @@ func Named(path string) bool {
 // Run runs a whole command line, the program's name first, and returns the
 // exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	streams.Out, streams.ErrOut = &terminalWriter{to: streams.Out}, &terminalWriter{to: streams.ErrOut}
 	root := newRoot(streams)
 	words := args[1:]
 	if strings.HasPrefix(filepath.Base(args[0]), completer) {

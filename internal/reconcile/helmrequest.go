@@ -48,6 +48,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Redact:      hide.redact,
 		RedactParts: hide.redactParts,
 		Read:        hide.read,
+		LookedUp:    hide.lookedUp,
 	}
 }
 

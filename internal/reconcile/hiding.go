@@ -46,6 +46,13 @@ func (h *hiding) read(values map[string]any) {
 	h.secrets = slices.Concat(h.secrets, h.stored(values))
 }
 
+// lookedUp takes note of the data of a Secret that a template has looked up.
+func (h *hiding) lookedUp(data map[string]any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.secrets = slices.Concat(h.secrets, sources.SecretsIn(data))
+}
+
 func (h *hiding) known() sources.Secrets {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -39,7 +39,9 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 	for i := range list.Items {
 		expected[i] = list.Items[i].GetUID()
 	}
-	r.line.line = rollout.NewLine(r.Kind.Rollout.Most(), expected)
+	r.line.line = rollout.NewLine(rollout.Limits{
+		MaxConcurrent: r.Kind.Rollout.Most(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
+	}, expected)
 	r.line.line.Pause(r.line.paused || r.Kind.Rollout.Paused)
 	metrics.ListRollout(r.kindName(), r.line.line.Standings)
 	return r.line.line, nil
@@ -147,7 +149,7 @@ func updateMessage(v *view) string {
 	place := fmt.Sprintf("place %d of %d", to.Place, to.Of)
 	switch v.updateReason {
 	case api.ReasonRolloutStopped:
-		return fmt.Sprintf("%s, at %s. Nobody is upgraded any more, since the upgrade of another has failed: it goes on when that one is mended, held, paused or deleted", what, place)
+		return fmt.Sprintf("%s, at %s. The rollout has stopped here because upgrades failed, in this namespace or in several: it continues when the failed ones are fixed, held, paused or deleted", what, place)
 	case api.ReasonRolloutPaused:
 		return fmt.Sprintf("%s, at %s, when the rollout is no longer paused", what, place)
 	case api.ReasonPaused:

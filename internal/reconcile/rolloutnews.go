@@ -20,10 +20,14 @@ func (r *Reconciler) tellRollout(ctx context.Context, news rollout.News) {
 	chart := r.Kind.Chart.Name() + "-" + r.Kind.Chart.Version()
 	logger := log.Log.WithValues("kind", r.Kind.Kind, "group", r.Kind.Group, "chart", chart)
 	if !news.Stopped {
-		logger.Info("the rollout goes on", "waiting", news.Waiting)
+		logger.Info("rollout continues", "waiting", news.Waiting)
 		return
 	}
-	logger.Info("the rollout has stopped, since the upgrade of some has failed", "failed", names(news.Failed), "waiting", news.Waiting)
+	scope := "their namespaces"
+	if news.Everywhere {
+		scope = "all namespaces"
+	}
+	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(news.Failed), "waiting", news.Waiting)
 	for _, key := range news.Failed {
 		cr := &unstructured.Unstructured{}
 		cr.SetGroupVersionKind(r.Kind.GVK())
@@ -32,7 +36,7 @@ func (r *Reconciler) tellRollout(ctx context.Context, news rollout.News) {
 			continue
 		}
 		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
-			"The rollout of chart %s has stopped here: %d others wait until this one is mended, held, paused or deleted", chart, news.Waiting))
+			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, news.Waiting))
 	}
 }
 

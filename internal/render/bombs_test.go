@@ -79,7 +79,7 @@ func one(t testing.TB, renderer *Renderer, text string, values map[string]any) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := renderer.Files(t.Context(), set, func(string) any { return values }, nil)
+	files, err := renderer.Files(t.Context(), set, func(string) any { return values }, Options{})
 	return files["web/templates/bomb.yaml"], err
 }
 

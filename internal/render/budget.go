@@ -16,6 +16,8 @@ type budget struct {
 	// alone is held by the one render that is large.
 	alone chan struct{}
 	holds bool
+	// lend is Options.Lend.
+	lend func() (resume func())
 
 	steps, memory, parsed, depth int
 
@@ -204,17 +206,30 @@ func (b *budget) enter(depth int) {
 
 func (b *budget) leave(depth int) { b.depth -= depth }
 
-// large waits until no other render of the process is large.
+// large waits until no other render of the process is large, and lends the
+// action's slot meanwhile.
 func (b *budget) large() {
 	if b.holds {
 		return
 	}
-	began := time.Now()
 	select {
 	case b.alone <- struct{}{}:
 		b.holds = true
+		return
+	default:
+	}
+	began := time.Now()
+	resume := func() {}
+	if b.lend != nil {
+		resume = b.lend()
+	}
+	select {
+	case b.alone <- struct{}{}:
+		b.holds = true
+		resume()
 		b.began = b.began.Add(time.Since(began))
 	case <-b.ctx.Done():
+		resume()
 		b.stop(context.Cause(b.ctx))
 	}
 }

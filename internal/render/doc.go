@@ -27,7 +27,7 @@
 //     their errors: int, dict and eq, too (compare.go). So every function that
 //     takes any value has it weighed, but those in the list shallow.
 //   - What is read (as a template, YAML, JSON or TOML) is counted by what it may
-//     become, with what aliases stand for (aliases.go).
+//     become, with what aliases stand for (package boundedyaml).
 //   - What is written and what functions return is added up.
 //   - How deeply templates call each other is limited.
 //

@@ -64,7 +64,10 @@ func init() {
 		{"digests of long texts", `{{ $a := repeat 16000000 "x" }}{{ range 100 }}{{ sha512sum $a }}{{ end }}`, nil, "steps"},
 		{"aliases of YAML", "{{ fromYaml .x | len }}", map[string]any{"x": aliases}, "128 MiB of memory"},
 		{"aliases of YAML, bit by bit", `{{ $l := list }}{{ range 1000 }}{{ $l = append $l (fromYaml $.x) }}{{ end }}`, map[string]any{"x": fewAliases}, "128 MiB of memory"},
-		{"aliases in a manifest", aliases, nil, "lines, keys and items"},
+		{"aliases in a manifest", anchors(5), nil, "lines, keys and items"},
+		{"aliases of a long text", `{{ $s := repeat 2000000 "x" }}{{ $y := printf "a: &a %s\nb: [%s]" $s (repeat 60000 "*a,") }}{{ fromYaml $y | len }}`, nil, "128 MiB of memory"},
+		{"aliases of a long text in a manifest", `a: &a {{ repeat 2000000 "x" }}{{ "\n" }}b: [{{ repeat 60000 "*a," }}]`, nil, "writes more than 16 MiB"},
+		{"aliases of what is not YAML", `{{ fromYaml "a: &a [*a" }}`, nil, "is not valid YAML"},
 		{"items of one line of YAML", `{{ fromYaml .x | len }}`, map[string]any{"x": "a:\n" + strings.Repeat(" "+strings.Repeat("- ", 5000)+"x\n", 500)}, "128 MiB of memory"},
 		{"dotted keys of TOML", `{{ fromToml .x | len }}`, map[string]any{"x": strings.Repeat("a.", 1_000_000) + "a = 1"}, "128 MiB of memory"},
 	}...)

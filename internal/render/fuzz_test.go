@@ -25,7 +25,7 @@ func FuzzRender(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		began := time.Now()
 		dot := map[string]any{"text": text, "x": x, "list": []any{"a", int64(1), nil}, "map": map[string]any{"a": "b"}}
-		_, _ = renderer.Files(t.Context(), set, func(string) any { return dot }, nil)
+		_, _ = renderer.Files(t.Context(), set, func(string) any { return dot }, Options{})
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("it took %s", took)
 		}

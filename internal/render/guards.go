@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"text/template"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 )
 
 // guarded returns the functions for the templates of one render after the
@@ -281,13 +283,13 @@ func (b *budget) encodeAs(what string, by weigher, value any) {
 // guardReads guards what reads a text into values.
 func guardReads(b *budget, all template.FuncMap) {
 	before := map[string]func(text string){
-		"fromJson": func(text string) { b.parse("fromJson", text, Tokens(text)) },
+		"fromJson": func(text string) { b.parse("fromJson", text, boundedyaml.Tokens(text)) },
 		"fromYaml": func(text string) {
-			b.parse("fromYaml", text, Tokens(text))
-			b.keep(aliased(text) * bytesOfToken)
+			b.parse("fromYaml", text, boundedyaml.Tokens(text))
+			b.aliases("fromYaml", text)
 		},
 		// Each part of a dotted key is a table.
-		"fromToml": func(text string) { b.parse("fromToml", text, Tokens(text)+strings.Count(text, ".")) },
+		"fromToml": func(text string) { b.parse("fromToml", text, boundedyaml.Tokens(text)+strings.Count(text, ".")) },
 	}
 	for name, before := range before {
 		all[name] = wrap1(b, of[func(string) map[string]any](name), before)
@@ -298,17 +300,29 @@ func guardReads(b *budget, all template.FuncMap) {
 	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), before["fromJson"])
 }
 
+// aliases counts what the aliases of a YAML text stand for.
+func (b *budget) aliases(what, text string) {
+	added, err := boundedyaml.Aliased(text)
+	if err != nil {
+		b.exceededf("%s reads a text with aliases (&name, *name) that is not valid YAML", what)
+	}
+	b.keep(added.Values*bytesOfToken + added.Bytes)
+}
+
 // slow are functions that take as long as thousands of others.
 var slow = []string{
 	"bcrypt", "htpasswd", "derivePassword", "genPrivateKey", "genCA", "genCAWithKey", "buildCustomCert",
 	"genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
 }
 
-// guardSlow has the clock looked at whenever one of them is called.
+// guardSlow makes each call of these functions check the clock, and lets one
+// render of the process at a time call them: what they use inside, 32 MiB for a
+// derivePassword, is not counted.
 func guardSlow(b *budget, all template.FuncMap) {
 	for _, name := range slow {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
 			b.take(clockSteps)
+			b.large()
 			b.lookInto(name, given)
 		})
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"text/template"
+
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 )
 
 // Renderer renders charts, any number at once.
@@ -36,34 +38,50 @@ type kit struct {
 
 // Files executes templates and returns what they write, by their names. Partial
 // ones, whose names begin with _, write nothing. Dot is called before each file
-// and returns what its dot is. A nil lookup finds nothing. The error is a
-// LimitError where a limit was exceeded, and the cause of the context's end where
-// that came first.
-func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, lookup Lookup) (map[string]string, error) {
+// and returns what its dot is. The error is a LimitError where a limit was
+// exceeded, and the cause of the context's end where that came first.
+func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, options Options) (map[string]string, error) {
 	k, ok := r.kits.Get().(*kit)
 	if !ok {
 		return nil, errors.New("internal error: the pool has something else")
 	}
 	defer r.kits.Put(k)
 	*k.budget = *newBudget(ctx, r.limits, r.alone)
+	k.budget.lend = options.Lend
 	defer k.budget.end()
-	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}}
-	rendered, err := e.render(set, dot, lookup)
+	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options}
+	rendered, err := e.render(set, dot)
 	if k.budget.err != nil {
 		return nil, k.budget.err
 	}
 	return rendered, err
 }
 
+// Options are those of one render. The zero value finds nothing in the cluster.
+type Options struct {
+	// Lookup answers the template function of that name; nil finds nothing.
+	Lookup Lookup
+	// InValues lets Lookup answer texts that are given to tpl, too. Texts that
+	// come from a custom resource would otherwise read what its author may not.
+	InValues bool
+	// OfChart reports whether a text that is given to tpl is a file of the
+	// chart, which may look up as its templates may; nil means that none is.
+	OfChart func(text string) bool
+	// Lend gives back the action's slot while the render waits until it is the
+	// only large one, and returns how to take one again; nil has none to give.
+	Lend func() (resume func())
+}
+
 // execution is one render.
 type execution struct {
 	budget    *budget
 	functions template.FuncMap
+	options   Options
 	// including counts how often each template is being included.
 	including map[string]int
 }
 
-func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (rendered map[string]string, err error) {
+func (e *execution) render(set *Set, dot func(name string) any) (rendered map[string]string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("rendering template failed: %v", r)
@@ -74,7 +92,7 @@ func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (
 		return nil, fmt.Errorf("cannot clone templates: %w", err)
 	}
 	// Most charts use few of them, and to bind one takes a while.
-	bound := e.own(lookup)
+	bound := e.own(e.options.Lookup)
 	for name := range set.used {
 		if f := e.functions[name]; f != nil {
 			bound[name] = f
@@ -93,10 +111,12 @@ func (e *execution) render(set *Set, dot func(name string) any, lookup Lookup) (
 		if err := root.ExecuteTemplate(to, name, dot(name)); err != nil {
 			return nil, executionError(name, err)
 		}
-		if output += to.Len(); output > e.budget.limits.Output {
+		// A file may be no YAML, such as the notes: whoever reads it checks it.
+		aliased, _ := boundedyaml.Aliased(to.String())
+		if output += to.Len() + aliased.Bytes; output > e.budget.limits.Output {
 			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
 		}
-		if size += Tokens(to.String()) + aliased(to.String()); size > e.budget.limits.Tokens {
+		if size += boundedyaml.Tokens(to.String()) + aliased.Values; size > e.budget.limits.Tokens {
 			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
@@ -167,6 +187,11 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	}
 	t.Option(missingKey).Funcs(e.functions)
 	e.bind(t)
+	if !e.options.InValues && (e.options.OfChart == nil || !e.options.OfChart(text)) {
+		// Also for the chart's templates that the text includes: it chooses what
+		// they look up. A text within this one inherits it.
+		t.Funcs(e.own(noLookup))
+	}
 	t = t.New(parent.Name())
 	if err := parseInto(t, text, nil); err != nil {
 		return "", fmt.Errorf("cannot parse template %s: %w", quoted(text), err)

@@ -31,7 +31,7 @@ func TestContextEndsARender(t *testing.T) {
 		cancel(stopped)
 		return nil, nil
 	}
-	if _, err := New(limits).Files(ctx, set, func(string) any { return nil }, lookup); !errors.Is(err, stopped) {
+	if _, err := New(limits).Files(ctx, set, func(string) any { return nil }, Options{Lookup: lookup}); !errors.Is(err, stopped) {
 		t.Errorf("error %v, want that %v", err, stopped)
 	}
 }
@@ -44,12 +44,17 @@ func TestOneRenderIsLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	halfway, done := make(chan struct{}), make(chan error, 1)
+	lent, resumed := make(chan struct{}), make(chan struct{})
+	lend := func() func() {
+		close(lent)
+		return func() { close(resumed) }
+	}
 	renderer.alone <- struct{}{}
 	go func() {
-		files, err := renderer.Files(t.Context(), set, func(string) any { return nil }, func(string, string, string, string) (map[string]any, error) {
+		files, err := renderer.Files(t.Context(), set, func(string) any { return nil }, Options{Lookup: func(string, string, string, string) (map[string]any, error) {
 			close(halfway)
 			return nil, nil
-		})
+		}, Lend: lend})
 		if err == nil && !strings.HasSuffix(files["web/templates/large.yaml"], "done") {
 			err = errors.New("it has not rendered")
 		}
@@ -66,7 +71,15 @@ func TestOneRenderIsLarge(t *testing.T) {
 		t.Fatalf("a large render did not wait: %v", err)
 	default:
 	}
+	// It does not keep others from their slot.
+	<-lent
+	select {
+	case <-resumed:
+		t.Error("it takes its slot again before it can go on")
+	default:
+	}
 	<-renderer.alone
+	<-resumed
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -76,10 +89,10 @@ func TestOneRenderIsLarge(t *testing.T) {
 	// One that waits ends with its action.
 	renderer.alone <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := renderer.Files(ctx, set, func(string) any { return nil }, func(string, string, string, string) (map[string]any, error) {
+	if _, err := renderer.Files(ctx, set, func(string) any { return nil }, Options{Lookup: func(string, string, string, string) (map[string]any, error) {
 		cancel()
 		return nil, nil
-	}); !errors.Is(err, context.Canceled) {
+	}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -113,9 +126,47 @@ func TestLookupsCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = renderer.Files(t.Context(), set, func(string) any { return nil }, lookup)
+		_, err = renderer.Files(t.Context(), set, func(string) any { return nil }, Options{Lookup: lookup})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A text of a custom resource must not read the cluster with the operator's
+// permissions, neither by itself nor by a template of the chart.
+func TestTpl_LooksUpOnlyWhereAllowed(t *testing.T) {
+	const chart = `{{ define "password" }}{{ (lookup "v1" "Secret" "" .).password }}{{ end }}{{ (lookup "v1" "Secret" "" "db").password }}/{{ tpl .text . }}/{{ include "password" "db" }}`
+	found := Options{Lookup: func(_, _, _, name string) (map[string]any, error) {
+		return map[string]any{"password": "of " + name}, nil
+	}}
+	allowed, ofChart := found, found
+	allowed.InValues = true
+	ofChart.OfChart = func(text string) bool { return strings.HasPrefix(text, "{{/* a file */}}") }
+	const look = `{{ (lookup "v1" "Secret" "" "db").password }}`
+	for _, test := range []struct {
+		name, text string
+		options    Options
+		want       string
+	}{
+		{"a text that looks up", look, found, ""},
+		{"a text that has the chart look up", `{{ include "password" "db" }}{{ template "password" "db" }}`, found, ""},
+		{"a text within a text", `{{ tpl "` + strings.ReplaceAll(look, `"`, `\"`) + `" . }}`, found, ""},
+		{"a text where that is allowed", look, allowed, "of db"},
+		{"a file of the chart", "{{/* a file */}}" + look, ofChart, "of db"},
+		{"a text within a file of the chart", "{{/* a file */}}{{ tpl .inner . }}", ofChart, ""},
+		{"a file of the chart within a text", `{{ tpl .file . }}`, ofChart, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			set, err := Parse([]File{{Name: "web/templates/a.yaml", Text: chart}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dot := map[string]any{"text": test.text, "inner": look, "file": "{{/* a file */}}" + look}
+			files, err := New(Defaults()).Files(t.Context(), set, func(string) any { return dot }, test.options)
+			if want := "of db/" + test.want + "/of db"; err != nil || files["web/templates/a.yaml"] != want {
+				t.Errorf("%q, %v; want %q", files["web/templates/a.yaml"], err, want)
+			}
+		})
 	}
 }

@@ -180,23 +180,6 @@ func (b *budget) result(value any) {
 // is read.
 const bytesOfToken = 300
 
-// Tokens is how many values a text of YAML or JSON can hold at the most.
-func Tokens[T string | []byte](text T) int {
-	count := 1
-	for i := range len(text) {
-		switch text[i] {
-		case ',', '\n', '[', '{', ':':
-			count++
-		case '-', '?':
-			// Lists in lists may stand on one line.
-			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
-				count++
-			}
-		}
-	}
-	return count
-}
-
 // product multiplies without overflow.
 func product(a, b int) float64 { return math.Abs(float64(a)) * math.Abs(float64(b)) }
 

@@ -3,7 +3,8 @@
 //
 // A Line knows how each custom resource stands: on the new chart or on its way
 // there, failed, or waiting. It lets those that wait go in their order, at most
-// so many at a time, and nobody once one has failed. All of it is derived from
+// so many at a time. One that has failed stops the others of its namespace, and
+// failures in several namespaces stop all (Limits). All of it is derived from
 // what the custom resources and their releases are; nothing is stored, and a
 // Line that begins anew comes to the same answers when it has seen them all.
 //

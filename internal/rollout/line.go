@@ -46,7 +46,8 @@ const (
 	Go Verdict = "go"
 	// Wait: others are before it.
 	Wait Verdict = "wait"
-	// Stopped: one has failed, and nobody is to follow it.
+	// Stopped: an upgrade has failed in the same namespace, or upgrades have
+	// failed in so many namespaces that none is upgraded.
 	Stopped Verdict = "stopped"
 	// Paused: a person has stopped the rollout.
 	Paused Verdict = "paused"
@@ -62,20 +63,26 @@ type Turn struct {
 
 // Line is the line of one kind. Its methods may be called concurrently.
 type Line struct {
-	mu      sync.Mutex
-	most    int
-	paused  bool
-	unseen  map[types.UID]bool
-	members map[types.UID]Member
-	counts  map[Standing]int
+	mu   sync.Mutex
+	most int
+	// stopAfter is the number of namespaces with failures at which all stop.
+	stopAfter int
+	paused    bool
+	unseen    map[types.UID]bool
+	members   map[types.UID]Member
+	counts    map[Standing]int
 	// waiting are those that wait, in their order; let those of them that were
 	// told to go.
 	waiting []entry
 	let     map[types.UID]bool
-	// told is the verdict of which those that wait were last told.
-	told Verdict
-	// stopped is what News has told last.
-	stopped bool
+	// failed counts the failed members of each namespace that has some.
+	failed map[string]int
+	// told is the verdict of which those that wait were last told, and toldIn
+	// holds the namespaces in which they were told Stopped.
+	told   Verdict
+	toldIn map[string]bool
+	// stopped is what News has reported last.
+	stopped scope
 }
 
 // entry is a Member in the order.
@@ -84,11 +91,25 @@ type entry struct {
 	uid types.UID
 }
 
-// NewLine returns a Line that lets so many go at a time, and gives no answer
-// before it has seen all that are expected.
-func NewLine(most int, expected []types.UID) *Line {
+// Limits say how many custom resources are upgraded at a time, and when the
+// rollout stops.
+type Limits struct {
+	// MaxConcurrent is how many may be Moving at a time, at least 1.
+	MaxConcurrent int
+	// StopAfterNamespaces is the number of namespaces with a failed upgrade at
+	// which the rollout stops in all namespaces, at least 1. Below it, it stops
+	// in the namespaces with failures, so that one tenant cannot withhold a
+	// chart from the others.
+	StopAfterNamespaces int
+}
+
+// NewLine returns a Line that keeps to the limits, and gives no answer before
+// it has seen all that are expected.
+func NewLine(limits Limits, expected []types.UID) *Line {
 	l := &Line{
-		most: most, unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Standing]int{}, let: map[types.UID]bool{},
+		most: limits.MaxConcurrent, stopAfter: limits.StopAfterNamespaces,
+		unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Standing]int{}, let: map[types.UID]bool{},
+		failed: map[string]int{}, toldIn: map[string]bool{},
 	}
 	for _, uid := range expected {
 		l.unseen[uid] = true
@@ -127,6 +148,9 @@ func (l *Line) Put(uid types.UID, m Member) []types.NamespacedName {
 	l.drop(uid)
 	l.members[uid] = m
 	l.counts[m.Standing]++
+	if m.Standing == Failed {
+		l.failed[m.Key.Namespace]++
+	}
 	if m.Standing == Waiting {
 		e := entry{m, uid}
 		at, _ := slices.BinarySearchFunc(l.waiting, e, compare)
@@ -156,6 +180,11 @@ func (l *Line) drop(uid types.UID) {
 	}
 	delete(l.members, uid)
 	l.counts[m.Standing]--
+	if m.Standing == Failed {
+		if l.failed[m.Key.Namespace]--; l.failed[m.Key.Namespace] == 0 {
+			delete(l.failed, m.Key.Namespace)
+		}
+	}
 	if at, found := slices.BinarySearchFunc(l.waiting, entry{m, uid}, compare); found && m.Standing == Waiting {
 		l.waiting = slices.Delete(l.waiting, at, at+1)
 	}
@@ -167,19 +196,22 @@ func (l *Line) Turn(uid types.UID) Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.members[uid]
-	verdict := l.verdict()
+	verdict := l.verdictIn(m.Key.Namespace)
 	if m.Standing != Waiting || l.let[uid] {
 		return Turn{Verdict: Go}
 	}
 	at, _ := slices.BinarySearchFunc(l.waiting, entry{m, uid}, compare)
 	if verdict == Wait {
-		ahead := at
-		for other := range l.let {
-			if compare(entry{l.members[other], other}, entry{m, uid}) < 0 {
-				ahead--
+		room := l.room()
+		for _, other := range l.waiting[:at] {
+			if room <= 0 {
+				break
+			}
+			if l.eligible(other) {
+				room--
 			}
 		}
-		if ahead < l.room() {
+		if room > 0 {
 			l.let[uid] = true
 			return Turn{Verdict: Go}
 		}
@@ -188,46 +220,87 @@ func (l *Line) Turn(uid types.UID) Turn {
 	return Turn{Verdict: verdict, Place: gone + at + 1, Of: gone + len(l.waiting)}
 }
 
-// verdict is what all are told that were not told to go.
+// verdict is the answer for all namespaces without failures.
 func (l *Line) verdict() Verdict {
 	switch {
 	case len(l.unseen) > 0:
 		return Unknown
 	case l.paused:
 		return Paused
-	case l.counts[Failed] > 0:
+	case len(l.failed) >= l.stopAfter:
 		return Stopped
 	default:
 		return Wait
 	}
 }
 
+// verdictIn is the answer for one namespace.
+func (l *Line) verdictIn(namespace string) Verdict {
+	verdict := l.verdict()
+	if verdict == Wait && l.failed[namespace] > 0 {
+		return Stopped
+	}
+	return verdict
+}
+
+// eligible reports whether one that waits gets its turn when there is room.
+func (l *Line) eligible(e entry) bool {
+	return !l.let[e.uid] && l.verdictIn(e.Key.Namespace) == Wait
+}
+
 // room is how many more may go.
 func (l *Line) room() int { return l.most - l.counts[Moving] - len(l.let) }
 
-// next returns those that wait and have to be told something else: all of them,
-// where the verdict is another, or else as many as may go.
+// next returns those that wait and whose answer has changed, and as many as may
+// go now.
 func (l *Line) next() []types.NamespacedName {
 	verdict := l.verdict()
 	changed := verdict != l.told
 	l.told = verdict
+	changedIn := l.changedIn(verdict)
+	if verdict == Unknown {
+		return nil
+	}
 	room := l.room()
-	if changed {
-		room = len(l.waiting)
-	}
 	var keys []types.NamespacedName
-	if verdict == Unknown || !changed && verdict != Wait {
-		return keys
-	}
 	for _, e := range l.waiting {
-		if len(keys) >= room {
+		if room <= 0 && !changed && len(changedIn) == 0 {
 			break
 		}
-		if !l.let[e.uid] {
+		if l.let[e.uid] {
+			continue
+		}
+		goes := room > 0 && l.eligible(e)
+		if goes {
+			room--
+		}
+		if goes || changed || changedIn[e.Key.Namespace] {
 			keys = append(keys, e.Key)
 		}
 	}
 	return keys
+}
+
+// changedIn returns the namespaces that stop or no longer stop by themselves
+// since the last call.
+func (l *Line) changedIn(verdict Verdict) map[string]bool {
+	changed := map[string]bool{}
+	for namespace := range l.toldIn {
+		if verdict != Wait || l.failed[namespace] == 0 {
+			changed[namespace] = true
+			delete(l.toldIn, namespace)
+		}
+	}
+	if verdict != Wait {
+		return changed
+	}
+	for namespace := range l.failed {
+		if !l.toldIn[namespace] {
+			changed[namespace] = true
+			l.toldIn[namespace] = true
+		}
+	}
+	return changed
 }
 
 // compare puts the ailing last, and orders the others by their names.

@@ -14,7 +14,16 @@ import (
 )
 
 func member(name string, standing rollout.Standing) rollout.Member {
-	return rollout.Member{Key: types.NamespacedName{Namespace: "apps", Name: name}, Standing: standing}
+	return memberIn("apps", name, standing)
+}
+
+func memberIn(namespace, name string, standing rollout.Standing) rollout.Member {
+	return rollout.Member{Key: types.NamespacedName{Namespace: namespace, Name: name}, Standing: standing}
+}
+
+// limits let so many go at a time, and stop everywhere at two namespaces.
+func limits(most int) rollout.Limits {
+	return rollout.Limits{MaxConcurrent: most, StopAfterNamespaces: 2}
 }
 
 func uid(name string) types.UID { return types.UID("uid-" + name) }
@@ -44,7 +53,7 @@ func expectNames(t *testing.T, got []string, want ...string) {
 }
 
 func TestLineLetsSomeGoAtATime(t *testing.T) {
-	l := rollout.NewLine(2, nil)
+	l := rollout.NewLine(limits(2), nil)
 	put(l, rollout.Waiting, "d", "b", "c", "a")
 	put(l, rollout.Done, "done")
 	put(l, rollout.Aside, "held")
@@ -70,7 +79,7 @@ func TestLineLetsSomeGoAtATime(t *testing.T) {
 }
 
 func TestLineStops(t *testing.T) {
-	l := rollout.NewLine(1, nil)
+	l := rollout.NewLine(limits(1), nil)
 	put(l, rollout.Waiting, "a", "b", "c")
 	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
 	expectNames(t, put(l, rollout.Failed, "a"), "b", "c")
@@ -90,8 +99,41 @@ func TestLineStops(t *testing.T) {
 	expectTurn(t, l, "c", rollout.Turn{Verdict: rollout.Go})
 }
 
+// One tenant must not withhold a chart from the others; a chart that fails in
+// several namespaces must not reach more of them.
+func TestLine_StopsPerNamespaceFirst(t *testing.T) {
+	l := rollout.NewLine(limits(1), nil)
+	woken := func(namespace, name string, standing rollout.Standing) (names []string) {
+		for _, key := range l.Put(uid(name), memberIn(namespace, name, standing)) {
+			names = append(names, key.Name)
+		}
+		return names
+	}
+	for _, name := range []string{"a1", "a2", "b1", "b2", "c1"} {
+		woken(name[:1], name, rollout.Waiting)
+	}
+	expectTurn(t, l, "a1", rollout.Turn{Verdict: rollout.Go})
+	expectNames(t, woken("a", "a1", rollout.Failed), "a2", "b1")
+	expectTurn(t, l, "a2", rollout.Turn{Verdict: rollout.Stopped, Place: 2, Of: 5})
+	expectNews(t, l, &rollout.News{Stopped: true, Failed: []types.NamespacedName{{Namespace: "a", Name: "a1"}}, Waiting: 1})
+	// The place in the queue is that among all; what is stopped does not keep the next one waiting.
+	expectTurn(t, l, "b2", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 5})
+	expectTurn(t, l, "b1", rollout.Turn{Verdict: rollout.Go})
+	expectNews(t, l, nil)
+	// The second namespace stops all.
+	expectNames(t, woken("b", "b1", rollout.Failed), "a2", "b2", "c1")
+	expectTurn(t, l, "c1", rollout.Turn{Verdict: rollout.Stopped, Place: 5, Of: 5})
+	expectNews(t, l, &rollout.News{Stopped: true, Everywhere: true, Failed: []types.NamespacedName{{Namespace: "a", Name: "a1"}, {Namespace: "b", Name: "b1"}}, Waiting: 3})
+	// One of them repaired, the others go on.
+	expectNames(t, woken("a", "a1", rollout.Done), "a2", "b2", "c1")
+	expectTurn(t, l, "b2", rollout.Turn{Verdict: rollout.Stopped, Place: 4, Of: 5})
+	expectTurn(t, l, "a2", rollout.Turn{Verdict: rollout.Go})
+	expectNames(t, woken("b", "b1", rollout.Done), "b2")
+	expectNews(t, l, &rollout.News{Waiting: 2})
+}
+
 func TestLineIsPaused(t *testing.T) {
-	l := rollout.NewLine(3, nil)
+	l := rollout.NewLine(limits(3), nil)
 	put(l, rollout.Waiting, "a", "b")
 	expectTurn(t, l, "a", rollout.Turn{Verdict: rollout.Go})
 	if keys := l.Pause(true); len(keys) != 1 || keys[0].Name != "b" {
@@ -119,7 +161,7 @@ func expectNews(t *testing.T, l *rollout.Line, want *rollout.News) {
 
 // News are told once, and neither before all were seen nor where nobody waits.
 func TestLineTellsThatItStops(t *testing.T) {
-	l := rollout.NewLine(3, []types.UID{uid("a"), uid("b"), uid("c")})
+	l := rollout.NewLine(limits(3), []types.UID{uid("a"), uid("b"), uid("c")})
 	put(l, rollout.Failed, "b", "a")
 	expectNews(t, l, nil)
 	put(l, rollout.Aside, "c")
@@ -147,7 +189,7 @@ func TestLineTellsThatItStops(t *testing.T) {
 // Nobody goes before all have been seen: one of them may be on its way, or have
 // failed.
 func TestLineWaitsUntilAllAreSeen(t *testing.T) {
-	l := rollout.NewLine(1, []types.UID{uid("a"), uid("b"), uid("gone")})
+	l := rollout.NewLine(limits(1), []types.UID{uid("a"), uid("b"), uid("gone")})
 	expectNames(t, put(l, rollout.Waiting, "b"))
 	expectTurn(t, l, "b", rollout.Turn{Place: 1, Of: 1})
 	expectNames(t, put(l, rollout.Moving, "a"))
@@ -161,7 +203,7 @@ func TestLineWaitsUntilAllAreSeen(t *testing.T) {
 
 // Those who come with another namespace are waited for, too.
 func TestLineExpectsOthers(t *testing.T) {
-	l := rollout.NewLine(1, nil)
+	l := rollout.NewLine(limits(1), nil)
 	put(l, rollout.Waiting, "b", "c")
 	expectTurn(t, l, "b", rollout.Turn{Verdict: rollout.Go})
 	l.Expect([]types.UID{uid("b"), uid("late")})
@@ -172,7 +214,7 @@ func TestLineExpectsOthers(t *testing.T) {
 }
 
 func TestAilingComeLast(t *testing.T) {
-	l := rollout.NewLine(1, nil)
+	l := rollout.NewLine(limits(1), nil)
 	ailing := member("a", rollout.Waiting)
 	ailing.Ailing = true
 	l.Put(uid("a"), ailing)
@@ -191,11 +233,13 @@ func TestLineProperties(t *testing.T) {
 		standings := map[string]rollout.Standing{}
 		var expected []types.UID
 		for i := range rapid.IntRange(0, 12).Draw(t, "resources") {
-			name := fmt.Sprintf("r%02d", i)
+			// The first letter is the namespace.
+			name := fmt.Sprintf("%sr%02d", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "namespace"), i)
 			standings[name] = rapid.SampledFrom([]rollout.Standing{rollout.Waiting, rollout.Waiting, rollout.Done, rollout.Aside, rollout.Moving, rollout.Failed}).Draw(t, name)
 			expected = append(expected, uid(name))
 		}
-		l := rollout.NewLine(most, expected)
+		stopAfter := rapid.IntRange(1, 3).Draw(t, "stopAfter")
+		l := rollout.NewLine(rollout.Limits{MaxConcurrent: most, StopAfterNamespaces: stopAfter}, expected)
 		let := map[string]bool{}
 		var queue []string
 		look := func(name string) {
@@ -203,23 +247,25 @@ func TestLineProperties(t *testing.T) {
 			if !there {
 				return
 			}
-			for _, key := range l.Put(uid(name), member(name, standing)) {
+			for _, key := range l.Put(uid(name), memberIn(name[:1], name, standing)) {
 				queue = append(queue, key.Name)
 			}
 			if standing != rollout.Waiting || let[name] {
 				return
 			}
 			under := len(let)
-			failed, moving := false, 0
-			for _, s := range standings {
-				failed = failed || s == rollout.Failed
+			failed, moving := map[string]bool{}, 0
+			for other, s := range standings {
+				if s == rollout.Failed {
+					failed[other[:1]] = true
+				}
 				if s == rollout.Moving {
 					moving++
 				}
 			}
 			if l.Turn(uid(name)).Verdict == rollout.Go {
-				if failed || moving+under >= most {
-					t.Fatalf("%s is let go while %d of %d are under way, failed: %v", name, moving+under, most, failed)
+				if failed[name[:1]] || len(failed) >= stopAfter || moving+under >= most {
+					t.Fatalf("%s is let go while %d of %d are under way, failed in: %v", name, moving+under, most, failed)
 				}
 				let[name] = true
 			}

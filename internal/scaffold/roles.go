@@ -3,10 +3,13 @@ package scaffold
 import (
 	"fmt"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// level is one of the roles by which people get rights to a kind. Each is part
-// of the role of the same meaning that Kubernetes has built in.
+// level is one of the roles that give users permissions for a kind. Each is
+// aggregated to the built-in role of the same meaning, except that only the
+// viewer role of a cluster-scoped kind is (see aggregated).
 type level struct {
 	name, about, aggregate string
 	verbs, scale           string
@@ -22,17 +25,19 @@ var levels = []level{
 func (l level) role(name string, k kind) []byte {
 	var text strings.Builder
 	text.WriteString(header)
-	fmt.Fprintf(&text, `# %[2]s %[6]s. Part of the built-in role %[3]s.
-apiVersion: rbac.authorization.k8s.io/v1
+	fmt.Fprintf(&text, "# %s %s. %s\n", l.about, k.definition.Name, l.membership(k))
+	fmt.Fprintf(&text, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: %[5]s-%[1]s-role
+  name: %[3]s-%[1]s-role
   labels:
-    app.kubernetes.io/name: %[4]s
+    app.kubernetes.io/name: %[2]s
     app.kubernetes.io/managed-by: kustomize
-    rbac.authorization.k8s.io/aggregate-to-%[3]s: "true"
-rules:
-`, l.name, l.about, l.aggregate, name, k.file, k.definition.Name)
+`, l.name, name, k.file)
+	if l.aggregated(k) {
+		fmt.Fprintf(&text, "    rbac.authorization.k8s.io/aggregate-to-%s: \"true\"\n", l.aggregate)
+	}
+	text.WriteString("rules:\n")
 	rule := func(resource, verbs string) {
 		fmt.Fprintf(&text, "  - apiGroups: [%s]\n    resources: [%s]\n    verbs: [%s]\n", k.Group, resource, verbs)
 	}
@@ -42,4 +47,19 @@ rules:
 		rule(k.plural()+"/scale", l.scale)
 	}
 	return []byte(text.String())
+}
+
+// aggregated reports whether the role is part of the built-in role of the same
+// meaning. A release of a cluster-scoped kind can go to any namespace, so a
+// user who may edit in every namespace does not get the kind by that.
+func (l level) aggregated(k kind) bool {
+	return k.definition.Spec.Scope != apiextensionsv1.ClusterScoped || l.aggregate == "view"
+}
+
+// membership says for readers of the role how users get it.
+func (l level) membership(k kind) string {
+	if l.aggregated(k) {
+		return "Part of the built-in role " + l.aggregate + "."
+	}
+	return "Not part of the built-in role " + l.aggregate + ": the kind is cluster-scoped, so bind this role to the users who need it."
 }

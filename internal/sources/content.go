@@ -1,12 +1,13 @@
 package sources
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/boundedyaml"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -37,7 +38,11 @@ func newContent(kind watches.SourceKind, text string) content {
 // and where; what the library says would quote the text.
 func parse(text string) (map[string]any, string) {
 	// By way of JSON, which makes large whole numbers what they are in a spec.
-	data, err := yaml.YAMLToJSON([]byte(text))
+	data, err := boundedyaml.ToJSON([]byte(text), boundedyaml.Source())
+	if errors.Is(err, boundedyaml.ErrTooLarge) {
+		// The error says which limit and quotes nothing.
+		return nil, "cannot be used: " + err.Error()
+	}
 	if err != nil {
 		var line int
 		for _, format := range []string{"yaml: line %d:", "error converting YAML to JSON: yaml: line %d:"} {

@@ -248,6 +248,8 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 		{"a word", canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is YAML, but no map of values"}},
 		{"a list", "- " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"no map of values"}},
 		{"no number", "a: .nan # " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML"}},
+		{"aliases of a long text", "a: &a " + strings.Repeat(canary, 30_000) + "\nb: [" + strings.Repeat("*a,", 100_000) + "*a]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"cannot be used: the YAML is too large: it holds more than 4194304 bytes"}},
+		{"many values", canary + ": [" + strings.Repeat("{},", 200_000) + "{}]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"more than 50000 lines"}},
 		{"a path that is taken", canary, at(secret, "values.yaml", "word.b"), nil, api.ReasonValuesSourceInvalid, []string{"key values.yaml of Secret apps/web goes to the value word.b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

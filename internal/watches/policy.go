@@ -18,6 +18,9 @@ type Allow struct {
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
 	// Lookup says what templates may read by lookup; empty means LookupOwn.
 	Lookup LookupScope `json:"lookup,omitempty"`
+	// LookupInValues lets texts of the values that go through tpl use lookup,
+	// too, as far as Lookup lets templates.
+	LookupInValues bool `json:"lookupInValues,omitempty"`
 	// TakeOwnership says whether a release may take over objects of others;
 	// empty means TakeOwnershipNever.
 	TakeOwnership TakeOwnership `json:"takeOwnership,omitempty"`
@@ -38,6 +41,10 @@ func (a Allow) LookupScope() LookupScope {
 		return a.Lookup
 	}
 }
+
+// LookupsInValues reports whether texts that go through tpl may use lookup. In
+// an entry of the operator-sdk's they may, as there.
+func (a Allow) LookupsInValues() bool { return a.Everything || a.LookupInValues }
 
 // TakeOwnership is whether objects of others may be taken over.
 type TakeOwnership string

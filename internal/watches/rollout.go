@@ -4,12 +4,20 @@ package watches
 // new chart at a time.
 const DefaultMaxConcurrent = 10
 
+// DefaultStopAfterNamespaces is the number of namespaces with a failed upgrade
+// at which a rollout stops in all namespaces.
+const DefaultStopAfterNamespaces = 3
+
 // Rollout says how custom resources are upgraded when their kind's chart is
 // another than the one that they run.
 type Rollout struct {
 	// MaxConcurrent is how many may be under way, or not ready yet, at a time;
 	// nil means DefaultMaxConcurrent.
 	MaxConcurrent *int `json:"maxConcurrent,omitempty"`
+	// StopAfterNamespaces is the number of namespaces with a failed upgrade at
+	// which the rollout stops in all namespaces; nil means
+	// DefaultStopAfterNamespaces.
+	StopAfterNamespaces *int `json:"stopAfterNamespaces,omitempty"`
 	// AllowDowngrade lets a release go to a chart of a lower version than its
 	// own; nil means true.
 	AllowDowngrade *bool `json:"allowDowngrade,omitempty"`
@@ -25,12 +33,23 @@ func (r Rollout) Most() int {
 	return *r.MaxConcurrent
 }
 
+// StopAfter returns StopAfterNamespaces or its default.
+func (r Rollout) StopAfter() int {
+	if r.StopAfterNamespaces == nil {
+		return DefaultStopAfterNamespaces
+	}
+	return *r.StopAfterNamespaces
+}
+
 // Downgrades returns AllowDowngrade or its default.
 func (r Rollout) Downgrades() bool { return r.AllowDowngrade == nil || *r.AllowDowngrade }
 
-// checkRollout reports what is no number to go by.
+// checkRollout reports numbers below 1.
 func (p *parser) checkRollout(w *Watch, lines map[string]int) {
 	if most := w.Rollout.Most(); most < 1 {
 		p.problemf(lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
+	}
+	if after := w.Rollout.StopAfter(); after < 1 {
+		p.problemf(lines["rollout"], "rollout.stopAfterNamespaces is %d: expected at least 1, which stops the rollout everywhere at the first failure", after)
 	}
 }

@@ -21,6 +21,8 @@ type rolling struct {
 	kind    harness.Kind
 	account harness.Account
 	policy  map[string]any
+	// everywhere serves all namespaces, and not only that of the test.
+	everywhere bool
 	// replicas is an override value, if any.
 	replicas string
 	// charts are the folders by version.
@@ -65,7 +67,9 @@ func (r *rolling) serve(version string) {
 	if r.replicas != "" {
 		entry = entry.Override("replicas", r.replicas)
 	}
-	r.operator = r.NewOperator(harness.Options{Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args()}).Start()
+	r.operator = r.NewOperator(harness.Options{
+		Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args(), Everywhere: r.everywhere,
+	}).Start()
 }
 
 // crash ends the operator as a crash does, and starts it again.
@@ -151,6 +155,29 @@ func (r *rolling) fence() {
 	r.WaitGone(fence)
 }
 
+// A tenant whose upgrade fails, perhaps on purpose, withholds the new chart from
+// its own namespace and from no other, though its namespace comes first.
+func TestRollout_FailureInOneNamespaceSparesOthers(t *testing.T) {
+	t.Parallel()
+	r := newRolling(t, map[string]any{"maxConcurrent": 1})
+	r.everywhere = true
+	others := r.In(r.NewNamespace("others"))
+	r.serve("0.1.0")
+	fails, after := r.cr("web-20").Obj(), r.cr("web-21").Obj()
+	r.Create(fails, after)
+	r.WaitReady(fails, after)
+	first, second := r.cr("web-00").Obj(), r.cr("web-01").Obj()
+	others.Create(first, second)
+	others.WaitReady(first, second)
+
+	r.serve("0.2.0")
+	others.WaitRevision(first, 2)
+	others.WaitRevision(second, 2)
+	others.WaitReady(first, second)
+	r.WaitCondition(fails, "Ready", metav1.ConditionFalse, "ObjectFailed")
+	r.waitUpdate(after, "RolloutStopped", "upgrades failed, in this namespace or in several")
+}
+
 // A new chart over many, of which one fails, while the operator is killed: never
 // are more under way than may be, and one that fails stops the rest until it is
 // mended.
@@ -176,17 +203,17 @@ func TestRollout(t *testing.T) {
 	r.crash()
 	r.WaitCondition(crs[20], "Ready", metav1.ConditionFalse, "ObjectFailed")
 	last := crs[all-1]
-	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 is to take the place of 0.1.0, at place 50 of 50", "another has failed")
+	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 is to take the place of 0.1.0, at place 50 of 50", "upgrades failed")
 	if update := status.Update; update == nil || update.Chart != "workloads-0.2.0" || update.ChartVersion != "0.2.0" || update.Place != all || update.Of != all {
 		t.Errorf("the update is %+v", update)
 	}
-	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped here: ") {
+	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped here and in ") {
 		t.Errorf("the event is %+v", event)
 	}
 	if n := r.CountEvents(last, "RolloutStopped"); n != 0 {
 		t.Errorf("%s, which waits, has the event, too", last.GetName())
 	}
-	if !strings.Contains(r.operator.Log(), "the rollout has stopped") {
+	if !strings.Contains(r.operator.Log(), "rollout stopped by failed upgrades") {
 		t.Error("the log does not say so")
 	}
 	// What waits goes on serving.
@@ -225,7 +252,7 @@ func TestRollout(t *testing.T) {
 
 	r.expectStandings(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "aside": 2})
 
-	if !strings.Contains(r.operator.Log(), "the rollout goes on") {
+	if !strings.Contains(r.operator.Log(), "rollout continues") {
 		t.Error("the log does not say that it goes on")
 	}
 	// Who is held or paused was passed over, and says so.

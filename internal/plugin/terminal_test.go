@@ -1,0 +1,43 @@
+package plugin
+
+import (
+	"bytes"
+	"io"
+	"testing"
+)
+
+func TestTerminalWriter_EscapesControlCharacters(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"plain text", "Ready: größer\tas it is\n", "Ready: größer\tas it is\n"},
+		{"our colors", string(red) + "failed" + string(unpainted), string(red) + "failed" + string(unpainted)},
+		{"the title of the window", "\x1b]0;OWNED\x07", `\u001b]0;OWNED\u0007`},
+		{"a cleared screen", "\x1b[2J\x1b[8m", `\u001b[2J\u001b[8m`},
+		{"a carriage return", "fine\rOWNED", `fine\u000dOWNED`},
+		{"a C1 control sequence", "\u009b2J", `\u009b2J`},
+		{"a change of direction", "a\u202eb\u2066c", `a\u202eb\u2066c`},
+		{"bytes that are no characters", "a\xffb", "a\uFFFDb"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var whole, pieces bytes.Buffer
+			if _, err := io.WriteString(&terminalWriter{to: &whole}, test.text); err != nil {
+				t.Fatal(err)
+			}
+			if whole.String() != test.want {
+				t.Errorf("%q, want %q", whole.String(), test.want)
+			}
+			// No escape gets through in two pieces. A color is written in one.
+			if test.name == "our colors" {
+				return
+			}
+			byByte := &terminalWriter{to: &pieces}
+			for i := range len(test.text) {
+				if _, err := byByte.Write([]byte{test.text[i]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if pieces.String() != test.want {
+				t.Errorf("by byte %q, want %q", pieces.String(), test.want)
+			}
+		})
+	}
+}
