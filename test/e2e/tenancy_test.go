@@ -36,7 +36,7 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 	env.InstallCRD(none)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(
-			tenant(kind),
+			tenant(kind).With("allow", map[string]any{"lookupInValues": true}),
 			tenant(none).With("allow", map[string]any{"lookup": "none"}),
 		),
 		Everywhere: true,
@@ -91,6 +91,42 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 			env.SetSpec(harness.MakeCR(attempt.kind, attempt.name).Obj())
 			env.WaitRevision(cr, 1)
 		})
+	}
+}
+
+// The author of a custom resource who may read no Secret learns none from a value
+// that the chart renders by tpl; where the entry allows lookups there, what they
+// find is redacted from errors.
+func TestTpl_ReadsNoSecretForTheAuthorOfAValue(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, allowed := env.NewKind("Tenant"), env.NewKind("Looking")
+	env.InstallCRD(kind)
+	env.InstallCRD(allowed)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(tenant(kind), tenant(allowed).With("allow", map[string]any{"lookupInValues": true})),
+	}).Start()
+	secret := harness.Secret("db")
+	secret.Object["stringData"] = map[string]any{"password": "canary-7d21"}
+	env.Create(secret)
+	find := `(lookup "v1" "Secret" "` + env.Namespace + `" "db")`
+
+	web := harness.MakeCR(kind, "web").Set("text", "found {{ len "+find+" }}").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	expectData(t, env, "web", "text", "found 0")
+
+	fails := harness.MakeCR(allowed, "fails").Set("text", `{{ $data := `+find+`.data }}{{ fail (printf "%v %s" $data (b64dec $data.password)) }}`).Obj()
+	env.Create(fails)
+	status := env.WaitCondition(fails, "Ready", metav1.ConditionFalse, "RenderFailed")
+	message := condition(t, status, "Ready").Message
+	if !strings.Contains(message, "map[password:[redacted]] [redacted]") {
+		t.Errorf("condition Ready says %q", message)
+	}
+	for _, text := range []string{message, operator.Log()} {
+		if strings.Contains(text, "canary-7d21") || strings.Contains(text, "Y2FuYXJ5LTdkMjE") {
+			t.Errorf("the password is in %q", text)
+		}
 	}
 }
 
