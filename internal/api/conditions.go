@@ -86,7 +86,7 @@ const (
 	// ReasonNameConflict: both release names that the custom resource may use
 	// belong to others.
 	ReasonNameConflict = "ReleaseNameConflict"
-	// ReasonObjectConflict: an object of the chart belongs to somebody else.
+	// ReasonObjectConflict: an object of the chart exists and is not owned by the release.
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"

@@ -48,26 +48,51 @@ type Options struct {
 // undeclared fields one at a time.
 const maxMends = 20
 
-// Apply creates the object or changes it to what is given, taking over fields
-// that others hold, and returns the metadata of the result.
+// Apply creates the object or changes it to the given one, and takes over fields
+// that others hold. It returns the metadata of the result.
 //
 // An object that server-side apply refuses and Helm's own patches would not is
-// mended and sent again. So is one whose list keys somebody has changed, after
-// their fields were taken over.
+// mended and sent again: see mend, dropNulls, clearLeftovers and seize.
 func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.PartialObjectMetadata, error) {
 	if options.LeaveReplicas {
 		o.Unstructured = o.DeepCopy()
 		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 	}
-	seized := false
+	return persist(ctx, c, o, options, func(o Object) (*metav1.PartialObjectMetadata, error) {
+		return c.patch(ctx, o, options.DryRun)
+	})
+}
+
+// DryRun returns the object as an apply would make it, whole, without changing
+// anything.
+func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	applied, err := persist(ctx, c, o, Options{DryRun: true}, func(o Object) (*unstructured.Unstructured, error) {
+		data, err := json.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		return c.dynamic(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
+			FieldManager: api.FieldManager, Force: new(true), DryRun: []string{metav1.DryRunAll},
+		})
+	})
+	if err == nil && applied == nil {
+		err = fmt.Errorf("apply %s: others have changed list items, so that a dry run cannot show the result", Describe(o.Unstructured))
+	}
+	return applied, err
+}
+
+// persist sends an object until the API server accepts it, or refuses it for
+// something that cannot be mended. A dry run returns nil where only the real
+// apply can show the result, for it takes over or removes fields of others.
+func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
+	seized, cleared := false, false
 	for range maxMends {
-		applied, err := c.patch(ctx, o, options.DryRun)
+		applied, err := send(o)
 		if err == nil {
 			return applied, nil
 		}
 		if collides(err) && !seized {
 			if options.DryRun {
-				// The real one can do something about it.
 				return nil, nil
 			}
 			seized = true
@@ -78,43 +103,35 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 		}
 		o.Unstructured = o.DeepCopy()
 		mended := mend(o.Unstructured, err.Error())
-		if len(mended) == 0 {
-			return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
-		}
 		for _, what := range mended {
 			if options.Warn != nil {
 				options.Warn(Describe(o.Unstructured) + ": " + what)
 			}
 		}
+		again := len(mended) > 0 || dropNulls(o.Object, err)
+		if !again && !cleared {
+			cleared = true
+			var clearErr error
+			again, clearErr = c.clear(ctx, o, err, options.DryRun)
+			switch {
+			case errors.Is(clearErr, errUnclear):
+				return nil, nil
+			case clearErr != nil:
+				return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), clearErr)
+			}
+		}
+		if !again {
+			return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
+		}
 	}
 	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxMends)
-}
-
-// DryRun returns the object as an apply would make it, whole, without changing
-// anything.
-func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(o.Object)
-	if err != nil {
-		return nil, err
-	}
-	applied, err := c.dynamic(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		FieldManager: api.FieldManager, Force: new(true), DryRun: []string{metav1.DryRunAll},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
-	}
-	return applied, nil
 }
 
 // collides tells whether the API server found list items that collide: when
 // somebody changes the key of an item of ours, an apply keeps theirs beside
 // ours, and both have, say, the same name.
 func collides(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeFieldValueDuplicate
 	})
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,12 +33,22 @@ func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (bool
 	if err != nil || live == nil {
 		return false, err
 	}
+	return c.Try(ctx, o) == nil, nil
+}
+
+// Try returns the API server's refusal of the object as a new one: it dry-runs
+// the object under another name. The refusal has the object's own name.
+func (c Client) Try(ctx context.Context, o Object) error {
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
 	giveUpPorts(probe.Object)
-	_, err = c.patch(ctx, probe, true)
-	return err == nil, nil
+	_, err := c.patch(ctx, probe, true)
+	var refusal *apierrors.StatusError
+	if errors.As(err, &refusal) {
+		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
+	}
+	return err
 }
 
 // giveUpPorts takes from a Service what only one at a time can have.

@@ -22,6 +22,9 @@ const keepAnnotation = "helm.sh/resource-policy"
 // that the garbage collector takes the object where the owner goes without us;
 // kept objects and those of other namespaces never get one.
 func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstructured.Unstructured, error) {
+	if err := CheckNumbers(object); err != nil {
+		return nil, err
+	}
 	object = object.DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
@@ -81,30 +84,37 @@ func Kept(object interface{ GetAnnotations() map[string]string }) bool {
 }
 
 // foldStringData turns a Secret's stringData into data. The server never shows
-// stringData, so an apply of it could neither see nor undo a change of data.
+// stringData, so an apply of it could neither see nor undo a change of data. A
+// null in it is an empty text, as where the API server creates the Secret.
 func foldStringData(object *unstructured.Unstructured) error {
 	if object.GetAPIVersion() != "v1" || object.GetKind() != "Secret" {
 		return nil
 	}
-	text, found, err := unstructured.NestedStringMap(object.Object, "stringData")
-	if err != nil {
-		return fmt.Errorf("%s: stringData: expected text values", Describe(object))
-	}
+	given, found := object.Object["stringData"]
 	if !found {
 		return nil
 	}
-	data, _, err := unstructured.NestedMap(object.Object, "data")
-	if err != nil {
-		return fmt.Errorf("%s: data: expected an object", Describe(object))
+	text, ok := given.(map[string]any)
+	if !ok && given != nil {
+		return fmt.Errorf("%s: stringData: got %T, want a map of strings", Describe(object), given)
+	}
+	data, ok := object.Object["data"].(map[string]any)
+	if !ok && object.Object["data"] != nil {
+		return fmt.Errorf("%s: data: got %T, want a map of strings", Describe(object), object.Object["data"])
 	}
 	if data == nil {
 		data = map[string]any{}
 	}
 	for key, value := range text {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		typed, ok := value.(string)
+		if !ok && value != nil {
+			return fmt.Errorf("%s: stringData[%s]: got %T, want a string", Describe(object), key, value)
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(typed))
 	}
-	unstructured.RemoveNestedField(object.Object, "stringData")
-	return unstructured.SetNestedMap(object.Object, data, "data")
+	delete(object.Object, "stringData")
+	object.Object["data"] = data
+	return nil
 }
 
 // dropAggregatedRules leaves rules to the controller that fills them in where

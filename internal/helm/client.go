@@ -32,8 +32,8 @@ var ErrStale = errors.New("the stored release changed meanwhile")
 var ErrRender = errors.New("the chart cannot be rendered")
 
 // ErrConflict marks an action that ended before anything was written, because
-// an object of the chart exists and belongs to somebody else.
-var ErrConflict = errors.New("an object of the chart belongs to another release")
+// an object of the chart exists and is not owned by the release.
+var ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
 
 // Client runs Helm's actions. It holds what they share; see NewClient.
 type Client struct {
@@ -186,6 +186,8 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
 
+		hookLeftovers: map[apply.Key]types.UID{},
+
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{
 			mapper:    c.mapper,
@@ -222,6 +224,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		neverReady: r.NeverReady,
 	}
 	storedBy.stamp.redact = r.Redact
+	objects.recordedHooks = func() []*release.Hook { return storedBy.hooks }
 	storedBy.check = func(rls *release.Release) error { return objects.preflight(rls, storedBy.manifests) }
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},

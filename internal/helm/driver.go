@@ -45,7 +45,9 @@ type recordDriver struct {
 	annotations map[string]map[string]string
 	// manifests are those of the records that were read.
 	manifests []string
-	stubs     map[*release.Release]bool
+	// hooks are those of the records that were read.
+	hooks []*release.Hook
+	stubs map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error
@@ -97,6 +99,7 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 			d.read(rls.Config)
 		}
 		d.manifests = append(d.manifests, rls.Manifest)
+		d.hooks = append(d.hooks, rls.Hooks...)
 	}
 	return rls, err
 }

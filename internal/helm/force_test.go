@@ -201,8 +201,8 @@ func TestTakeOwnership(t *testing.T) {
 				r := w.request(c, "two", valuesOf("a=2", "b=1"))
 				r.Allow.TakeOwnership = watches.TakeOwnershipOnRequest
 				err := act(w, r)
-				if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), api.AnnotationTakeOwnership) {
-					t.Errorf("%s without asking: %v, want ErrConflict that says how to ask", verb, err)
+				if !errors.Is(err, ErrConflict) || strings.Contains(err.Error(), api.AnnotationTakeOwnership) != test.taken {
+					t.Errorf("%s without asking: %v, want ErrConflict that says how to ask where it helps", verb, err)
 				}
 				equal(t, verb+" without asking: the revisions", statuses, w.statuses())
 

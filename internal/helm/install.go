@@ -112,7 +112,7 @@ func (r *run) classify(err error) error {
 		// The API server is away.
 		return err
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
-		return fmt.Errorf("%w: %w%s", ErrConflict, err, r.kube.wayOut())
+		return r.kube.explainConflict(fmt.Errorf("%w: %w%s", ErrConflict, err, r.kube.wayOut()))
 	default:
 		return fmt.Errorf("%w: %w", ErrRender, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,6 +68,12 @@ type kubeClient struct {
 	kinds   []schema.GroupVersionKind
 	// remaining are the objects that were waited for in vain.
 	remaining []string
+	// recordedHooks returns the hooks of the revisions that the action has read,
+	// and hookLeftovers the objects of hooks that become plain objects.
+	recordedHooks func() []*release.Hook
+	hookLeftovers map[apply.Key]types.UID
+	// target is what was rendered.
+	target kube.ResourceList
 	// failedHook is why the last hook that failed did so.
 	failedHook error
 }
@@ -97,8 +104,16 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, er
 		if err := errors.Join(checkTexts(list), checkOnce(list)); err != nil {
 			return nil, err
 		}
-		return k.allowed(list)
+		if list, err = k.allowed(list); err != nil {
+			return nil, err
+		}
+		k.target = list
+		if err := k.findHookLeftovers(list); err != nil {
+			return nil, err
+		}
 	}
+	// Helm builds the rendered objects more than once.
+	k.hideHookLeftovers(list)
 	return list, nil
 }
 

@@ -60,6 +60,11 @@ func (k *kubeClient) bring(info *resource.Info) error {
 	if err != nil {
 		return err
 	}
+	if uid, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
+		if err := k.removeHookLeftover(o, uid); err != nil {
+			return err
+		}
+	}
 	if state, ok := k.unchanged(o); ok {
 		k.applied = append(k.applied, expected(o, state))
 		return nil
@@ -210,12 +215,16 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 	case why != "":
 		k.leave(info, why)
 		return nil
-	case isHook(info):
-		return k.objects.Delete(k.ctx, o, k.owner, policy)
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	if err != nil || live == nil {
 		return err
+	}
+	if isHook(info) {
+		if err := k.created(o, live); err != nil {
+			return err
+		}
+		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
 	}
 	if err := k.ours(live); err != nil {
 		k.log("left alone: %s: %v", apply.Describe(o.Unstructured), err)

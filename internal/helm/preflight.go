@@ -40,6 +40,9 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
 	if err := k.allow.check(k.namespace, everything); err != nil {
 		return err
 	}
+	if err := checkNumbers(everything); err != nil {
+		return err
+	}
 	doubtful := objects
 	if !k.takeOwnership {
 		// Helm has looked at the others.
@@ -48,10 +51,27 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
 	if err := k.refuseForeign(doubtful); err != nil {
 		return err
 	}
+	if err := k.findHookLeftovers(objects); err != nil {
+		return err
+	}
 	if rls.Version == 1 {
 		return nil
 	}
 	return k.rehearse(objects)
+}
+
+// checkNumbers refuses numbers that an apply would change into others.
+func checkNumbers(objects kube.ResourceList) error {
+	var refused []string
+	for _, info := range objects {
+		if err := apply.CheckNumbers(object(info).Unstructured); err != nil {
+			refused = append(refused, err.Error())
+		}
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
+	}
+	return nil
 }
 
 // rehearse applies what changes without changing anything.
@@ -63,6 +83,13 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 			return err
 		}
 		if _, ok := k.unchanged(o); ok {
+			continue
+		}
+		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
+			// It is deleted first.
+			if err := k.objects.Try(k.ctx, o); err != nil && refusal(err) {
+				refused = append(refused, err.Error())
+			}
 			continue
 		}
 		if o, err = k.leftToOthers(o); err != nil {

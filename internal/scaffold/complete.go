@@ -24,10 +24,13 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 	if !kindName.MatchString(a.Kind) {
 		return fmt.Errorf("the kind %q: expected letters and digits, with a capital first: choose one by --kind", a.Kind)
 	}
+	if len(validation.IsDNS1123Subdomain(a.Group)) > 0 && a.Group != "" {
+		return fmt.Errorf("--group %q: want a DNS name of lower-case letters, digits, dashes and dots, such as apps.example.com", a.Group)
+	}
 	if a.Group != "" && !strings.Contains(a.Group, ".") {
 		of := domain(file.text)
 		if of == "" {
-			return fmt.Errorf("--group %s: expected a domain such as %[1]s.example.com, for %s has no line \"# domain: …\" that would complete it", a.Group, file.name)
+			return fmt.Errorf("--group %s: want a whole domain, such as %[1]s.example.com: %s has no line \"# domain: …\" to complete it with", a.Group, file.name)
 		}
 		a.Group += "." + of
 	}

@@ -6,4 +6,5 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 
 if [ -e "$RUN/waiting" ]; then exit 0; fi
-exec pg_isready -q -h "$RUN" -U postgres
+# Its answer is the text of the event "Readiness probe failed".
+exec pg_isready -h "$RUN" -U postgres

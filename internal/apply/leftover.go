@@ -1,0 +1,187 @@
+package apply
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// The API server fills in defaults, and no field manager owns them. When a
+// manifest turns to another member of a union, an apply leaves the default of
+// the old member in the object, and validation refuses the combination: a
+// Deployment of the default strategy cannot become "Recreate". Helm's strategic
+// merge patches remove such fields where the API type says
+// `patchStrategy:"retainKeys"`.
+
+// leftover is a field that only the live object has, and that keeps a refused
+// object from being applied.
+type leftover struct {
+	// path is where it is.
+	path fieldpath.Path
+	// name is its name in the object that is sent.
+	name string
+	// in is the object that is sent in which it would be.
+	in map[string]any
+	// value is that of the live object.
+	value any
+	// of names the fields that lead to the object in which it is. It is nil
+	// where a list is on the way.
+	of []string
+}
+
+// empty reports whether an explicit null removes the field. The API server
+// takes null for "no change" where the live object has fields there.
+func (l leftover) empty() bool {
+	fields, ok := l.value.(map[string]any)
+	return !ok || len(fields) == 0
+}
+
+// leftovers returns the fields that keep a refused object from being applied:
+// those that Helm's patch would remove, and defaults that the refusal names and
+// no field manager owns.
+func leftovers(object, live *unstructured.Unstructured, refusal error) []leftover {
+	var found []leftover
+	if known, ok := typeOf(object.GroupVersionKind()); ok {
+		walk := unionWalk{visit: func(l leftover) { found = append(found, l) }}
+		walk.fields(known, object.Object, live.Object, nil, []string{})
+	}
+	for _, cause := range causesOf(refusal) {
+		l, ok := refusedDefault(cause.Field, object, live)
+		same := func(other leftover) bool { return other.path.Equals(l.path) }
+		if ok && !slices.ContainsFunc(found, same) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// typeOf returns the Go type of a built-in kind.
+func typeOf(gvk schema.GroupVersionKind) (strategicpatch.PatchMetaFromStruct, bool) {
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return strategicpatch.PatchMetaFromStruct{}, false
+	}
+	known, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	return known, err == nil
+}
+
+// unionWalk visits the fields that Helm's patch would remove from a live object:
+// those that the manifest does not set, of objects with the patch strategy
+// "retainKeys" that it does set.
+type unionWalk struct{ visit func(leftover) }
+
+func (w unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+	for name, value := range sent {
+		at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
+		switch typed := value.(type) {
+		case map[string]any:
+			field, meta, err := known.LookupPatchMetadataForStruct(name)
+			there, ok := live[name].(map[string]any)
+			if err != nil || !ok {
+				continue
+			}
+			if names != nil {
+				w.object(field, meta, typed, there, at, append(slices.Clone(names), name))
+				continue
+			}
+			w.object(field, meta, typed, there, at, nil)
+		case []any:
+			field, meta, err := known.LookupPatchMetadataForSlice(name)
+			there, ok := live[name].([]any)
+			key := meta.GetPatchMergeKey()
+			if err != nil || !ok || key == "" {
+				continue
+			}
+			for _, item := range typed {
+				if one, other := pair(item, there, key); other != nil {
+					element := fieldpath.PathElement{Key: fieldpath.KeyByFields(key, one[key])}
+					w.object(field, meta, one, other, append(at.Copy(), element), nil)
+				}
+			}
+		}
+	}
+}
+
+func (w unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpatch.PatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+	w.fields(known, sent, live, path, names)
+	if !slices.Contains(meta.GetPatchStrategies(), "retainKeys") {
+		return
+	}
+	for name, value := range live {
+		if _, ok := sent[name]; !ok {
+			at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
+			w.visit(leftover{path: at, name: name, in: sent, value: value, of: names})
+		}
+	}
+}
+
+// pair returns a list item, and the item of another list with the same key.
+func pair(item any, list []any, key string) (one, other map[string]any) {
+	one, _ = item.(map[string]any)
+	if one[key] == nil {
+		return one, nil
+	}
+	for _, candidate := range list {
+		if fields, ok := candidate.(map[string]any); ok && fields[key] == one[key] {
+			return one, fields
+		}
+	}
+	return one, nil
+}
+
+// refusedDefault returns the field that a refusal names, if the manifest does
+// not set it and the API server filled it in.
+func refusedDefault(field string, object, live *unstructured.Unstructured) (leftover, bool) {
+	names := strings.Split(field, ".")
+	// "spec.strategy.rollingUpdate" is the shortest: a member of a union.
+	if strings.Contains(field, "[") || len(names) < 3 || names[0] != "spec" {
+		return leftover{}, false
+	}
+	of, name := names[:len(names)-1], names[len(names)-1]
+	value, there, err := unstructured.NestedFieldNoCopy(live.Object, names...)
+	if err != nil || !there {
+		return leftover{}, false
+	}
+	in, there, err := unstructured.NestedFieldNoCopy(object.Object, of...)
+	union, ok := in.(map[string]any)
+	if err != nil || !there || !ok {
+		return leftover{}, false
+	}
+	if _, set := union[name]; set || managed(live, names) {
+		return leftover{}, false
+	}
+	parts := make([]any, len(names))
+	for i := range names {
+		parts[i] = names[i]
+	}
+	return leftover{path: fieldpath.MakePathOrDie(parts...), name: name, in: union, value: value, of: of}, true
+}
+
+// causesOf returns what the API server lists in a refusal, one entry a field.
+func causesOf(refusal error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
+}
+
+// managed reports whether any field manager owns a field or a part of it. An
+// entry that cannot be read counts as owning everything.
+func managed(live *unstructured.Unstructured, path []string) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		if entry.FieldsV1 == nil {
+			return false
+		}
+		set, err := parseFields(entry.FieldsV1.GetRawBytes())
+		return err != nil || holds(set, path)
+	})
+}

@@ -1,0 +1,174 @@
+package helm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// hookedMap is a chart of a ConfigMap "shared" that is a hook or a plain object.
+// It is immutable, so that only a new one can have another value.
+func hookedMap() files {
+	return mapsChart().with("templates/hooked.yaml", `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: shared
+{{- with .Values.hook }}
+  annotations: {helm.sh/hook: "{{ . }}"}
+{{- end }}
+immutable: true
+data: {value: {{ .Values.value }}}
+`)
+}
+
+func hooked(hook, value string) map[string]any {
+	values := valuesOf("a=" + value)
+	values["hook"], values["value"] = hook, value
+	return values
+}
+
+func (w *world) shared() *corev1.ConfigMap {
+	w.Helper()
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(w.Context(), "shared", metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return live
+}
+
+// TestHook_BecomesAPlainObject in an upgrade, and in a rollback.
+func TestHook_BecomesAPlainObject(t *testing.T) {
+	c := hookedMap().load(t)
+	w := newWorld(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("", "one"))))
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("post-upgrade", "two"))))
+	if live := w.shared(); live.Data["value"] != "two" || live.Labels[api.LabelHookOwnerUID] == "" {
+		t.Fatalf("the object did not become a hook: %v, %v", live.Labels, live.Data)
+	}
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "three", hooked("", "three"))))
+	if live := w.shared(); live.Data["value"] != "three" || live.Labels[api.LabelOwnerUID] == "" || live.Labels[api.LabelHookOwnerUID] != "" {
+		t.Errorf("after the upgrade: %v, %v", live.Labels, live.Data)
+	}
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "four", hooked("post-upgrade", "four"))))
+	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 4)), 1))
+	if live := w.shared(); live.Data["value"] != "one" || live.Labels[api.LabelOwnerUID] == "" {
+		t.Errorf("after the rollback: %v, %v", live.Labels, live.Data)
+	}
+}
+
+// TestHook_DeletesOnlyWhatTheReleaseCreated where an object has its name.
+func TestHook_DeletesOnlyWhatTheReleaseCreated(t *testing.T) {
+	c := hookedMap().load(t)
+	for name, foreign := range map[string]func(*world){
+		"no owner":                func(w *world) { w.make("shared") },
+		"another release":         func(w *world) { w.make("shared"); w.ofRelease("shared") },
+		"another custom resource": func(w *world) { w.make("shared"); w.theirs("shared") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			foreign(w)
+			before := w.shared()
+			err := w.helm.Install(t.Context(), w.request(c, "one", hooked("pre-install", "one")))
+			if err == nil || !strings.Contains(err.Error(), "hook ConfigMap "+w.namespace+"/shared: ") || !strings.Contains(err.Error(), "rename the hook") {
+				t.Errorf("got %v, want an error that names the hook", err)
+			}
+			if after := w.shared(); after.UID != before.UID || after.ResourceVersion != before.ResourceVersion {
+				t.Error("the object was changed")
+			}
+			w.watch()
+			w.drop("shared")
+			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("pre-upgrade", "two"))))
+			if w.shared().Data["value"] != "two" {
+				t.Error("the hook did not run once the name was free")
+			}
+		})
+	}
+}
+
+// TestHook_DeletesWhatTheHelmCLICreated before the release was adopted, for it
+// marks no hooks.
+func TestHook_DeletesWhatTheHelmCLICreated(t *testing.T) {
+	c := hookedMap().load(t)
+	w := newWorld(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("post-install", "one"))))
+	live := w.shared()
+	live.Labels, live.Annotations = nil, nil
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("post-upgrade", "two"))))
+	if w.shared().Data["value"] != "two" {
+		t.Error("the hook did not run again")
+	}
+}
+
+// TestConflict_SaysWhatTheObjectIs and what can be done about it.
+func TestConflict_SaysWhatTheObjectIs(t *testing.T) {
+	c := hookedMap().load(t)
+	for name, test := range map[string]struct {
+		make func(*world)
+		want string
+	}{
+		"no owner":                {func(w *world) { w.make("shared") }, "exists and belongs to no release; rename one of the two (allow.takeOwnership is never)"},
+		"another release":         {func(w *world) { w.make("shared"); w.ofRelease("shared") }, "belongs to release elsewhere/theirs; rename one of the two"},
+		"another custom resource": {func(w *world) { w.make("shared"); w.theirs("shared") }, "belongs to "},
+		"a hook that no record names": {func(w *world) {
+			w.make("shared")
+			live := w.shared()
+			live.Labels = map[string]string{api.LabelHookOwnerUID: string(w.owner.UID)}
+			if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Update(w.Context(), live, metav1.UpdateOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		}, "was created by a hook of this release and is left over; delete it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.make(w)
+			err := w.helm.Install(t.Context(), w.request(c, "one", hooked("", "one")))
+			if want := "ConfigMap " + w.namespace + "/shared " + test.want; !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+			if strings.Contains(err.Error(), "label validation error") {
+				t.Errorf("the error still has Helm's words: %v", err)
+			}
+			equal(t, "the revisions", []string{}, w.statuses())
+		})
+	}
+}
+
+// TestInstall_RefusesNumbersBeyondTheirField before anything is written, as an
+// upgrade and a repair do.
+func TestInstall_RefusesNumbersBeyondTheirField(t *testing.T) {
+	c := manifestChart().load(t)
+	w := newWorld(t)
+	of := func(replicas string) map[string]any {
+		return map[string]any{"manifest": ofSpec("replicas: "+replicas+", ") + "\n---\n" + configMap("data: {a: '"+replicas+"'}")}
+	}
+	want := "Deployment " + w.namespace + "/x: spec.replicas: number out of range: got 99999999999, want a whole number from -2147483648 to 2147483647"
+	for step := range 2 {
+		p := &plan{}
+		w.net.armed.Store(p)
+		var err error
+		if step == 0 {
+			err = w.helm.Install(t.Context(), w.request(c, "one", of("99999999999")))
+		} else {
+			err = w.helm.Upgrade(t.Context(), w.request(c, "three", of("99999999999")))
+		}
+		w.net.armed.Store(nil)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if written := writes(p.log()); len(written) > 0 {
+			t.Errorf("it wrote %v", written)
+		}
+		if step == 0 {
+			w.must(w.helm.Install(t.Context(), w.request(c, "two", of("2"))))
+		}
+	}
+}
