@@ -83,9 +83,8 @@ const (
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was cut short and will be done again.
 	ReasonInterrupted = "Interrupted"
-	// ReasonAborted: an action ended because the annotation AnnotationAbort names
-	// it. It is not tried again until the spec is edited or the annotation is
-	// removed.
+	// ReasonAborted: a person has aborted the last action by an annotation. It is
+	// not tried again until the spec is edited or the annotation is removed.
 	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both release names that the custom resource may use
 	// belong to others.

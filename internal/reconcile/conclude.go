@@ -43,7 +43,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 			reason = api.EventAborted
 		}
 		logger.Info("action interrupted", "reason", err.Error())
-		r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, note(err.Error(), err))
+		r.Recorder.Event(v.cr, corev1.EventTypeNormal, reason, note(err.Error(), err))
 	case errors.Is(err, helm.ErrTestsFailed):
 		// It is an outcome, and stands on the record.
 		logger.Info("tests failed", "reason", err.Error())

@@ -142,7 +142,8 @@ func (w *hookWait) why(failed bool) string {
 	if !failed {
 		return ""
 	}
-	if seen, err := w.look(); err == nil && seen.State.Idle() && seen.Why != "" {
+	seen, err := w.look()
+	if err == nil && seen.Why != "" && (seen.State.Idle() || w.last.Why == "") {
 		return seen.Why
 	}
 	return w.last.Why

@@ -201,7 +201,7 @@ func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
 	web.ask("abort", "2")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 pending-upgrade")
 	setHookRunning(env, "web-pre-upgrade")
-	if event := env.WaitEvent(web.cr, "Aborted"); event.Type != "Warning" || !strings.Contains(event.Note, "web-pre-upgrade") {
+	if event := env.WaitEvent(web.cr, "Aborted"); event.Type != "Normal" || !strings.Contains(event.Note, "web-pre-upgrade") {
 		t.Errorf("the event is %+v", event)
 	}
 
