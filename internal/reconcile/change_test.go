@@ -11,9 +11,12 @@ import (
 
 // given is a custom resource with that spec, in the state of a second revision.
 func given(status string, spec map[string]any, changes ...func(*view)) *view {
-	v := viewOf([]string{status, dep}, append([]func(*view){withSpec(spec)}, changes...)...)
+	v := viewOf([]string{status, dep}, withSpec(spec))
 	v.values = spec
 	v.digests.Values = values.Digest(spec)
+	for _, change := range changes {
+		change(v)
+	}
 	return v
 }
 
