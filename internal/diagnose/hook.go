@@ -29,6 +29,10 @@ var cannotStart = []string{
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }
 
+// crashing is the reason by which a kubelet reports that a container has failed
+// and is started again later.
+const crashing = "CrashLoopBackOff"
+
 // cannotMount are the reasons of warnings about pods whose containers wait for a
 // volume, or for a Secret or ConfigMap that is mounted as one.
 var cannotMount = []string{"FailedMount", "FailedAttachVolume"}
@@ -38,6 +42,15 @@ type Hook struct {
 	State api.HookState
 	// Cause is not Known where there is nothing to report, as of a hook that runs.
 	Cause Cause
+}
+
+// Why returns the cause in a line, without the name of the pod: each try has
+// another, and its failure is the same.
+func (h Hook) Why() string {
+	if !h.Cause.Known() {
+		return ""
+	}
+	return strings.TrimPrefix(h.Cause.String(), h.Cause.Object.String()+": ")
 }
 
 // OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
@@ -135,6 +148,10 @@ func (s *search) ofPods(ctx context.Context, pods []corev1.Pod, now time.Time) (
 		return hook, nil
 	}
 	cause, err := s.ofPod(ctx, worst)
+	if cause.Reason == crashing {
+		// Kubelets name the pod and the time until the next try, in the warning, too.
+		cause.Message, cause.Event = lastEnd(worst), ""
+	}
 	hook.Cause = cause
 	switch {
 	case in[api.HookStarting] == 1 && mountless(worst, cause, now), in[api.HookStarting] == 0 && in[api.HookStuck] > 0:
@@ -165,7 +182,7 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 		case c.State.Waiting == nil:
 		case slices.Contains(cannotStart, c.State.Waiting.Reason):
 			return api.HookStuck
-		case c.State.Waiting.Reason == "CrashLoopBackOff":
+		case c.State.Waiting.Reason == crashing:
 			return api.HookCrashing
 		}
 	}

@@ -75,7 +75,10 @@ func TestHook_State(t *testing.T) {
 			`Pod default/a: Pending: node node-1 has not started it yet; last warning: FailedMount: secret "tls" not found`},
 		{"it has been mounted late, and the image is being pulled", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", "m", 0), warning("a", "Odd", "the disk is slow", 1)}, 1, api.HookStarting,
 			"Pod default/a: Pending: node node-1 has not started it yet; last warning: Odd: the disk is slow"},
-		{"it crashes and is started again", []runtime.Object{hookJob(), hookPod("a", crashLoop)}, 0, api.HookCrashing, "Pod default/a: CrashLoopBackOff: back-off 5m0s restarting failed container"},
+		{"it crashes and is started again", []runtime.Object{hookJob(), hookPod("a", func(p *corev1.Pod) {
+			crashLoop(p)
+			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 3}
+		}), warning("a", "BackOff", "Back-off restarting failed container web in pod a", 0)}, 0, api.HookCrashing, "Pod default/a: CrashLoopBackOff: it last ended with Error, exit code 3"},
 		{"the next try waits", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3))}, 0, api.HookCrashing, "Pod default/a: Error: exit code 3"},
 		{"the newest try of several", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), phase(corev1.PodFailed), ended("OOMKilled", 137))}, 0, api.HookCrashing, "Pod default/b: OOMKilled: exit code 137"},
 		{"the next try is about to start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/b: Pending: node node-1 has not started it yet"},
@@ -110,7 +113,7 @@ func TestHook_State(t *testing.T) {
 func TestHook_Pod(t *testing.T) {
 	client := cluster(makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
 	hook, err := OfHook(t.Context(), client, key(kindPod, "test"), "test", start)
-	if err != nil || hook.State != api.HookStuck || hook.Cause.String() != "Pod default/test: InvalidImageName: no" {
+	if err != nil || hook.State != api.HookStuck || hook.Cause.String() != "Pod default/test: InvalidImageName: no" || hook.Why() != "InvalidImageName: no" {
 		t.Errorf("got %+v, %v", hook, err)
 	}
 	if hook, err = OfHook(t.Context(), cluster(), key(kindPod, "test"), "test", start); err != nil || hook.State != api.HookStarting {

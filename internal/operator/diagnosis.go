@@ -24,10 +24,6 @@ func newDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Ke
 func newHookDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (reconcile.HookReport, error) {
 	return func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
 		found, err := diagnose.OfHook(ctx, clientset, hook, uid, time.Now())
-		report := reconcile.HookReport{State: found.State}
-		if found.Cause.Known() {
-			report.Why = found.Cause.String()
-		}
-		return report, err
+		return reconcile.HookReport{State: found.State, Why: found.Why()}, err
 	}
 }

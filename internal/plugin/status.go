@@ -37,8 +37,8 @@ type statusOutput struct {
 	Update     *api.UpdateStatus   `json:"update,omitempty"`
 	// Objects are those of the release, as far as they could be found.
 	Objects []objectOutput `json:"objects"`
-	// Hooks are the hooks of the release that run or have failed, unless the custom
-	// resource is ready.
+	// Hooks are the hooks of the release that run or have failed, unless its newest
+	// revision is deployed.
 	Hooks []objectOutput `json:"hooks,omitempty"`
 	// Missing says what is not told for want of a right or of the record, a
 	// sentence each.
@@ -83,8 +83,8 @@ func newStatus(s *session) *cobra.Command {
 		Short: "Show a custom resource, its release and its objects as a tree",
 		Long: `Show a custom resource, its release and the objects of the release as a tree:
 what is ready, and of what is not, why: the pod that fails and the last warning
-about it. While the custom resource is not ready, so do its hooks that run or
-have failed.
+about it. Unless the newest revision is deployed, the tree has its hooks, too,
+that run or have failed.
 
 The objects are those in the record of the release, which takes the right to get
 Secrets in its namespace. Without it they are found by their labels, as far as
@@ -140,7 +140,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 		if out.Objects, err = search.objects(ctx); err != nil {
 			return out, err
 		}
-		if out.Ready != metav1.ConditionTrue {
+		if status.Release.Status != api.StatusDeployed || cr.GetDeletionTimestamp() != nil {
 			out.Hooks = search.hooks(ctx)
 		}
 	}

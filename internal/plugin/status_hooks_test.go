@@ -60,11 +60,11 @@ func TestStatusHooks(t *testing.T) {
 	)
 	var got []string
 	for _, hook := range x.hooks(t.Context()) {
-		line := strings.Join([]string{hook.Kind, hook.Name, string(hook.Ready), hook.Reason, hook.Message}, " ")
+		line := strings.TrimSpace(strings.Join([]string{hook.Kind, hook.Name, string(hook.Ready), hook.Reason, hook.Message}, " "))
 		if hook.Cause != nil {
 			line += "; " + hook.Cause.Name + " " + hook.Cause.Reason
 		}
-		got = append(got, strings.TrimSpace(line))
+		got = append(got, line)
 	}
 	want := []string{
 		"Job failed False BackoffLimitExceeded no more tries",

@@ -171,7 +171,7 @@ func TestStuckHook_FailureNamesTheCause(t *testing.T) {
 	env.WaitCondition(pulls, "Ready", metav1.ConditionFalse, "InstallFailed")
 	waitReadyMessage(env, pulls, "pulls-pre-install", "DeadlineExceeded", "ImagePullBackOff", noImage)
 	env.WaitCondition(fails, "Ready", metav1.ConditionFalse, "InstallFailed")
-	waitReadyMessage(env, fails, "fails-post-install", "BackoffLimitExceeded", "Pod "+env.Namespace+"/fails-post-install-", "Error: The annotation test.chartwright.dev/outcome asked for it")
+	waitReadyMessage(env, fails, "fails-post-install", "BackoffLimitExceeded", "limit; Error: The annotation test.chartwright.dev/outcome asked for it")
 }
 
 // A container that runs may be a migration: it is left alone, also by a deletion,
