@@ -29,9 +29,9 @@ var cannotStart = []string{
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }
 
-// crashing is the reason by which a kubelet reports that a container has failed
+// crashLoopBackOff is the reason by which a kubelet reports that a container has failed
 // and is started again later.
-const crashing = "CrashLoopBackOff"
+const crashLoopBackOff = "CrashLoopBackOff"
 
 // cannotMount are the reasons of warnings about pods whose containers wait for a
 // volume, or for a Secret or ConfigMap that is mounted as one.
@@ -148,7 +148,7 @@ func (s *search) ofPods(ctx context.Context, pods []corev1.Pod, now time.Time) (
 		return hook, nil
 	}
 	cause, err := s.ofPod(ctx, worst)
-	if cause.Reason == crashing {
+	if cause.Reason == crashLoopBackOff {
 		// Kubelets name the pod and the time until the next try, in the warning, too.
 		cause.Message, cause.Event = lastEnd(worst), ""
 	}
@@ -182,7 +182,7 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 		case c.State.Waiting == nil:
 		case slices.Contains(cannotStart, c.State.Waiting.Reason):
 			return api.HookStuck
-		case c.State.Waiting.Reason == crashing:
+		case c.State.Waiting.Reason == crashLoopBackOff:
 			return api.HookCrashing
 		}
 	}
