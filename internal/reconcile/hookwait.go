@@ -35,10 +35,12 @@ type HookReport struct {
 type hookWait struct {
 	name string
 	// look reads how far the hook is, report passes it on, and end ends the wait.
-	look   func() (HookReport, error)
+	look   func(context.Context) (HookReport, error)
 	report func(hook *decide.Hook, isNew bool)
 	end    context.CancelCauseFunc
-	now    func() time.Time
+	// again has the change decided on once more, later.
+	again func()
+	now   func() time.Time
 
 	changes chan decide.Change
 	stop    context.CancelFunc
@@ -57,28 +59,22 @@ func (r *Reconciler) waitForHook(v *view, wait helm.HookWait, redact func(string
 		name: wait.Hook.String(), end: wait.End, now: r.Now, stop: stop,
 		changes: make(chan decide.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 	}
-	w.look = func() (HookReport, error) {
-		// The last look is made after the context has ended.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), visit)
+	w.again = func() { r.Wake(v.key, nextHookLook) }
+	w.look = func(ctx context.Context) (HookReport, error) {
+		ctx, cancel := context.WithTimeout(ctx, visit)
 		defer cancel()
 		report, err := r.Hook(ctx, wait.Hook, wait.UID)
 		report.Why = redact(report.Why)
 		return report, err
 	}
-	interrupt := func(change decide.Change) {
-		select {
-		case w.changes <- change:
-		default: // It is being looked at.
-		}
-	}
 	w.report = func(hook *decide.Hook, isNew bool) {
-		r.Pool.hook(v.release, hook, interrupt)
+		r.Pool.hook(v.release, hook, w.interrupt)
 		if isNew && hook.State.Idle() {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventHookStuck, cut(stuck(hook)))
 		}
 		r.Wake(v.key, 0)
 	}
-	r.Pool.hook(v.release, &decide.Hook{Name: w.name}, interrupt)
+	r.Pool.hook(v.release, &decide.Hook{Name: w.name}, w.interrupt)
 	// A change may have come before the hook was there to be interrupted.
 	r.Wake(v.key, 0)
 	go w.run(ctx)
@@ -87,6 +83,22 @@ func (r *Reconciler) waitForHook(v *view, wait helm.HookWait, redact func(string
 		<-w.ended
 		r.Pool.hook(v.release, nil, nil)
 		return w.why(failed)
+	}
+}
+
+// interrupt has the hook looked at, and the wait ended if the change does that. A
+// change that came before, and was not looked at yet, counts no more.
+func (w *hookWait) interrupt(change decide.Change) {
+	for {
+		select {
+		case w.changes <- change:
+			return
+		default:
+		}
+		select {
+		case <-w.changes:
+		default:
+		}
 	}
 }
 
@@ -110,9 +122,12 @@ func (w *hookWait) run(ctx context.Context) {
 			return
 		}
 		// Between the last look and the change the container may have started.
-		if w.visit() && decide.Interrupts(change, w.last.State) {
+		switch seen := w.visit(ctx); {
+		case seen && decide.Interrupts(change, w.last.State):
 			w.end(interruption(change, w.last))
 			return
+		case !seen && change != decide.ChangeNone:
+			w.again()
 		}
 		timer.Reset(nextHookLook)
 	}
@@ -120,8 +135,8 @@ func (w *hookWait) run(ctx context.Context) {
 
 // visit looks at the hook, and reports what is new. It returns false where the
 // API server did not answer.
-func (w *hookWait) visit() bool {
-	seen, err := w.look()
+func (w *hookWait) visit(ctx context.Context) bool {
+	seen, err := w.look(ctx)
 	if err != nil {
 		return false
 	}
@@ -142,7 +157,7 @@ func (w *hookWait) why(failed bool) string {
 	if !failed {
 		return ""
 	}
-	seen, err := w.look()
+	seen, err := w.look(context.Background())
 	if err == nil && seen.Why != "" && (seen.State.Idle() || w.last.Why == "") {
 		return seen.Why
 	}

@@ -16,11 +16,13 @@ import (
 // watchedHook is a hook of which a test sets the state.
 type watchedHook struct {
 	*hookWait
-	now     HookReport
-	err     error
-	looks   int
-	reports []string
-	ended   error
+	now   HookReport
+	err   error
+	looks int
+	// postponed counts the changes that nobody could decide on.
+	postponed int
+	reports   []string
+	ended     error
 }
 
 // follow begins to follow a hook, in the time of a synctest bubble.
@@ -31,9 +33,10 @@ func follow(t *testing.T) *watchedHook {
 	h.hookWait = &hookWait{
 		name: "Job default/web", now: time.Now, stop: stop,
 		changes: make(chan decide.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
-		look:   func() (HookReport, error) { h.looks++; return h.now, h.err },
+		look:   func(context.Context) (HookReport, error) { h.looks++; return h.now, h.err },
 		report: func(hook *decide.Hook, isNew bool) { h.reports = append(h.reports, reportOf(hook, isNew)) },
 		end:    func(cause error) { h.ended = cause },
+		again:  func() { h.postponed++ },
 	}
 	go h.run(ctx)
 	t.Cleanup(func() {
@@ -57,7 +60,7 @@ func (h *watchedHook) after(d time.Duration) {
 }
 
 func (h *watchedHook) change(change decide.Change) {
-	h.changes <- change
+	h.interrupt(change)
 	synctest.Wait()
 }
 
@@ -110,8 +113,8 @@ func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
 		}
 		h.now, h.err = HookReport{api.HookStuck, "ImagePullBackOff"}, errors.New("away")
 		h.change(decide.ChangeEdit)
-		if h.ended != nil {
-			t.Errorf("nobody knows how the hook is, and it ended: %v", h.ended)
+		if h.ended != nil || h.postponed != 1 {
+			t.Errorf("nobody knows how the hook is, and it ended with %v; postponed: %d", h.ended, h.postponed)
 		}
 		h.err = nil
 		h.change(decide.ChangeDeletion)
@@ -133,6 +136,17 @@ func TestHookWait_AbortNeedsNoLook(t *testing.T) {
 	})
 }
 
+// TestHookWait_TheLastChangeCounts: an abort is not lost behind an edit that was
+// not looked at yet.
+func TestHookWait_TheLastChangeCounts(t *testing.T) {
+	w := &hookWait{changes: make(chan decide.Change, 1)}
+	w.interrupt(decide.ChangeEdit)
+	w.interrupt(decide.ChangeAbort)
+	if change := <-w.changes; change != decide.ChangeAbort {
+		t.Errorf("got %s", change)
+	}
+}
+
 // TestHookWait_Why: what was seen last counts where nothing is left to look at.
 func TestHookWait_Why(t *testing.T) {
 	for _, test := range []struct {
@@ -148,7 +162,7 @@ func TestHookWait_Why(t *testing.T) {
 		{"it was over before the first look", "", HookReport{api.HookStarting, "Unschedulable"}, nil, "Unschedulable"},
 		{"the API server is away", "ImagePullBackOff", HookReport{}, errors.New("away"), "ImagePullBackOff"},
 	} {
-		w := &hookWait{last: decide.Hook{Why: test.last}, look: func() (HookReport, error) { return test.now, test.err }}
+		w := &hookWait{last: decide.Hook{Why: test.last}, look: func(context.Context) (HookReport, error) { return test.now, test.err }}
 		if got := w.why(true); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
