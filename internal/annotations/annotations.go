@@ -21,6 +21,9 @@ type Annotations struct {
 	Reconcile string
 	Force     string
 	Test      string
+	// Abort names the action that is to end, empty for none: the revision that it
+	// makes, api.AbortUninstall or api.AbortTest.
+	Abort string
 
 	TakeOwnership bool
 	// ReconcilePeriod is nil where the kind's own holds.
@@ -88,6 +91,18 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationReconcile: text(func(a *Annotations) *string { return &a.Reconcile }),
 	api.AnnotationForce:     text(func(a *Annotations) *string { return &a.Force }),
 	api.AnnotationTest:      text(func(a *Annotations) *string { return &a.Test }),
+	api.AnnotationAbort: func(a *Annotations, value string) error {
+		revision, err := strconv.Atoi(value)
+		switch {
+		case value == "", value == api.AbortUninstall, value == api.AbortTest:
+			a.Abort = value
+		case err != nil, revision < 1:
+			return fmt.Errorf("expected the revision of the action to abort, %q or %q", api.AbortUninstall, api.AbortTest)
+		default:
+			a.Abort = strconv.Itoa(revision)
+		}
+		return nil
+	},
 	api.AnnotationReconcilePeriod: func(a *Annotations, value string) error {
 		period, err := time.ParseDuration(value)
 		if err != nil || period != 0 && period < leastPeriod {

@@ -60,6 +60,15 @@ func TestEveryAnnotation(t *testing.T) {
 		api.AnnotationReconcile: {{"", none}, {"now", Annotations{Reconcile: "now"}}, {" now ", Annotations{Reconcile: "now"}}},
 		api.AnnotationForce:     {{"", none}, {"now", Annotations{Force: "now"}}, {"true", Annotations{Force: "true"}}},
 		api.AnnotationTest:      {{"", none}, {"now", Annotations{Test: "now"}}, {"1", Annotations{Test: "1"}}},
+		api.AnnotationAbort: {
+			{"", none},
+			{"2", Annotations{Abort: "2"}},
+			{" 2 ", Annotations{Abort: "2"}},
+			{"uninstall", Annotations{Abort: "uninstall"}},
+			{"test", Annotations{Abort: "test"}},
+			{"0", Annotations{Problems: []string{api.AnnotationAbort + ` is "0": expected the revision of the action to abort, "uninstall" or "test"`}}},
+			{"true", Annotations{Problems: []string{api.AnnotationAbort + ` is "true": expected the revision of the action to abort, "uninstall" or "test"`}}},
+		},
 		api.AnnotationReconcilePeriod: {
 			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {"100ms", period(100 * time.Millisecond)}, {" 1h30m ", period(90 * time.Minute)},
 		},
@@ -87,7 +96,7 @@ func TestEveryAnnotation(t *testing.T) {
 
 // TestEveryAnnotationIsTested: a new one needs its values above.
 func TestEveryAnnotationIsTested(t *testing.T) {
-	if got, want := len(readers), 17; got != want {
+	if got, want := len(readers), 18; got != want {
 		t.Errorf("%d annotations are read, and %d are tested", got, want)
 	}
 }
@@ -241,7 +250,7 @@ func TestUnknownAnnotations(t *testing.T) {
 		api.AnnotationTakeOwnership:   "what?",
 		api.AnnotationReconcilePeriod: "what?",
 	})
-	known := "deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
+	known := "abort, deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
 		api.Domain + "/ is not known; known are " + known,

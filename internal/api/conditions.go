@@ -83,6 +83,9 @@ const (
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was cut short and will be done again.
 	ReasonInterrupted = "Interrupted"
+	// ReasonAborted: a person has aborted the last action by an annotation. It is
+	// not tried again until the spec is edited or the annotation is removed.
+	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both release names that the custom resource may use
 	// belong to others.
 	ReasonNameConflict = "ReleaseNameConflict"
@@ -202,6 +205,8 @@ const (
 	EventRecordSetAside     = "RecordSetAside"
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInterrupted        = ReasonInterrupted
+	EventAborted            = ReasonAborted
+	EventHookStuck          = "HookStuck"
 	EventOverrideValuesUsed = "OverrideValuesInUse"
 	EventRolledBack         = "RolledBack"
 	EventRollbackFailed     = ReasonRollbackFailed

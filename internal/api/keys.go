@@ -54,6 +54,10 @@ const (
 	AnnotationForce = Domain + "/force"
 	// AnnotationTest asks for the chart's tests to be run once.
 	AnnotationTest = Domain + "/test"
+	// AnnotationAbort ends an action that waits for a hook, also while a container
+	// of the hook runs. The value names the revision that the action makes, or
+	// AbortUninstall or AbortTest.
+	AnnotationAbort = Domain + "/abort"
 	// AnnotationTakeOwnership lets an install or upgrade take over objects that
 	// are another's, where the kind's allow block permits it.
 	AnnotationTakeOwnership = Domain + "/take-ownership"
@@ -72,6 +76,12 @@ const (
 	AnnotationUpgradeDescription    = Domain + "/upgrade-description"
 	AnnotationUninstallDisableHooks = Domain + "/uninstall-disable-hooks"
 	AnnotationUninstallDescription  = Domain + "/uninstall-description"
+)
+
+// Values of AnnotationAbort for the actions that make no revision.
+const (
+	AbortUninstall = "uninstall"
+	AbortTest      = "test"
 )
 
 // AnnotationRolloutPaused on the CustomResourceDefinition of a kind keeps, while it

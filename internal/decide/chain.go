@@ -22,6 +22,7 @@ var chain = []check{
 	untidy,            // of two deployed revisions the newer counts, and what was overtaken has failed
 	uninstalling,      // an uninstall is finished once it has begun, then installed anew
 	rollbackRequested, // what a person asks for at night comes before the spec
+	aborted,           // what a person has aborted is not tried again by itself
 	heldBack,          // whoever moves a held release, it goes back; a hold that is over ends
 	drifted,           // repair what runs, whatever became of the try to change it
 	unverified,        // keep what runs as it is while the spec cannot be followed
@@ -50,10 +51,6 @@ func Next(o Observation) Decision {
 		}
 	}
 	panic("decide: no check applied")
-}
-
-func busy(o Observation) (Decision, bool) {
-	return Decision{State: StateBusy, Step: StepWait}, o.Running != nil
 }
 
 // paused leaves it to Next to tell what would be done all the same.

@@ -40,6 +40,8 @@ const (
 	StepDiagnose Step = "Diagnose"
 	// StepTest is to run the chart's tests.
 	StepTest Step = "Test"
+	// StepInterrupt is to end the running action, which waits for a hook.
+	StepInterrupt Step = "Interrupt"
 )
 
 // State is where a custom resource stands.
@@ -72,6 +74,8 @@ const (
 	// StateRollbackRequested: a person asks for an earlier revision, or for
 	// the end of a hold.
 	StateRollbackRequested State = "RollbackRequested"
+	// StateAborted: a person has aborted an action, and nothing has changed since.
+	StateAborted State = "Aborted"
 	// StateDrifted: an object of the release is damaged.
 	StateDrifted State = "Drifted"
 	// StateUnverified: nothing is known of what the objects should be like, or a
@@ -110,6 +114,8 @@ type Decision struct {
 	Revision int
 	// After bounds a wait; 0 means until something happens.
 	After time.Duration
+	// Change is why to interrupt the running action.
+	Change Change
 	// Pending is what would be done if it were not for the pause.
 	Pending Step
 }

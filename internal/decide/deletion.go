@@ -30,6 +30,9 @@ func deleting(o Observation) (Decision, bool) {
 	if o.Orphan {
 		return retry(o, Decision{State: StateDeleting, Step: StepOrphan}), true
 	}
+	if o.AbortUninstall {
+		return Decision{State: StateAborted, Step: StepWait}, true
+	}
 	if o.Newest != nil && o.Newest.Status == api.StatusUninstalling {
 		if wait, ok := foreign(o, StateDeleting); ok {
 			return wait, true

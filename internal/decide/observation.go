@@ -22,6 +22,12 @@ type Observation struct {
 	Orphan bool
 	// Running is the action under way on the release, if any.
 	Running *Running
+	// Change is what people have changed since the running action began.
+	Change Change
+	// Abort is the revision whose action a person aborts, 0 for none;
+	// AbortUninstall: a person keeps the delete hooks from running.
+	Abort          int
+	AbortUninstall bool
 	// Newest is the newest stored revision, if any.
 	Newest *Revision
 	// Untidy: more than one revision is deployed, or one of ours is pending below
@@ -92,6 +98,10 @@ type Running struct {
 	// since when it runs.
 	Queued bool
 	Since  time.Time
+	// Inputs are what it began with.
+	Inputs Inputs
+	// Hook is the hook that it waits for, nil for none.
+	Hook *Hook
 }
 
 // Revision is one stored revision of the release.

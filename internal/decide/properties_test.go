@@ -54,6 +54,8 @@ func observation(t *rapid.T) Observation {
 		Nudge:           rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
 		Retries:         rapid.IntRange(0, 3).Draw(t, "retries"),
 		LastGood:        rapid.IntRange(0, 2).Draw(t, "last good"),
+		Abort:           rapid.IntRange(0, 3).Draw(t, "abort"),
+		AbortUninstall:  oneIn(t, 5, "abort uninstall"),
 	}
 	o.PausedDeletion = o.Paused && rapid.Bool().Draw(t, "paused deletion")
 	if oneIn(t, 5, "invalid") {
@@ -236,7 +238,7 @@ func TestNextProperties(t *testing.T) {
 // ends them, and where that is a person, a condition says so.
 func restsUntilSomethingHappens(o Observation, d Decision) bool {
 	switch d.State {
-	case StateBusy, StateDeleted, StateInvalid, StatePaused:
+	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted:
 		return true
 	case StateInSync, StateHeld:
 		return o.Period == 0

@@ -29,6 +29,7 @@ func newWorld(t *rapid.T) *world {
 	w := &world{Observation: observation(t), answers: map[string]int{}}
 	w.Conflict, w.Invalid, w.Running = false, "", nil
 	w.Paused, w.PausedDeletion = false, false
+	w.Abort, w.AbortUninstall = 0, false
 	w.Request, w.VerifyRequested, w.TestRequested = nil, false, false
 	if w.Newest != nil {
 		w.Newest.Ours = true

@@ -13,7 +13,6 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -121,8 +120,10 @@ type Request struct {
 	Verify bool
 	// WaitForDelete waits until the objects of an uninstalled release are gone.
 	WaitForDelete bool
-	// Why finds out why an object is not ready, in a sentence; nil asks nobody.
-	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
+	// Hook is called when the action begins to wait for a hook. What it returns is
+	// called when the wait is over, and whether in vain; it then returns what is
+	// known of the cause, in a sentence. Nil is not called.
+	Hook func(HookWait) (ended func(failed bool) (why string))
 	// Lend gives back the slot that the action has while it only waits, and
 	// returns how to take one again; nil has none to give.
 	Lend func() (resume func())
@@ -180,7 +181,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		verify:    r.Verify,
 		force:     r.Force,
 		lend:      r.Lend,
-		why:       r.Why,
+		follow:    r.Hook,
 		inventory: c.inventory,
 		readings:  newReadings(r.Owner.UID, r.LookedUp),
 		scaled:    map[apply.Key]bool{},
@@ -249,6 +250,9 @@ func (r *run) outcome(ctx context.Context, err error) error {
 		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
 	case errors.Is(r.driver.writeErr, ErrStale):
 		err = r.driver.writeErr
+	case errors.Is(r.kube.failedHook, ErrInterrupted):
+		// Helm makes a text of some errors.
+		err = interruptedError{error: err, hook: r.kube.failedHook}
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}

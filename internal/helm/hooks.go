@@ -34,25 +34,24 @@ func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeo
 	default:
 		return nil
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ended := k.followed(info, end)
 	err := k.objects.Watch(ctx, object(info), done)
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("hook %s did not end within %s%s", apply.Describe(object(info).Unstructured), timeout, k.waitsFor(info))
+	// The reason of an interruption is known.
+	why := ended(err != nil && k.ctx.Err() == nil && !errors.Is(err, ErrInterrupted))
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrInterrupted):
+		return errors.Join(err, k.removeInterrupted(info))
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("hook %s did not end within %s", apply.Describe(object(info).Unstructured), timeout)
+	}
+	if why != "" {
+		err = fmt.Errorf("%w; %s", err, why)
 	}
 	return err
-}
-
-// waitsFor says what keeps a hook from ending, where that can be found out.
-func (k *kubeClient) waitsFor(info *resource.Info) string {
-	if k.why == nil {
-		return ""
-	}
-	ctx, cancel := context.WithTimeout(k.ctx, grace)
-	defer cancel()
-	why, err := k.why(ctx, apply.KeyOf(object(info)), object(info).GetUID())
-	if err != nil || why == "" {
-		return ""
-	}
-	return ": " + why
 }
 
 func jobDone(object *unstructured.Unstructured) (bool, error) {

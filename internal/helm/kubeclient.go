@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -40,8 +39,8 @@ type kubeClient struct {
 	// force makes again what cannot be changed; takeOwnership takes what is
 	// another's.
 	force, takeOwnership bool
-	// why finds out what a hook waits for.
-	why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
+	// follow is told of each hook that is waited for, see Request.Hook.
+	follow func(HookWait) (ended func(failed bool) (why string))
 	// lend gives back the action's slot while it only waits.
 	lend func() (resume func())
 	log  func(format string, args ...any)

@@ -91,6 +91,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Observed:        kinds.observing.store,
 		Recorder:        recorder,
 		Why:             newDiagnosis(clientset),
+		Hook:            newHookDiagnosis(clientset),
 		Namespaces:      options.Namespaces,
 		Now:             time.Now,
 	}

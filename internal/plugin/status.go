@@ -37,6 +37,9 @@ type statusOutput struct {
 	Update     *api.UpdateStatus   `json:"update,omitempty"`
 	// Objects are those of the release, as far as they could be found.
 	Objects []objectOutput `json:"objects"`
+	// Hooks are the hooks of the release that run or have failed, unless its newest
+	// revision is deployed.
+	Hooks []objectOutput `json:"hooks,omitempty"`
 	// Missing says what is not told for want of a right or of the record, a
 	// sentence each.
 	Missing []string `json:"missing,omitempty"`
@@ -80,7 +83,8 @@ func newStatus(s *session) *cobra.Command {
 		Short: "Show a custom resource, its release and its objects as a tree",
 		Long: `Show a custom resource, its release and the objects of the release as a tree:
 what is ready, and of what is not, why: the pod that fails and the last warning
-about it.
+about it. Unless the newest revision is deployed, the tree has its hooks, too,
+that run or have failed.
 
 The objects are those in the record of the release, which takes the right to get
 Secrets in its namespace. Without it they are found by their labels, as far as
@@ -135,6 +139,9 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if status.Release != nil {
 		if out.Objects, err = search.objects(ctx); err != nil {
 			return out, err
+		}
+		if status.Release.Status != api.StatusDeployed || cr.GetDeletionTimestamp() != nil {
+			out.Hooks = search.hooks(ctx)
 		}
 	}
 	if out.Ready != metav1.ConditionTrue {

@@ -31,6 +31,11 @@ func TestStatusTree(t *testing.T) {
 			}},
 			{Kind: "Thing", Name: "web", Ready: metav1.ConditionUnknown},
 		},
+		Hooks: []objectOutput{
+			{Kind: "Job", Namespace: "shop", Name: "up", Ready: metav1.ConditionFalse, Reason: "Stuck", Cause: &causeOutput{
+				Kind: "Pod", Namespace: "shop", Name: "up-1", Reason: "ImagePullBackOff",
+			}},
+		},
 	}
 	var text strings.Builder
 	if err := (painter{}).printTree(&text, branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, now)); err != nil {
@@ -49,7 +54,9 @@ PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
    ├─ Job web              False    Failed
    │  ├─ cause                      Deadline
    │  └─ last warning               Late
-   └─ Thing web            Unknown
+   ├─ Thing web            Unknown
+   └─ Hook Job up          False    Stuck
+      └─ Pod up-1          False    ImagePullBackOff
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

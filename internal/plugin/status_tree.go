@@ -35,6 +35,11 @@ func statusTree(out statusOutput, now time.Time) branch {
 	for _, object := range out.Objects {
 		release.below = append(release.below, objectTree(object, out.Release.Namespace))
 	}
+	for _, hook := range out.Hooks {
+		below := objectTree(hook, out.Release.Namespace)
+		below.name = "Hook " + below.name
+		release.below = append(release.below, below)
+	}
 	root.below = append(root.below, release)
 	return root
 }

@@ -26,6 +26,9 @@ func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool,
 		return true, r.patchFinalizer(ctx, v, guard)
 	case decide.StepRemoveFinalizer:
 		return false, r.patchFinalizer(ctx, v, unguard)
+	case decide.StepInterrupt:
+		r.Pool.Interrupt(v.release, v.cr.GetUID(), d.Change)
+		return false, nil
 	case decide.StepWait:
 		return false, nil
 	}
@@ -78,7 +81,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
 	var after time.Duration
-	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
+	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.inputs(v, d.Step), r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
 		logger.V(1).Info("action begins")
 		// The pass that would tell is a later one where it had to wait.
 		r.Wake(v.key, slow)
@@ -152,7 +155,7 @@ func outcome(err error) string {
 		return metrics.OutcomeDone
 	case errors.Is(err, helm.ErrStale):
 		return metrics.OutcomeStale
-	case errors.Is(err, ErrShutdown):
+	case errors.Is(err, ErrShutdown), errors.Is(err, helm.ErrInterrupted):
 		return metrics.OutcomeInterrupted
 	default:
 		return metrics.OutcomeFailed

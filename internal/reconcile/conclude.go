@@ -40,6 +40,13 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		logger.V(1).Info("action gave way", "reason", err.Error())
 	case errors.Is(err, ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
+	case errors.Is(err, helm.ErrInterrupted):
+		reason := api.EventInterrupted
+		if errors.Is(err, errAborted) {
+			reason = api.EventAborted
+		}
+		logger.Info("action interrupted", "reason", err.Error())
+		r.Recorder.Event(v.cr, corev1.EventTypeNormal, reason, note(err.Error(), err))
 	case errors.Is(err, helm.ErrTestsFailed):
 		// It is an outcome, and stands on the record.
 		logger.Info("tests failed", "reason", err.Error())

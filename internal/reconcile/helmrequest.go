@@ -40,7 +40,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Verify:         v.observation.VerifyRequested,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,
-		Why:            r.Why,
+		Hook:           func(wait helm.HookWait) func(bool) string { return r.waitForHook(v, wait, hide.redact) },
 		FormerManagers: r.Kind.FormerManagers,
 		Warn: func(reason, what string) {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(hide.redact(what)))

@@ -122,6 +122,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
+	r.observeChange(v)
 	r.observeRights(v)
 	r.observeObjects(v)
 	r.observeFailures(v)

@@ -33,6 +33,9 @@ type Pool struct {
 type task struct {
 	decide.Running
 	owner types.UID
+	// interrupt ends the wait for the hook that the action waits for; nil where it
+	// waits for none.
+	interrupt func(decide.Change)
 }
 
 // NewPool returns a pool with that many slots.
@@ -85,13 +88,13 @@ func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 //
 // An action that only waits, for a hook say, calls lend: others have its slot
 // until it calls what lend returned, which waits for a slot again.
-func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, turn turn, action func(ctx context.Context, lend func() func()), done func()) bool {
+func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, inputs decide.Inputs, turn turn, action func(ctx context.Context, lend func() func()), done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, busy := p.running[release]; busy || p.closed {
 		return false
 	}
-	p.running[release] = task{Running: decide.Running{Step: step, Queued: true, Since: p.now()}, owner: owner}
+	p.running[release] = task{Running: decide.Running{Step: step, Queued: true, Since: p.now(), Inputs: inputs}, owner: owner}
 	metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.
@@ -127,6 +130,28 @@ func (p *Pool) begin(release types.NamespacedName) {
 	began := p.running[release]
 	began.Queued, began.Since = false, p.now()
 	p.running[release] = began
+}
+
+// hook notes which hook the action on a release waits for, nil for none, and how
+// to end the wait.
+func (p *Pool) hook(release types.NamespacedName, hook *decide.Hook, interrupt func(decide.Change)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if waits, ok := p.running[release]; ok {
+		waits.Hook, waits.interrupt = hook, interrupt
+		p.running[release] = waits
+	}
+}
+
+// Interrupt asks the action on a release, if it waits for a hook, to end because
+// of a change. An action whose hook is found to run all the same goes on.
+func (p *Pool) Interrupt(release types.NamespacedName, owner types.UID, change decide.Change) {
+	p.mu.Lock()
+	task, ok := p.running[release]
+	p.mu.Unlock()
+	if ok && task.owner == owner && task.interrupt != nil {
+		task.interrupt(change)
+	}
 }
 
 func (p *Pool) free(release types.NamespacedName) {

@@ -43,17 +43,21 @@ func readiness(v *view, d decide.Decision) summary {
 // even while it is being tried again, or the two would take turns.
 func health(v *view, d decide.Decision) summary {
 	o := v.observation
+	if d.State == decide.StateAborted {
+		return aborted(v)
+	}
 	if f := v.failure; f != nil && f.Aim == decide.Aim(o) {
 		return summary{
 			status: metav1.ConditionFalse, reason: f.reason, message: f.message,
 			reconciling: !f.stalled, stalled: f.stalled,
 		}
 	}
-	if o.Running != nil && decide.Changes(o.Running.Step) {
+	if o.Running != nil && (decide.Changes(o.Running.Step) || waitsForTest(o)) {
 		s := working(o.Running.Step, v)
 		if o.Running.Queued {
 			s.message += "; it waits for its turn, since as many actions run as may at once"
 		}
+		s.message = cut(s.message + hookMessage(v))
 		return s
 	}
 	switch d.State {
@@ -118,6 +122,25 @@ func waiting(v *view, d decide.Decision) summary {
 	return health(&free, decide.Next(free.observation))
 }
 
+// waitsForTest reports whether a change waits for the tests of what runs to end.
+func waitsForTest(o decide.Observation) bool {
+	_, waits := waiters[o.Change]
+	return waits && o.Running.Step == decide.StepTest && o.Running.Hook != nil
+}
+
+// aborted says what a person has aborted, and how it goes on.
+func aborted(v *view) summary {
+	s := summary{status: metav1.ConditionFalse, reason: api.ReasonAborted, stalled: true}
+	if v.observation.Deleting {
+		s.message = fmt.Sprintf("The annotation %s keeps the delete hooks of release %s from running, and so the custom resource from being deleted. Remove the annotation, or set %s to \"true\"",
+			api.AnnotationAbort, v.release.Name, api.AnnotationUninstallDisableHooks)
+		return s
+	}
+	s.message = fmt.Sprintf("Revision %d of release %s was aborted, as the annotation %s asked. It is not tried again until the spec is edited or the annotation is removed",
+		v.observation.Newest.Number, v.release.Name, api.AnnotationAbort)
+	return s
+}
+
 func working(step decide.Step, v *view) summary {
 	s := summary{status: metav1.ConditionUnknown, reconciling: true}
 	name := v.release.Name
@@ -132,6 +155,8 @@ func working(step decide.Step, v *view) summary {
 		s.reason, s.message = api.ReasonAdopting, fmt.Sprintf("Release %s, which nobody managed, is being taken over", name)
 	case decide.StepUpgrade:
 		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being upgraded", name)
+	case decide.StepTest:
+		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being tested", name)
 	case decide.StepRollback:
 		s.reason, s.message = api.ReasonRollingBack, fmt.Sprintf("Release %s is being brought back to an earlier revision", name)
 	case decide.StepUnlock:

@@ -45,6 +45,8 @@ type Shared struct {
 	// Why finds out, from the API server, why an object is not ready: in a
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
+	// Hook finds out, from the API server, how far a hook is.
+	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (HookReport, error)
 	// Namespaces are those that the operator watches; none means all.
 	Namespaces []string
 	// Now is the clock.

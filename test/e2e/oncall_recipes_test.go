@@ -28,9 +28,9 @@ var nights = map[string]night{
 	"Stuck in an action": {
 		symptom: func(o *onCall) {
 			o.sell("one")
-			o.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "disk-ssd"}})
+			o.edit("two", unpullable("pre-upgrade"))
 			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
-			waitPendingHook(o.env, "web-pre-upgrade")
+			waitReadyMessage(o.env, o.cr, "cannot start", noImage)
 		},
 		over: func(o *onCall) { expectData(o.t, o.env, "web", "message", "two") },
 	},

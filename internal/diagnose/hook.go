@@ -1,0 +1,199 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// homeless is how long a pod may wait for a node, for a volume, or to be created
+// before its hook counts as stuck. Less is normal in a busy cluster.
+const homeless = 20 * time.Second
+
+// cannotStart are the reasons by which a kubelet reports that it cannot start a
+// container. It retries, but without a change of the pod or of what the pod
+// refers to the outcome is the same.
+var cannotStart = []string{
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+}
+
+// crashLoopBackOff is the reason by which a kubelet reports that a container has failed
+// and is started again later.
+const crashLoopBackOff = "CrashLoopBackOff"
+
+// cannotMount are the reasons of warnings about pods whose containers wait for a
+// volume, or for a Secret or ConfigMap that is mounted as one.
+var cannotMount = []string{"FailedMount", "FailedAttachVolume"}
+
+// Hook is how far a hook is, and why it is no farther.
+type Hook struct {
+	State api.HookState
+	// Cause is not Known where there is nothing to report, as of a hook that runs.
+	Cause Cause
+}
+
+// Why returns the cause in a line, without the name of the pod: each try has
+// another, and its failure is the same.
+func (h Hook) Why() string {
+	if !h.Cause.Known() {
+		return ""
+	}
+	return strings.TrimPrefix(h.Cause.String(), h.Cause.Object.String()+": ")
+}
+
+// OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
+// the end. It takes three or four reads. Pods that are being deleted say nothing
+// about a hook, unless one of their containers still runs.
+func OfHook(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
+	s := &search{client: client}
+	hook, err := s.hook(ctx, key, uid, now)
+	hook.Cause.Message, hook.Cause.Event = s.private.hide(hook.Cause.Message), s.private.hide(hook.Cause.Event)
+	if err != nil {
+		return hook, fmt.Errorf("find out what hook %s waits for: %w", key, err)
+	}
+	return hook, nil
+}
+
+func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
+	if key.GroupKind() != kindJob {
+		pod, err := s.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return Hook{State: api.HookStarting}, nil
+		case s.lacks("get pods", err):
+			return s.unknown(key), nil
+		case err != nil:
+			return Hook{State: api.HookStarting}, err
+		}
+		return s.ofPods(ctx, []corev1.Pod{*pod}, now)
+	}
+	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Hook{State: api.HookStarting}, nil
+	case s.lacks("get jobs.batch", err):
+		return s.unknown(key), nil
+	case err != nil:
+		return Hook{State: api.HookStarting}, err
+	}
+	s.private.keep(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
+	own := Cause{Object: key}
+	pods, err := s.podsOf(ctx, &workload{own: own, uid: job.UID, selector: job.Spec.Selector})
+	if err != nil {
+		return Hook{State: api.HookStarting}, err
+	}
+	if len(s.lacked) > 0 {
+		return s.unknown(key), nil
+	}
+	if len(pods) == 0 {
+		return s.withoutPods(ctx, own, job.UID, now.Sub(job.CreationTimestamp.Time) >= homeless)
+	}
+	// Each try has a pod of its own.
+	slices.Reverse(pods)
+	return s.ofPods(ctx, pods, now)
+}
+
+// unknown is how a hook is whose pods may not be read: perhaps one runs.
+func (s *search) unknown(key apply.Key) Hook {
+	return Hook{State: api.HookRunning, Cause: Cause{Object: key, Message: "whether it runs is unknown; missing permission: " + s.lacked[0]}}
+}
+
+// withoutPods answers for a Job that has no pods. Its warnings say why, where
+// they are refused.
+func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late bool) (Hook, error) {
+	hook := Hook{State: api.HookStarting, Cause: own}
+	events, err := s.events(ctx, own.Object, uid)
+	last := newest(events, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
+	if last == nil {
+		return hook, err
+	}
+	hook.Cause.Reason, hook.Cause.Message = last.Reason, last.Message
+	if late && last.Reason == "FailedCreate" {
+		hook.State = api.HookStuck
+	}
+	return hook, err
+}
+
+// ofPods answers for a hook by its pods, the newest first. A container that runs
+// counts more than all else, then a pod that may still start.
+func (s *search) ofPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
+	hook := Hook{State: api.HookStarting}
+	var alive []corev1.Pod
+	in := map[api.HookState]int{}
+	for i := range pods {
+		p := &pods[i]
+		if slices.ContainsFunc(statuses(p), func(c corev1.ContainerStatus) bool { return c.State.Running != nil }) {
+			return Hook{State: api.HookRunning}, nil
+		}
+		if p.DeletionTimestamp == nil {
+			alive = append(alive, *p)
+			in[stateOf(p, now)]++
+		}
+	}
+	// The pod of this try comes before those of the tries that have failed.
+	worst := culprit(alive, standing)
+	if worst == nil {
+		return hook, nil
+	}
+	cause, err := s.ofPod(ctx, worst)
+	if cause.Reason == crashLoopBackOff {
+		// Kubelets name the pod and the time until the next try, in the warning, too.
+		cause.Message, cause.Event = lastEnd(worst), ""
+	}
+	hook.Cause = cause
+	switch {
+	case in[api.HookStarting] == 1 && mountless(worst, cause, now), in[api.HookStarting] == 0 && in[api.HookStuck] > 0:
+		hook.State = api.HookStuck
+	case in[api.HookStarting] == 0 && in[api.HookCrashing] > 0:
+		hook.State = api.HookCrashing
+	}
+	return hook, err
+}
+
+// stateOf is how far a pod is of which no container runs. One that has succeeded
+// ends its hook, or others follow.
+func stateOf(p *corev1.Pod, now time.Time) api.HookState {
+	if p.Status.Phase == corev1.PodFailed {
+		return api.HookCrashing
+	}
+	if c := unscheduled(p); c != nil && c.Reason == corev1.PodReasonUnschedulable {
+		since := c.LastTransitionTime
+		if since.IsZero() {
+			since = p.CreationTimestamp
+		}
+		if now.Sub(since.Time) >= homeless {
+			return api.HookStuck
+		}
+	}
+	for _, c := range statuses(p) {
+		switch {
+		case c.State.Waiting == nil:
+		case slices.Contains(cannotStart, c.State.Waiting.Reason):
+			return api.HookStuck
+		case c.State.Waiting.Reason == crashLoopBackOff:
+			return api.HookCrashing
+		}
+	}
+	return api.HookStarting
+}
+
+// mountless reports whether a pod that has a node has waited for a volume for
+// some time. Only its last warning says so.
+func mountless(p *corev1.Pod, cause Cause, now time.Time) bool {
+	scheduled := podCondition(p, corev1.PodScheduled)
+	reason, _, _ := strings.Cut(cause.Event, ":")
+	return scheduled != nil && scheduled.Status == corev1.ConditionTrue && now.Sub(scheduled.LastTransitionTime.Time) >= homeless &&
+		slices.Contains(cannotMount, reason)
+}
