@@ -78,6 +78,9 @@ func (r *Reconciler) change(v *view, running *decide.Running) decide.Change {
 	case edited:
 		return decide.ChangeEdit
 	case began.Scaled != now.Scaled:
+		if e, known := editsOf(v.cr); known && e.Scale {
+			return decide.ChangeEdit
+		}
 		return decide.ChangeScale
 	default:
 		return decide.ChangeNone
