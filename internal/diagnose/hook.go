@@ -76,6 +76,9 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 			return s.unknown(key), nil
 		case err != nil:
 			return Hook{State: api.HookStarting}, err
+		case pod.UID != uid:
+			// Another has taken its name.
+			return Hook{State: api.HookStarting}, nil
 		}
 		return s.ofPods(ctx, []corev1.Pod{*pod}, now)
 	}
@@ -87,6 +90,8 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 		return s.unknown(key), nil
 	case err != nil:
 		return Hook{State: api.HookStarting}, err
+	case job.UID != uid:
+		return Hook{State: api.HookStarting}, nil
 	}
 	s.private.keep(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own := Cause{Object: key}

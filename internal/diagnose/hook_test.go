@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // hookJob is the Job of a hook whose pods have the labels of all tests.
@@ -118,6 +119,17 @@ func TestHook_Pod(t *testing.T) {
 	}
 	if hook, err = OfHook(t.Context(), cluster(), key(kindPod, "test"), "test", start); err != nil || hook.State != api.HookStarting {
 		t.Errorf("of one that is not there yet: got %+v, %v", hook, err)
+	}
+}
+
+// TestHook_Replaced: a Job that has taken the name of the hook says nothing about
+// it.
+func TestHook_Replaced(t *testing.T) {
+	client := cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")), makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
+	for _, hook := range []apply.Key{key(kindJob, "migrate"), key(kindPod, "test")} {
+		if got, err := OfHook(t.Context(), client, hook, "earlier", start); err != nil || got.State != api.HookStarting || got.Cause.Known() {
+			t.Errorf("%s: got %+v, %v", hook, got, err)
+		}
 	}
 }
 

@@ -75,12 +75,14 @@ func TestChange(t *testing.T) {
 			running := &decide.Running{Step: test.step, Inputs: r.inputs(given(api.StatusPendingUpgrade, before()), test.step), Hook: &decide.Hook{}}
 			v := given(api.StatusPendingUpgrade, test.spec, test.with...)
 			v.observation.Running = running
-			if r.observeChange(v); v.observation.Change != test.want {
+			r.observeChange(v)
+			if v.observation.Change != test.want {
 				t.Errorf("got %q, want %q", v.observation.Change, test.want)
 			}
 			// Nobody compares where nothing waits.
 			running.Hook, v.observation.Change = nil, ""
-			if r.observeChange(v); v.observation.Change != decide.ChangeNone {
+			r.observeChange(v)
+			if v.observation.Change != decide.ChangeNone {
 				t.Errorf("without a hook: got %q", v.observation.Change)
 			}
 		})

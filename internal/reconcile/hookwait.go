@@ -179,7 +179,8 @@ func hookMessage(v *view) string {
 	if running == nil || running.Hook == nil || running.Hook.State == "" {
 		return ""
 	}
-	hook, text := running.Hook, ""
+	hook := running.Hook
+	var text string
 	switch {
 	case hook.State.Idle():
 		text = ". " + stuck(hook)
