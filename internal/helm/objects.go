@@ -17,9 +17,9 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
-// watched makes sure that the kinds of the objects are watched before any is
-// applied, so that no damage goes unseen. Kinds that cannot be watched are
-// reported and hold nothing up.
+// watched makes sure that the kinds of the objects are watched before any object
+// is applied, so that all drift is detected. A kind that cannot be watched does not
+// fail the action; the status of the custom resource reports it.
 func (k *kubeClient) watched(resources kube.ResourceList) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, info := range resources {
@@ -39,7 +39,7 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	err := k.inventory.Need(k.ctx, k.owner.UID, k.namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
-		k.warn(api.EventUnwatched, err.Error())
+		k.log("%v", err)
 		return nil
 	}
 	return err

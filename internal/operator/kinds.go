@@ -96,9 +96,9 @@ func (k *kinds) Start(ctx context.Context) error {
 	lastChange := time.Now()
 	var settled <-chan time.Time
 	for {
-		missing := k.startServed(ctx)
+		missing, failed := k.startServed(ctx)
 		k.board.hold("")
-		again := k.lookAgain(missing, time.Since(lastChange))
+		again := k.lookAgain(missing, failed, time.Since(lastChange))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -106,49 +106,67 @@ func (k *kinds) Start(ctx context.Context) error {
 			lastChange = time.Now()
 			settled = time.After(settle)
 			k.capabilitiesChanged()
+			k.shared.Inventory.Retry(ctx)
 		case <-settled:
 			k.capabilitiesChanged()
 			k.watchNewlyKnown(ctx)
+			k.shared.Inventory.Retry(ctx)
+			k.each((*reconcile.Reconciler).KindsChanged)
 		case <-again:
 		}
 	}
 }
 
 // lookAgain returns when to look for kinds though nothing has changed, nil for
-// never.
-func (k *kinds) lookAgain(missing bool, sinceChange time.Duration) <-chan time.Time {
+// never. A kind of which the API server could not say whether it has it is looked
+// for until it can.
+func (k *kinds) lookAgain(missing, failed bool, sinceChange time.Duration) <-chan time.Time {
 	switch {
 	case !missing:
 		return nil
 	case sinceChange < lookUntil:
 		return time.After(lookAgain)
-	case k.blind.Load():
+	case failed, k.blind.Load():
 		return time.After(lookBlind)
 	default:
 		return nil
 	}
 }
 
-// startServed starts every waiting kind that the server knows, and tells
-// whether some are left.
-func (k *kinds) startServed(ctx context.Context) bool {
+// startServed starts every waiting kind that the server knows. It reports whether
+// some are left, and whether the lookup of one of them has failed.
+func (k *kinds) startServed(ctx context.Context) (missing, failed bool) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
+	waiting := k.waiting
+	k.mu.Unlock()
+	type found struct {
+		kind  catalog.Kind
+		scope meta.RESTScopeName
+	}
 	var left []catalog.Kind
-	for _, kind := range k.waiting {
+	var served []found
+	// The lookups send requests, during which the other kinds are served.
+	for _, kind := range waiting {
 		gvk := kind.GVK()
 		mapping, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		switch {
 		case meta.IsNoMatchError(err):
+			k.board.set(gvk.GroupKind(), stateWaiting, crdWaited(kind))
 			left = append(left, kind)
-			continue
 		case err != nil:
 			// The API server is briefly away, or a group of it is.
+			failed = true
 			k.manager.GetLogger().Error(err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.board.set(gvk.GroupKind(), stateFailed, err.Error())
 			left = append(left, kind)
-			continue
+		default:
+			served = append(served, found{kind, mapping.Scope.Name()})
 		}
-		k.start(ctx, kind, mapping.Scope.Name())
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range served {
+		k.start(ctx, f.kind, f.scope)
 	}
 	if len(left) > 0 && !k.looked {
 		for _, kind := range left {
@@ -156,7 +174,7 @@ func (k *kinds) startServed(ctx context.Context) bool {
 		}
 	}
 	k.waiting, k.looked = left, true
-	return len(left) > 0
+	return len(left) > 0, failed
 }
 
 // each tells something to the reconciler of every kind that is served; it knows

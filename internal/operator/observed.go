@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,13 +47,20 @@ func (k *kinds) newObserving() *observing {
 // is known that can be, so that the first passes write nothing that the next
 // would take back. What cannot be watched holds up nobody.
 func (k *kinds) watchObserved(ctx context.Context, kind catalog.Kind) {
+	within := time.After(observedWithin)
 	for _, o := range kind.Observes {
 		select {
 		case <-k.observing.begun(o.Watch, func() <-chan struct{} { return k.observe(ctx, o.Watch) }):
+		case <-within:
+			return
 		case <-ctx.Done():
 		}
 	}
 }
+
+// observedWithin is how long a kind waits for the objects that its status speaks
+// of. The API server may never list them.
+const observedWithin = 5 * time.Second
 
 // watchNewlyKnown begins the watches that had no kind to watch. It is called
 // when a definition came.
