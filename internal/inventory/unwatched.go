@@ -97,18 +97,14 @@ func (w *Watches) AllUnwatched() []Unwatched {
 
 // Retry tries at once to begin the watches that could not begin. It is called
 // when a CustomResourceDefinition has changed.
-func (w *Watches) Retry(ctx context.Context) {
+func (w *Watches) Retry() {
 	w.mu.Lock()
-	var failed []*watch
+	defer w.mu.Unlock()
 	for _, known := range w.kinds {
 		if known.attempts > 0 {
 			known.tried = time.Time{}
-			failed = append(failed, known)
+			go w.begin(known)
 		}
-	}
-	w.mu.Unlock()
-	for _, known := range failed {
-		w.begin(ctx, known)
 	}
 }
 
@@ -125,7 +121,7 @@ func (w *Watches) tryAgain(failed *watch) {
 		wanted := len(failed.users) > 0 && w.kinds[failed.gvk.GroupKind()] == failed
 		w.mu.Unlock()
 		if wanted {
-			w.begin(context.Background(), failed)
+			w.begin(failed)
 		}
 	})
 }

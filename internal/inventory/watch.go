@@ -54,16 +54,22 @@ func newWatch(gvk schema.GroupVersionKind) *watch {
 	}
 }
 
+// isDue reports whether a watch is to begin somewhere. It is called under the
+// lock.
+func (w *Watches) isDue(known *watch) bool {
+	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.tried) >= retryAtLeast)
+}
+
 // begin begins a watch in the namespaces in which it has not begun. A failure is
-// noted, and tried again later.
-func (w *Watches) begin(ctx context.Context, begun *watch) {
+// noted, and tried again later. Since the API server may be slow to say what the
+// kind's resource is, begin runs beside its callers.
+func (w *Watches) begin(begun *watch) {
 	begun.begins.Lock()
 	defer begun.begins.Unlock()
 	w.mu.Lock()
-	gvk, missing := begun.gvk, w.missing(begun)
-	recent := begun.attempts > 0 && w.now().Sub(begun.tried) < retryAtLeast
+	gvk, missing, due := begun.gvk, w.missing(begun), w.isDue(begun)
 	w.mu.Unlock()
-	if len(missing) == 0 || recent {
+	if !due {
 		return
 	}
 	mapping, err := w.mapping(gvk)
@@ -73,7 +79,7 @@ func (w *Watches) begin(ctx context.Context, begun *watch) {
 			break
 		}
 		var checker toolscache.DoneChecker
-		if checker, err = w.listen(ctx, at, gvk); err == nil {
+		if checker, err = w.listen(at, gvk); err == nil {
 			checkers[at] = checker
 		}
 	}
@@ -116,8 +122,8 @@ func (w *Watches) missing(begun *watch) []joined {
 }
 
 // listen begins the watch of a kind in a namespace.
-func (w *Watches) listen(ctx context.Context, at joined, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
-	informer, err := at.cache.GetInformer(ctx, shapeOf(gvk), cache.BlockUntilSynced(false))
+func (w *Watches) listen(at joined, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
+	informer, err := at.cache.GetInformer(context.Background(), shapeOf(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -142,24 +148,33 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 			}
 		}
 		failed, fails := begun.failure(namespace)
+		begins := pending == nil && !fails && len(w.missing(begun)) > 0
 		why, news := failed.why, begun.news
 		w.mu.Unlock()
 		if failed.reported || fails && hasty {
 			return why
 		}
-		if pending == nil {
+		if pending == nil && !begins {
 			return ""
 		}
 		select {
-		case <-pending.Done():
+		case <-doneOf(pending):
 		case <-news:
 		case <-ctx.Done():
 			if fails {
 				return why
 			}
-			return "the API server has not listed them yet"
+			return "the API server has not listed them yet; the operator waits on"
 		}
 	}
+}
+
+// doneOf returns the channel of a checker, nil for none.
+func doneOf(checker toolscache.DoneChecker) <-chan struct{} {
+	if checker == nil {
+		return nil
+	}
+	return checker.Done()
 }
 
 func isDone(checker toolscache.DoneChecker) bool {

@@ -69,16 +69,12 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 // Join adds a namespace, empty for all, and begins to watch there what is watched
 // in others. The cache must be one of its own, made with Options. Objects without
 // a namespace are watched by the cache of the first namespace.
-func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) {
+func (w *Watches) Join(namespace string, c cache.Cache) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.joined = append(w.joined, joined{namespace, c})
-	known := make([]*watch, 0, len(w.kinds))
 	for _, watch := range w.kinds {
-		known = append(known, watch)
-	}
-	w.mu.Unlock()
-	for _, watch := range known {
-		w.begin(ctx, watch)
+		go w.begin(watch)
 	}
 }
 
@@ -87,7 +83,7 @@ func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) {
 // watched there. The error is ErrUnwatched and names the kinds that are not; all
 // others are watched. Need returns when the context ends, or after a few seconds.
 func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
-	needed := w.need(ctx, owner, kinds)
+	needed := w.use(owner, kinds)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
@@ -101,7 +97,7 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, k
 
 // Also begins to watch more kinds that an owner's release has objects of, and
 // waits for nothing.
-func (w *Watches) Also(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) {
+func (w *Watches) Also(owner types.UID, kinds []schema.GroupVersionKind) {
 	w.mu.Lock()
 	all := slices.Clone(w.byOwner[owner])
 	w.mu.Unlock()
@@ -112,7 +108,7 @@ func (w *Watches) Also(ctx context.Context, owner types.UID, kinds []schema.Grou
 		}
 	}
 	if len(all) > before {
-		w.need(ctx, owner, all)
+		w.use(owner, all)
 	}
 }
 
@@ -157,16 +153,8 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
-// need sets the kinds of an owner, and returns their watches, each of which has
-// begun or has failed.
-func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) []*watch {
-	needed := w.use(owner, kinds)
-	for _, watch := range needed {
-		w.begin(ctx, watch)
-	}
-	return needed
-}
-
+// use sets the kinds of an owner, and returns their watches, each of which has
+// begun, has failed, or does so in a moment.
 func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,6 +175,9 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch
 			known.drop = nil
 		}
 		known.users[owner] = struct{}{}
+		if w.isDue(known) {
+			go w.begin(known)
+		}
 		keep[gvk.GroupKind()] = true
 		needed = append(needed, known)
 	}

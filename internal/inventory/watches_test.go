@@ -90,7 +90,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Join(t.Context(), "", dependents)
+	w.Join("", dependents)
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
 		w.waits = append(w.waits, wait)
 		w.waiting = append(w.waiting, drop)

@@ -50,7 +50,7 @@ func unwatchedLines(unwatched []inventory.Unwatched) []string {
 
 // dependentsWithin is how long the start waits for all dependents together. A
 // kind that cannot be watched does not delay it.
-const dependentsWithin = 5 * time.Second
+const dependentsWithin = 4 * time.Second
 
 // watchDependents watches the objects of the stored releases of an area, before
 // any pass needs to know them. Kinds that cannot be watched are reported on
@@ -68,10 +68,10 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	}
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
-	k.shared.Inventory.Join(within, a.name, dependents)
+	k.shared.Inventory.Join(a.name, dependents)
 	for _, record := range k.shared.Index.Deployed(k.options.Name) {
 		if a.has(record.Namespace) {
-			k.shared.Inventory.Also(within, record.OwnerUID, record.Inventory.GVKs())
+			k.shared.Inventory.Also(record.OwnerUID, record.Inventory.GVKs())
 		}
 	}
 	k.shared.Inventory.Settle(within, a.name)

@@ -49,6 +49,8 @@ type kinds struct {
 	serving []*reconcile.Reconciler
 	// looked: the API server was asked for the kinds once.
 	looked bool
+	// lookups are those that have not been answered.
+	lookups map[schema.GroupVersionKind]chan lookup
 	// forbidden are told when the operator's rights have changed, by kind.
 	forbidden map[schema.GroupKind][]chan struct{}
 }
@@ -106,11 +108,11 @@ func (k *kinds) Start(ctx context.Context) error {
 			lastChange = time.Now()
 			settled = time.After(settle)
 			k.capabilitiesChanged()
-			k.shared.Inventory.Retry(ctx)
+			k.shared.Inventory.Retry()
 		case <-settled:
 			k.capabilitiesChanged()
 			k.watchNewlyKnown(ctx)
-			k.shared.Inventory.Retry(ctx)
+			k.shared.Inventory.Retry()
 			k.each((*reconcile.Reconciler).KindsChanged)
 		case <-again:
 		}
@@ -139,35 +141,27 @@ func (k *kinds) startServed(ctx context.Context) (missing, failed bool) {
 	k.mu.Lock()
 	waiting := k.waiting
 	k.mu.Unlock()
-	type found struct {
-		kind  catalog.Kind
-		scope meta.RESTScopeName
-	}
 	var left []catalog.Kind
-	var served []found
-	// The lookups send requests, during which the other kinds are served.
-	for _, kind := range waiting {
-		gvk := kind.GVK()
-		mapping, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	for _, looked := range k.lookUp(waiting) {
+		kind, gk := looked.kind, looked.kind.GVK().GroupKind()
 		switch {
-		case meta.IsNoMatchError(err):
-			k.board.set(gvk.GroupKind(), stateWaiting, crdWaited(kind))
-			left = append(left, kind)
-		case err != nil:
+		case looked.err == nil:
+			k.mu.Lock()
+			k.start(ctx, kind, looked.scope)
+			k.mu.Unlock()
+			continue
+		case meta.IsNoMatchError(looked.err):
+			k.board.set(gk, stateWaiting, crdWaited(kind))
+		default:
 			// The API server is briefly away, or a group of it is.
 			failed = true
-			k.manager.GetLogger().Error(err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
-			k.board.set(gvk.GroupKind(), stateFailed, err.Error())
-			left = append(left, kind)
-		default:
-			served = append(served, found{kind, mapping.Scope.Name()})
+			k.manager.GetLogger().Error(looked.err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.board.set(gk, stateFailed, looked.err.Error())
 		}
+		left = append(left, kind)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, f := range served {
-		k.start(ctx, f.kind, f.scope)
-	}
 	if len(left) > 0 && !k.looked {
 		for _, kind := range left {
 			k.manager.GetLogger().Info("waiting for the CRD of a kind", "kind", kind.Kind, "group", kind.Group, "version", kind.Version)

@@ -83,7 +83,8 @@ func (o *observing) begun(w observed.Watch, begin func() <-chan struct{}) <-chan
 	return o.watches[w]
 }
 
-// observe begins a watch. It is called under the lock of k.observing.
+// observe begins a watch, beside its caller: the API server may be slow to say
+// what the resource is.
 func (k *kinds) observe(ctx context.Context, w observed.Watch) <-chan struct{} {
 	settled := make(chan struct{})
 	settle := sync.OnceFunc(func() { close(settled) })
@@ -93,18 +94,22 @@ func (k *kinds) observe(ctx context.Context, w observed.Watch) <-chan struct{} {
 		}
 		settle()
 	}
-	mapping, err := k.manager.GetRESTMapper().RESTMapping(w.GroupKind(), w.Version)
-	switch {
-	case err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace:
-		err = k.observeWith(ctx, w, settle, fail)
-	case err == nil:
-		err = errors.New("objects of the release's namespace can be observed, and these have none")
-	default:
-		k.observing.unknown[w] = true
-	}
-	if err != nil {
-		fail(err.Error())
-	}
+	go func() {
+		mapping, err := k.manager.GetRESTMapper().RESTMapping(w.GroupKind(), w.Version)
+		switch {
+		case err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace:
+			err = k.observeWith(ctx, w, settle, fail)
+		case err == nil:
+			err = errors.New("objects of the release's namespace can be observed, and these have none")
+		default:
+			k.observing.mu.Lock()
+			k.observing.unknown[w] = true
+			k.observing.mu.Unlock()
+		}
+		if err != nil {
+			fail(err.Error())
+		}
+	}()
 	return settled
 }
 
