@@ -49,7 +49,9 @@ chartwright_releases_paused{kind="B"} 0
 func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
 	CountObjects(func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} })
 	// A kind may be unwatched in several namespaces.
-	ListUnwatched(func() []string { return []string{"Lease.coordination.k8s.io", "Job.batch", "Lease.coordination.k8s.io"} })
+	ListUnwatched(func() []string {
+		return []string{"Lease.coordination.k8s.io", "Job.batch", "Lease.coordination.k8s.io"}
+	})
 	expected := `
 # HELP chartwright_unwatched_kind Always 1; releases have objects of the kind, and the operator cannot watch them.
 # TYPE chartwright_unwatched_kind gauge
