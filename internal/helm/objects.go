@@ -213,26 +213,6 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 	return errors.Join(errs...)
 }
 
-// watchHistory has the kinds of all stored revisions watched before an uninstall:
-// an object that was dropped and kept may still be tied to the custom resource,
-// if an operator of an earlier version has dropped it.
-func (k *kubeClient) watchHistory(history []records.Record) error {
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, gvk := range k.inventory.Kinds(k.owner.UID) {
-		kinds[gvk] = true
-	}
-	known := len(kinds)
-	for i := range history {
-		for _, gvk := range history[i].Inventory.GVKs() {
-			kinds[gvk] = true
-		}
-	}
-	if len(kinds) == known {
-		return nil
-	}
-	return k.need(slices.Collect(maps.Keys(kinds)))
-}
-
 // take deletes an object, unless it is somebody else's by now. In a hook's way
 // such an object is an error: the hook could not be made.
 func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {

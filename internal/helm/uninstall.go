@@ -71,9 +71,6 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			return run.outcome(ctx, err)
 		}
 	}
-	if err := run.kube.watchHistory(history); err != nil {
-		return run.outcome(ctx, err)
-	}
 	if len(history) > 1 {
 		// Helm deletes what the newest revision names.
 		if err := run.findLeftovers(c.index, r); err != nil {

@@ -82,7 +82,11 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	env.WaitRevision(again, 4)
 	released("again")
 
-	// An operator before this version left the reference where it was.
+	// An operator before this version left the reference where it was. The kind of
+	// the claim is watched, since another release has a claim.
+	other := cr("other", true)
+	env.Create(other)
+	env.WaitReady(other)
 	owner := env.Get(before)
 	operator.Kill()
 	env.Patch(claimNamed("before"), fmt.Sprintf(`[
