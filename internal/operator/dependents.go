@@ -26,8 +26,9 @@ func (k *kinds) newInventory() inventory.Inventory {
 	})
 	metrics.CountObjects(watches.Counts)
 	metrics.ListUnwatched(func() []string {
-		var kinds []string
-		for _, unwatched := range watches.AllUnwatched() {
+		all := watches.AllUnwatched()
+		kinds := make([]string, 0, len(all))
+		for _, unwatched := range all {
 			kinds = append(kinds, unwatched.String())
 		}
 		return kinds

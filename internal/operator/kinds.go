@@ -141,7 +141,7 @@ func (k *kinds) startServed(ctx context.Context) (missing, failed bool) {
 	k.mu.Lock()
 	waiting := k.waiting
 	k.mu.Unlock()
-	var left []catalog.Kind
+	left := make([]catalog.Kind, 0, len(waiting))
 	for _, looked := range k.lookUp(waiting) {
 		kind, gk := looked.kind, looked.kind.GVK().GroupKind()
 		switch {
