@@ -20,6 +20,11 @@ const (
 	// Ready tells whether anything has failed for that yet; the message has the
 	// rules to add. Absent otherwise.
 	ConditionRightsMissing = "RightsMissing"
+	// ConditionUnwatched is True while the release has objects of a kind that the
+	// operator cannot watch; its reason is ReasonWatchFailed. Drift of these objects
+	// is not detected, and they count as ready. The message lists the kinds, and why
+	// each cannot be watched; the operator tries again. Absent otherwise.
+	ConditionUnwatched = "Unwatched"
 	// ConditionDrifted is True while an object of the release is not what the
 	// release says; absent otherwise.
 	ConditionDrifted = "Drifted"
@@ -172,6 +177,9 @@ const (
 	ReasonRepairFailed = "RepairFailed"
 )
 
+// ReasonWatchFailed is the reason of ConditionUnwatched.
+const ReasonWatchFailed = "WatchFailed"
+
 // ReasonForbidden is the reason of ConditionRightsMissing.
 const ReasonForbidden = "Forbidden"
 
@@ -201,7 +209,7 @@ const (
 	EventRepairFailed       = ReasonRepairFailed
 	EventObjectMended       = "ObjectMended"
 	EventCRDMissing         = "CRDMissing"
-	EventUnwatched          = "Unwatched"
+	EventUnwatched          = ConditionUnwatched
 	EventRecordSetAside     = "RecordSetAside"
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInterrupted        = ReasonInterrupted

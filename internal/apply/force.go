@@ -24,13 +24,14 @@ var precious = []schema.GroupKind{
 
 // Unchangeable tells whether an object was refused for what it is now, and
 // would be taken if it were made anew: the API server is asked so, by a dry
-// run under another name. Kinds that hold what cannot be made again are never.
+// run under another name. Kinds that hold what cannot be made again are never,
+// nor are objects that a user keeps.
 func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (bool, error) {
 	if !apierrors.IsInvalid(refusal) || slices.Contains(precious, o.GroupVersionKind().GroupKind()) {
 		return false, nil
 	}
 	live, err := c.Get(ctx, o)
-	if err != nil || live == nil {
+	if err != nil || live == nil || Kept(live) || Kept(o) {
 		return false, err
 	}
 	return c.Try(ctx, o) == nil, nil

@@ -40,13 +40,22 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !Kept(object) {
 		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.reference()))
 	}
+	digest, err := DigestOf(object)
+	if err != nil {
+		return nil, err
+	}
+	annotate(object, map[string]string{api.AnnotationApplied: digest})
+	return object, nil
+}
+
+// DigestOf returns the digest of an object as it is sent, for AnnotationApplied.
+func DigestOf(object *unstructured.Unstructured) (string, error) {
 	data, err := json.Marshal(object.Object)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Describe(object), err)
+		return "", fmt.Errorf("%s: %w", Describe(object), err)
 	}
 	sum := sha256.Sum256(data)
-	annotate(object, map[string]string{api.AnnotationApplied: hex.EncodeToString(sum[:16])})
-	return object, nil
+	return hex.EncodeToString(sum[:16]), nil
 }
 
 // PrepareHook returns a copy of a hook as it is created. Hooks belong to an

@@ -7,16 +7,46 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Unrefer takes the ownerReference to a custom resource from an object, so that
-// the garbage collector leaves it when the custom resource goes. An object that
-// is gone, or has none, stays as it is.
+// Unrefer removes the ownerReference to a custom resource from an object, so that
+// the garbage collector leaves the object when the custom resource goes. An object
+// that is gone, or has no such reference, is not changed.
 func (c Client) Unrefer(ctx context.Context, o Object, owner types.UID) error {
-	live, err := c.Get(ctx, o)
-	if err != nil || live == nil {
-		return err
-	}
+	_, err := c.untie(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
+		return unrefer(live, owner)
+	})
+	return err
+}
+
+// Release ends the ownership of an object that stays while its release goes on
+// without it, or goes: it removes the ownerReference to the custom resource, and
+// what Apply has added to mark the object as the owner's. What Helm marks its
+// objects by stays, so that the same release may have the object again, and no
+// other release without being asked to take it over. So do the fields that were
+// applied. Release returns the object as it is then, nil where there is none. An
+// object of another owner is not changed.
+func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1.PartialObjectMetadata, error) {
+	return c.untie(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
+		patch := unrefer(live, owner)
+		if live.GetLabels()[api.LabelOwnerUID] != string(owner) {
+			return patch
+		}
+		if patch == nil {
+			patch = map[string]any{}
+		}
+		patch["labels"] = map[string]any{api.LabelOwnerUID: nil, api.LabelOperator: nil}
+		patch["annotations"] = map[string]any{api.AnnotationOwner: nil, api.AnnotationApplied: nil}
+		return patch
+	})
+}
+
+// unrefer returns the change of the metadata that removes the reference to an
+// owner, nil where there is none.
+func unrefer(live metav1.Object, owner types.UID) map[string]any {
 	left := []metav1.OwnerReference{}
 	for _, reference := range live.GetOwnerReferences() {
 		if reference.UID != owner {
@@ -26,16 +56,33 @@ func (c Client) Unrefer(ctx context.Context, o Object, owner types.UID) error {
 	if len(left) == len(live.GetOwnerReferences()) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		// A list is written whole, and somebody may have changed it.
-		"resourceVersion": live.GetResourceVersion(),
-		"ownerReferences": left,
-	}})
-	if err != nil {
+	return map[string]any{"ownerReferences": left}
+}
+
+// untie reads an object, changes its metadata, and returns the result. It changes
+// nothing where the change is nil.
+func (c Client) untie(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := c.Get(ctx, o)
+		result = live
+		if err != nil || live == nil {
+			return err
+		}
+		metadata := change(live)
+		if metadata == nil {
+			return nil
+		}
+		// A list is written whole, and another client may have changed it.
+		metadata["resourceVersion"] = live.GetResourceVersion()
+		patch, err := json.Marshal(map[string]any{"metadata": metadata})
+		if err != nil {
+			return err
+		}
+		result, err = c.metadata(o).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o.Unstructured), err)
 	}
-	if _, err := c.metadata(o).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("let go of %s: %w", Describe(o.Unstructured), err)
-	}
-	return nil
+	return result, nil
 }

@@ -26,9 +26,10 @@ import (
 // objects need.
 var errBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
 
-// ensureCRDs brings the crds/ of a chart whose dependencies are processed, so
-// that a subchart that is off brings none. CRDs belong to no release: they are
-// never deleted, and no other field of theirs is touched.
+// ensureCRDs installs the crds/ of a chart whose dependencies are processed, so
+// that a subchart that is off installs none. CRDs belong to no release: they are
+// never deleted, and no other field of theirs is changed. A CRD that is as the
+// chart has it costs one read.
 func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRDPolicy) error {
 	if policy == watches.CRDsSkip {
 		return nil
@@ -80,6 +81,11 @@ func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, pol
 	}
 	o := apply.Object{Unstructured: crd, Mapping: mapping}
 	crd.SetLabels(merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.owner.Operator}))
+	digest, err := apply.DigestOf(crd)
+	if err != nil {
+		return err
+	}
+	crd.SetAnnotations(merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
 	live, err := r.kube.objects.Read(ctx, o)
 	if err != nil {
 		return err
@@ -88,11 +94,22 @@ func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, pol
 		if policy != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.owner.Operator {
 			return nil
 		}
+		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
+			return r.untilEstablished(ctx, o, live)
+		}
 		if err := compatible(live, crd); err != nil {
 			return err
 		}
 	}
 	if _, err := r.kube.objects.Apply(ctx, o, apply.Options{}); err != nil {
+		return err
+	}
+	return r.kube.objects.Until(ctx, o, established)
+}
+
+// untilEstablished waits until the API server serves a CRD that was read.
+func (r *run) untilEstablished(ctx context.Context, o apply.Object, live *unstructured.Unstructured) error {
+	if is, err := established(live); is || err != nil {
 		return err
 	}
 	return r.kube.objects.Until(ctx, o, established)

@@ -1,13 +1,20 @@
 package helm
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 type (
@@ -125,4 +132,105 @@ func TestMerge(t *testing.T) {
 	if got := merge(nil, nil); got == nil || len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
+}
+
+// A CRD that the chart does not change costs one read in each action, and no
+// write. One that the chart, or somebody else, has changed is applied.
+func TestCRDsReplace_UnchangedCRDCostsOneRead(t *testing.T) {
+	w := newWorld(t)
+	group := w.namespace + ".example.com"
+	name := "gauges." + group
+	client, err := dynamic.NewForConfig(apiServer.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	t.Cleanup(func() {
+		if err := crds.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	// With what generators write and the API server leaves out or writes otherwise.
+	manifest := `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: ` + name + `
+  creationTimestamp: null
+  annotations: {generator: v0.1.0}
+spec:
+  group: ` + group + `
+  scope: Namespaced
+  preserveUnknownFields: false
+  names: {kind: Gauge, plural: gauges, shortNames: []}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: {status: {}}
+      schema:
+        openAPIV3Schema:
+          type: object
+          description: ""
+          properties:
+            spec: {type: object, properties: {level: {type: integer, maximum: 1000000, minimum: 0, default: 1}, part: {type: number, maximum: 0.5}}}
+status:
+  acceptedNames: {kind: "", plural: ""}
+  conditions: []
+  storedVersions: []
+`
+	chart := func(manifest string) *Chart { return mapsChart().with("crds/gauge.yaml", manifest).load(t) }
+	requests := func(what string, act func(context.Context, Request) error, c *Chart, digest string) []string {
+		t.Helper()
+		p := &plan{}
+		w.net.armed.Store(p)
+		request := w.request(c, digest, valuesOf("a="+digest))
+		request.CRDs = watches.CRDsReplace
+		w.must(act(t.Context(), request))
+		w.net.armed.Store(nil)
+		var about []string
+		for _, request := range p.log() {
+			if strings.Contains(request, "/customresourcedefinitions") {
+				about = append(about, strings.Fields(request)[0])
+			}
+		}
+		t.Logf("%s: %v", what, about)
+		return about
+	}
+	if got := requests("install", w.helm.Install, chart(manifest), "one"); !slices.Contains(got, "PATCH") {
+		t.Errorf("the first action sends %v", got)
+	}
+	version := func() string {
+		t.Helper()
+		live, err := crds.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return live.GetResourceVersion()
+	}
+	before := version()
+	for _, digest := range []string{"two", "three"} {
+		equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, chart(manifest), digest))
+	}
+	if version() != before {
+		t.Error("the CRD was changed")
+	}
+
+	if _, err := crds.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec": {"names": {"shortNames": ["g"]}}, "metadata": {"annotations": {"theirs": "yes"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := requests("after drift", w.helm.Upgrade, chart(manifest), "four"); !slices.Contains(got, "PATCH") {
+		t.Errorf("after somebody changed a field of the chart, the action sends %v", got)
+	}
+	less := strings.Replace(manifest, "  annotations: {generator: v0.1.0}\n", "", 1)
+	if got := requests("after a field less", w.helm.Upgrade, chart(less), "five"); !slices.Contains(got, "PATCH") {
+		t.Errorf("after the chart dropped a field, the action sends %v", got)
+	}
+	live, err := crds.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if annotations := live.GetAnnotations(); annotations["generator"] != "" || annotations["theirs"] != "yes" {
+		t.Errorf("the CRD has the annotations %v", annotations)
+	}
+	equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, chart(less), "six"))
 }

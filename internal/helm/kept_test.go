@@ -5,26 +5,114 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
-// A person may ask that an object be kept, too, as with Helm, whether the
-// operator has seen the object or not.
-func TestPruneKeepsWhatAPersonKeeps(t *testing.T) {
-	for _, known := range []bool{true, false} {
-		w := newWorld(t)
-		c := mapsChart().load(t)
-		w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
-		patch := []byte(`{"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}`)
-		if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
+// keep annotates a ConfigMap as a user does. The watch shows the annotation if
+// seen is set.
+func (w *world) keep(name string, seen bool) {
+	w.Helper()
+	patch := []byte(`{"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}`)
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(w.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if live.Labels[api.LabelOwnerUID] == "" || len(live.OwnerReferences) != 1 {
+		w.Fatalf("%s has the labels %v and the owners %v before", name, live.Labels, live.OwnerReferences)
+	}
+	if seen {
 		w.watch()
-		if !known {
+	}
+}
+
+// isReleased expects that nothing ties a ConfigMap to the custom resource, while
+// Helm's marks say where it came from.
+func (w *world) isReleased(what, name string) {
+	w.Helper()
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Errorf("%s: %v", what, err)
+		return
+	}
+	if len(live.OwnerReferences) > 0 || live.Labels[api.LabelOwnerUID] != "" || live.Labels[api.LabelOperator] != "" ||
+		live.Annotations[api.AnnotationOwner] != "" || live.Annotations[api.AnnotationApplied] != "" {
+		w.Errorf("%s: %s has the owners %v, labels %v and annotations %v", what, name, live.OwnerReferences, live.Labels, live.Annotations)
+	}
+	if live.Annotations["meta.helm.sh/release-name"] != "web" || live.Labels["app.kubernetes.io/managed-by"] != "Helm" {
+		w.Errorf("%s: %s has lost Helm's marks: %v, %v", what, name, live.Labels, live.Annotations)
+	}
+	for _, state := range w.objects.OwnedBy(w.owner.UID) {
+		if state.Name == name {
+			w.Errorf("%s: the inventory has %s as owned", what, name)
+		}
+	}
+}
+
+// A user may ask that an object be kept, too, as with Helm, whether or not the
+// operator has seen the object, or the annotation. The object is no longer tied
+// to the custom resource, with which the garbage collector would delete it.
+func TestPrune_KeepsAndReleasesWhatAUserKeeps(t *testing.T) {
+	for name, prepare := range map[string]func(*world){
+		"known":        func(w *world) { w.keep("a", true) },
+		"not seen yet": func(w *world) { w.keep("a", false) },
+		"unknown to inventory": func(w *world) {
+			w.keep("a", true)
 			for _, state := range w.objects.OwnedBy(w.owner.UID) {
 				w.objects.Remove(state)
 			}
-		}
-		w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", nil)))
-		equal(t, "what is left", []string{"a=1"}, w.configMaps())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := mapsChart().load(t)
+			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
+			prepare(w)
+			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", nil)))
+			equal(t, "what is left", []string{"a=1"}, w.configMaps())
+			w.isReleased("after the upgrade", "a")
+
+			// The release may have it again.
+			before := w.uid("a")
+			w.must(w.helm.Upgrade(t.Context(), w.request(c, "three", valuesOf("a=3"))))
+			live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+			if err != nil || live.UID != before || live.Data["value"] != "3" || live.Labels[api.LabelOwnerUID] != string(w.owner.UID) || len(live.OwnerReferences) != 1 {
+				t.Errorf("rendered again: %v, %+v", err, live)
+			}
+			w.watch()
+			if drift := w.objects.Drift(w.owner.UID); len(drift) > 0 {
+				t.Errorf("rendered again, it is drifted: %v", drift)
+			}
+			w.must(w.helm.Rollback(t.Context(), w.request(c, "four", nil), 2))
+			w.isReleased("after the rollback", "a")
+			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+			equal(t, "what the uninstall leaves", []string{"a=3"}, w.configMaps())
+		})
 	}
+}
+
+// An operator of an earlier version has left kept objects tied to the custom
+// resource, and so has a revision that failed half-way.
+func TestUninstall_ReleasesKeptLeftovers(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
+	w.keep("a", true)
+	tied, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("b=1"))))
+	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Labels, live.Annotations, live.OwnerReferences = tied.Labels, tied.Annotations, tied.OwnerReferences
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Update(t.Context(), live, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+	equal(t, "what is left", []string{"a=1"}, w.configMaps())
+	w.isReleased("after the uninstall", "a")
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
-// watched makes sure that the kinds of the objects are watched before any is
-// applied, so that no damage goes unseen. Kinds that cannot be watched are
-// reported and hold nothing up.
+// watched makes sure that the kinds of the objects are watched before any object
+// is applied, so that all drift is detected. A kind that cannot be watched does not
+// fail the action; the status of the custom resource reports it.
 func (k *kubeClient) watched(resources kube.ResourceList) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, info := range resources {
@@ -39,7 +39,7 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	err := k.inventory.Need(k.ctx, k.owner.UID, k.namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
-		k.warn(api.EventUnwatched, err.Error())
+		k.log("%v", err)
 		return nil
 	}
 	return err
@@ -132,7 +132,8 @@ func (k *kubeClient) stored() records.Inventory {
 
 // prune deletes what the original holds, or the inventory has under our name,
 // and the target does not. Objects that only copied our labels are not in the
-// inventory's answer, and kept ones stay.
+// inventory's answer. Objects that are to be kept stay, and no longer belong to
+// the release.
 func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceList, error) {
 	var deleted kube.ResourceList
 	var errs []error
@@ -153,7 +154,7 @@ func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceLis
 			continue
 		}
 		if kept {
-			k.log("%s is kept, as its resource policy says", apply.Describe(object(info).Unstructured))
+			errs = append(errs, k.letGo(object(info)))
 			continue
 		}
 		if err := k.take(info, metav1.DeletePropagationBackground); err != nil {
@@ -165,33 +166,51 @@ func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceLis
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
 }
 
-// kept tells whether an object is to outlive its release: the chart says so, or
-// a person has said so on the object itself, as with Helm.
+// kept reports whether an object is to outlive its release: the chart says so, or
+// a user has said so on the object itself, as with Helm. The object is read, since
+// the watch may not have shown the annotation yet, and what is deleted is lost.
 func (k *kubeClient) kept(o apply.Object) (bool, error) {
 	if apply.Kept(o) {
 		return true, nil
 	}
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known {
-		return state.Kept, nil
-	}
 	live, err := k.objects.Get(k.ctx, o)
 	if apierrors.IsForbidden(err) {
-		// Nor may it be deleted, as will be found out next.
+		// Nor may it be deleted, as the next request shows.
 		return false, nil
 	}
 	return err == nil && live != nil && apply.Kept(live), err
 }
 
+// letGo ends the ownership of an object that is kept. With the ownerReference, the
+// garbage collector would delete the object when the custom resource is deleted.
+func (k *kubeClient) letGo(o apply.Object) error {
+	k.log("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	live, err := k.objects.Release(k.ctx, o, k.owner.UID)
+	if err == nil && live != nil {
+		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
+	}
+	return err
+}
+
 // sweep deletes what the inventory has under our name and is not wanted: what
-// was left by a revision that failed half-way.
+// was left by a revision that failed half-way. Objects that are to be kept stay,
+// and no longer belong to the release.
 func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 	var errs []error
 	for _, state := range k.inventory.OwnedBy(k.owner.UID) {
-		if wanted[state.Key] || state.Kept || state.Deleting {
+		if wanted[state.Key] || state.Deleting {
 			continue
 		}
 		o, err := k.named(state.Key)
-		if err == nil {
+		kept := state.Kept
+		if err == nil && !kept && !k.uninstalls {
+			kept, err = k.kept(o)
+		}
+		switch {
+		case err != nil:
+		case kept:
+			err = k.letGo(o)
+		default:
 			err = k.remove(o, state, metav1.DeletePropagationBackground)
 		}
 		errs = append(errs, err)

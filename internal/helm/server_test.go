@@ -304,12 +304,19 @@ func (w *world) statuses() []string {
 	return found
 }
 
-// configMaps lists the ConfigMaps of the release with their data.
+// configMaps lists the ConfigMaps of the release, and those that it has kept, with
+// their data.
 func (w *world) configMaps() []string {
 	w.Helper()
+	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
 	found := []string{}
-	for _, c := range w.liveConfigMaps() {
-		found = append(found, c.Name+"="+c.Data["value"])
+	for i := range list.Items {
+		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.Kept(c) {
+			found = append(found, c.Name+"="+c.Data["value"])
+		}
 	}
 	slices.Sort(found)
 	return found

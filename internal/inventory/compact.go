@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -40,7 +39,7 @@ func compact(object any) (any, error) {
 	case *metav1.PartialObjectMetadata:
 		return reduced(o.GroupVersionKind().GroupKind(), o, nil), nil
 	case *unstructured.Unstructured:
-		return reduced(o.GroupVersionKind().GroupKind(), o, shared(healthOf(o))), nil
+		return reduced(o.GroupVersionKind().GroupKind(), o, shared(readHealth(healthOf, o))), nil
 	case client.Object:
 		return typed(o)
 	default:
@@ -51,7 +50,7 @@ func compact(object any) (any, error) {
 // typed reduces an object of one of Kubernetes' own kinds, which is watched by
 // its type. Whoever reads health reads fields by their names.
 func typed(o client.Object) (any, error) {
-	gvk, err := apiutil.GVKForObject(o, scheme.Scheme)
+	gvk, err := apiutil.GVKForObject(o, watchedTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func typed(o client.Object) (any, error) {
 	}
 	whole := &unstructured.Unstructured{Object: content}
 	whole.SetGroupVersionKind(gvk)
-	known.health = shared(healthOf(whole))
+	known.health = shared(readHealth(healthOf, whole))
 	return known, nil
 }
 
@@ -87,6 +86,17 @@ func trim(o client.Object) {
 	case *batchv1.Job:
 		o.Spec.Template = corev1.PodTemplateSpec{}
 	}
+}
+
+// readHealth reads the health of an object. An object may have any shape, and a
+// panic here would end the process.
+func readHealth(read func(*unstructured.Unstructured) Health, o *unstructured.Unstructured) (health Health) {
+	defer func() {
+		if r := recover(); r != nil {
+			health = Health{Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", r)}
+		}
+	}()
+	return read(o)
 }
 
 // shared spares a copy of what most have.

@@ -160,7 +160,7 @@ func (x *Index) healthOf(key apply.Key) Health {
 	case !tells(key.GroupKind()):
 		return healthy
 	case o.health == nil:
-		return unseen
+		return x.unknownHealth(key)
 	default:
 		return *o.health
 	}

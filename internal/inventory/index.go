@@ -22,6 +22,9 @@ type Index struct {
 	owners  map[types.UID]*owner
 
 	departures departures
+	// unwatched are the kinds whose objects cannot be watched, with the namespaces
+	// in which they cannot.
+	unwatched map[schema.GroupKind][]string
 
 	// drifted is told of owners whose objects are not what is expected, and
 	// changed of those of which an object's health has changed.
@@ -59,7 +62,7 @@ type owner struct {
 // drifted when an object of an owner is not, or no longer, what is expected,
 // and changed when an object of an owner has become ready, or is so no more.
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
-	return &Index{objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, drifted: drifted, changed: changed}
+	return &Index{objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, unwatched: map[schema.GroupKind][]string{}, drifted: drifted, changed: changed}
 }
 
 // Get returns the state of one object.

@@ -9,18 +9,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrUnwatched marks kinds whose objects cannot be watched, most often for
-// lack of rights. Their damage is not seen.
+// ErrUnwatched marks kinds whose objects cannot be watched. Their drift is not
+// detected, and their health is not known.
 var ErrUnwatched = errors.New("objects cannot be watched")
 
 // linger is how long a watch stays when no release needs it, so that a release
@@ -31,14 +26,17 @@ const linger = 10 * time.Minute
 // milliseconds, or not at all.
 const patience = 3 * time.Second
 
-// Watches holds one watch a kind of dependents, as long as a release needs it,
-// in each namespace that has joined.
+// Watches holds one watch for each kind of dependents, as long as a release
+// needs it, in each namespace that has joined. A kind that cannot be watched
+// affects no other kind; see unwatched.go.
 type Watches struct {
 	index *Index
-	// namespaced tells whether objects of a kind have a namespace.
-	namespaced func(schema.GroupVersionKind) (bool, error)
-	// after is time.AfterFunc, but for tests.
+	// mapping returns the resource of a kind. It may send a request, and is
+	// called outside any lock.
+	mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// after and now are time.AfterFunc and time.Now, but for tests.
 	after func(time.Duration, func()) *time.Timer
+	now   func() time.Time
 
 	mu      sync.Mutex
 	joined  []joined
@@ -55,81 +53,77 @@ type joined struct {
 	cache     cache.Cache
 }
 
-type watch struct {
-	gvk   schema.GroupVersionKind
-	users map[types.UID]struct{}
-	// synced tells of each cache that the watch is in.
-	synced map[joined]toolscache.DoneChecker
-	drop   *time.Timer
-}
-
-// NewWatches returns no watches yet.
-func NewWatches(index *Index, namespaced func(schema.GroupVersionKind) (bool, error)) *Watches {
+// NewWatches returns an empty set of watches. The function mapping returns the
+// resource of a kind.
+func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)) *Watches {
 	return &Watches{
-		index:      index,
-		namespaced: namespaced,
-		after:      time.AfterFunc,
-		kinds:      map[schema.GroupKind]*watch{},
-		byOwner:    map[types.UID][]schema.GroupVersionKind{},
+		index:   index,
+		mapping: mapping,
+		after:   time.AfterFunc,
+		now:     time.Now,
+		kinds:   map[schema.GroupKind]*watch{},
+		byOwner: map[types.UID][]schema.GroupVersionKind{},
 	}
 }
 
 // Join adds a namespace, empty for all, and begins to watch there what is watched
-// in others. The cache must be one of its own, made with Options. What has no
-// namespace is watched by the first one's.
-func (w *Watches) Join(ctx context.Context, namespace string, c cache.Cache) error {
+// in others. The cache must be one of its own, made with Options. Objects without
+// a namespace are watched by the cache of the first namespace.
+func (w *Watches) Join(namespace string, c cache.Cache) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.joined = append(w.joined, joined{namespace, c})
-	for _, known := range w.kinds {
-		if err := w.spread(ctx, known); err != nil {
-			return err
-		}
+	for _, watch := range w.kinds {
+		go w.begin(watch)
 	}
-	return nil
 }
 
-// Need says which kinds the release of an owner, in a namespace, has objects of,
-// in place of what was said before, and waits until all are watched there. The
-// error is ErrUnwatched and names those that are not; the others are. It waits
-// no longer than the context, and a few seconds.
+// Need sets the kinds of the objects that the release of an owner has in a
+// namespace, in place of those that were set before, and waits until all are
+// watched there. The error is ErrUnwatched and names the kinds that are not; all
+// others are watched. Need returns when the context ends, or after a few seconds.
 func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
-	w.mu.Lock()
-	watches, unknown, err := w.need(ctx, owner, kinds)
-	w.mu.Unlock()
-	if err != nil {
-		return err
-	}
+	needed := w.use(owner, kinds)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
-	for _, gvk := range unknown {
-		errs = append(errs, fmt.Errorf("%w: %s: the API server has no such kind", ErrUnwatched, gvk.GroupKind()))
-	}
-	for _, watch := range watches {
-		if !toolscache.WaitFor(ctx, "", w.in(namespace, watch)...) {
-			errs = append(errs, fmt.Errorf("%w: %s: give the operator the right to list and watch them", ErrUnwatched, watch.gvk.GroupKind()))
+	for _, watch := range needed {
+		if why := w.wait(ctx, namespace, watch, false); why != "" {
+			errs = append(errs, fmt.Errorf("%w: %s: %s", ErrUnwatched, watch.gvk.GroupKind(), why))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // Also begins to watch more kinds that an owner's release has objects of, and
-// waits for nothing. Those that the API server does not have are left out.
-func (w *Watches) Also(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) error {
+// waits for nothing.
+func (w *Watches) Also(owner types.UID, kinds []schema.GroupVersionKind) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	all := slices.Clone(w.byOwner[owner])
+	w.mu.Unlock()
+	before := len(all)
 	for _, gvk := range kinds {
 		if !slices.Contains(all, gvk) {
 			all = append(all, gvk)
 		}
 	}
-	if len(all) == len(w.byOwner[owner]) {
-		return nil
+	if len(all) > before {
+		w.use(owner, all)
 	}
-	_, _, err := w.need(ctx, owner, all)
-	return err
+}
+
+// Settle waits until every watch in a namespace, empty for all, has received all
+// objects, or has failed.
+func (w *Watches) Settle(ctx context.Context, namespace string) {
+	w.mu.Lock()
+	known := make([]*watch, 0, len(w.kinds))
+	for _, watch := range w.kinds {
+		known = append(known, watch)
+	}
+	w.mu.Unlock()
+	for _, watch := range known {
+		w.wait(ctx, namespace, watch, true)
+	}
 }
 
 // Kinds returns what Need was last told of an owner.
@@ -143,8 +137,10 @@ func (w *Watches) Kinds(owner types.UID) []schema.GroupVersionKind {
 func (w *Watches) Counts() map[string]int {
 	w.mu.Lock()
 	counts := make(map[string]int, len(w.kinds))
-	for gk := range w.kinds {
-		counts[gk.String()] = 0
+	for gk, watch := range w.kinds {
+		if len(watch.synced) > 0 {
+			counts[gk.String()] = 0
+		}
 	}
 	w.mu.Unlock()
 	w.index.mu.RLock()
@@ -157,27 +153,31 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
-// need is called under the lock.
-func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.GroupVersionKind) (needed []*watch, unknown []schema.GroupVersionKind, err error) {
+// use sets the kinds of an owner, and returns their watches, each of which has
+// begun, has failed, or does so in a moment.
+func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	keep := map[schema.GroupKind]bool{}
+	needed := make([]*watch, 0, len(kinds))
 	for _, gvk := range kinds {
-		known, ok := w.kinds[gvk.GroupKind()]
-		if !ok {
-			known, err = w.begin(ctx, gvk)
-			if meta.IsNoMatchError(err) {
-				unknown = append(unknown, gvk)
-				continue
-			}
-			if err != nil {
-				return nil, nil, err
-			}
+		known := w.kinds[gvk.GroupKind()]
+		switch {
+		case known == nil:
+			known = newWatch(gvk)
 			w.kinds[gvk.GroupKind()] = known
+		case known.resource.Empty():
+			// It has not begun; the API server may have another version by now.
+			known.gvk = gvk
 		}
 		if known.drop != nil {
 			known.drop.Stop()
 			known.drop = nil
 		}
 		known.users[owner] = struct{}{}
+		if w.isDue(known) {
+			go w.begin(known)
+		}
 		keep[gvk.GroupKind()] = true
 		needed = append(needed, known)
 	}
@@ -193,55 +193,11 @@ func (w *Watches) need(ctx context.Context, owner types.UID, kinds []schema.Grou
 	if len(kinds) == 0 {
 		delete(w.byOwner, owner)
 	}
-	return needed, unknown, nil
+	return needed
 }
 
-func (w *Watches) begin(ctx context.Context, gvk schema.GroupVersionKind) (*watch, error) {
-	begun := &watch{gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.DoneChecker{}}
-	return begun, w.spread(ctx, begun)
-}
-
-// spread begins a watch in the namespaces in which it has not begun.
-func (w *Watches) spread(ctx context.Context, begun *watch) error {
-	for i, at := range w.joined {
-		if begun.synced[at] != nil {
-			continue
-		}
-		if i > 0 {
-			if namespaced, err := w.namespaced(begun.gvk); err != nil {
-				return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
-			} else if !namespaced {
-				return nil
-			}
-		}
-		informer, err := at.cache.GetInformer(ctx, shapeOf(begun.gvk), cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
-		}
-		registration, err := informer.AddEventHandler(w.index.handler())
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
-		}
-		begun.synced[at] = registration.HasSyncedChecker()
-	}
-	return nil
-}
-
-// in returns what tells that a watch has seen all that a namespace has, and all
-// that has none: another namespace may be closed to us.
-func (w *Watches) in(namespace string, begun *watch) (synced []toolscache.DoneChecker) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for at, is := range begun.synced {
-		if at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1 {
-			synced = append(synced, is)
-		}
-	}
-	return synced
-}
-
-// release ends an owner's use of a watch, and the watch after a while where
-// nobody else uses it.
+// release ends an owner's use of a watch, and the watch after a while where no
+// other owner uses it. It is called under the lock.
 func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	unused := w.kinds[gk]
 	if unused == nil {
@@ -251,13 +207,18 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	if len(unused.users) > 0 || unused.drop != nil {
 		return
 	}
+	if unused.resource.Empty() {
+		// It has never begun.
+		w.forget(gk, unused)
+		return
+	}
 	unused.drop = w.after(linger, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if len(unused.users) > 0 || w.kinds[gk] != unused {
 			return
 		}
-		delete(w.kinds, gk)
+		w.forget(gk, unused)
 		// What cannot be stopped goes on watching nothing.
 		for at := range unused.synced {
 			_ = at.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
@@ -266,27 +227,11 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	})
 }
 
-// shapeOf says how objects of a kind are watched: whole, where their health is
-// to be read, and their metadata else. Kubernetes' own kinds are watched by their
-// types, and so by protobuf, which costs a fraction of JSON.
-func shapeOf(gvk schema.GroupVersionKind) client.Object {
-	if !tells(gvk.GroupKind()) {
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(gvk)
-		return object
+// forget drops a watch. It is called under the lock.
+func (w *Watches) forget(gk schema.GroupKind, unused *watch) {
+	if unused.retry != nil {
+		unused.retry.Stop()
 	}
-	if typed, err := scheme.Scheme.New(gvk); err == nil {
-		if object, ok := typed.(client.Object); ok {
-			return object
-		}
-	}
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(gvk)
-	return object
-}
-
-// Options completes the options of the dependents' cache.
-func Options(options cache.Options) cache.Options {
-	options.DefaultTransform = compact
-	return options
+	delete(w.kinds, gk)
+	w.index.setUnwatched(gk, nil)
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -46,6 +47,9 @@ type watched struct {
 	objects dynamic.Interface
 	// told gets the owners whose objects are damaged.
 	told chan types.UID
+	// changed gets the owners whose objects' health, or the knowledge of it, has
+	// changed.
+	changed chan types.UID
 	// requests counts the watches that were begun, by path.
 	requests sync.Map
 	// waiting are the drops that are due after linger.
@@ -55,7 +59,7 @@ type watched struct {
 
 func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	t.Helper()
-	w := &watched{told: make(chan types.UID, 100), objects: dynamic.NewForConfigOrDie(others)}
+	w := &watched{told: make(chan types.UID, 100), changed: make(chan types.UID, 1000), objects: dynamic.NewForConfigOrDie(others)}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -66,18 +70,27 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 			return next.RoundTrip(request)
 		})
 	})
-	dependents, err := cache.New(config, Options(cache.Options{
-		Scheme:               runtime.NewScheme(),
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(owner types.UID) { w.changed <- owner })
+	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	})}
+	dependents, err := cache.New(config, w.Options("", cache.Options{
+		HTTPClient:           client,
+		Mapper:               mapper,
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{api.LabelOperator: "chartwright"}),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(types.UID) {})
-	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, nil)}
-	if err := w.Join(t.Context(), "", dependents); err != nil {
-		t.Fatal(err)
-	}
+	w.Join("", dependents)
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
 		w.waits = append(w.waits, wait)
 		w.waiting = append(w.waiting, drop)

@@ -27,6 +27,7 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	PassDone("A", PassIdle)
 	Observe("A", "1", Release{Status: "deployed"})
 	CountObjects(func() map[string]int { return map[string]int{"Service": 3} })
+	ListUnwatched(func() []string { return []string{"Service"} })
 	ListKinds(func() []Kind { return []Kind{{Kind: "A", State: "Serving"}} })
 	ListRollout("A", func() map[rollout.Standing]int { return map[rollout.Standing]int{rollout.Waiting: 2} })
 	families, err := ctrlmetrics.Registry.Gather()

@@ -48,7 +48,15 @@ chartwright_releases_paused{kind="B"} 0
 
 func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
 	CountObjects(func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} })
+	// A kind may be unwatched in several namespaces.
+	ListUnwatched(func() []string {
+		return []string{"Lease.coordination.k8s.io", "Job.batch", "Lease.coordination.k8s.io"}
+	})
 	expected := `
+# HELP chartwright_unwatched_kind Always 1; releases have objects of the kind, and the operator cannot watch them.
+# TYPE chartwright_unwatched_kind gauge
+chartwright_unwatched_kind{dependent="Job.batch"} 1
+chartwright_unwatched_kind{dependent="Lease.coordination.k8s.io"} 1
 # HELP chartwright_watched_kinds Kinds of objects of releases that are watched.
 # TYPE chartwright_watched_kinds gauge
 chartwright_watched_kinds 2

@@ -25,6 +25,9 @@ const (
 	stateServing state = "Serving"
 	// stateForbidden: the operator may not watch them.
 	stateForbidden state = "Forbidden"
+	// stateFailed: its custom resources cannot be listed or watched for another
+	// reason, and the operator tries again.
+	stateFailed state = "Failed"
 	// stateBroken: there is no kind to serve, see catalog.Broken.
 	stateBroken state = metrics.KindBroken
 )
@@ -35,6 +38,8 @@ type board struct {
 	// held is why nothing is served yet, empty once something can be.
 	held string
 	rows []row
+	// details returns more lines for the report; nil returns none.
+	details func() []string
 }
 
 // row is one kind, or one that was to be.
@@ -111,8 +116,8 @@ func (b *board) metrics() []metrics.Kind {
 
 // report tells whether the operator is ready, and how every kind is. It is ready
 // when every kind that it can serve is watched, and it can serve one: a kind
-// that is broken or may not be watched is no reason to keep the others from
-// being rolled out.
+// that is broken or cannot be watched must not keep the operator from being
+// rolled out for the others.
 func (b *board) report() (ready bool, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,6 +139,9 @@ func (b *board) report() (ready bool, text string) {
 	lines := []string{verdict}
 	for i := range b.rows {
 		lines = append(lines, b.rows[i].lines()...)
+	}
+	if b.details != nil {
+		lines = append(lines, b.details()...)
 	}
 	return ready, strings.Join(lines, "\n") + "\n"
 }
@@ -177,5 +185,6 @@ var stateWords = map[state]string{
 	stateStarting:  "starting",
 	stateServing:   "serving",
 	stateForbidden: "may not be watched, for lack of rights",
+	stateFailed:    "cannot be watched, and is tried again",
 	stateBroken:    "broken",
 }

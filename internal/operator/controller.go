@@ -2,14 +2,17 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -22,52 +25,64 @@ import (
 
 var zeroDuration time.Duration
 
-// fill returns a cache that holds the kind's custom resources of an area. A try
-// that was refused is told, goes on by itself, ever more rarely, and makes room
-// for another when the operator's rights have changed.
-func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, closed func()) (cache.Cache, error) {
+// fill returns a cache that holds the kind's custom resources of an area. What the
+// API server answers in place of them is passed to failed. A try that has failed
+// goes on by itself, ever more rarely, and makes room for another when the
+// operator's permissions have changed.
+func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, failed func(why string)) (cache.Cache, error) {
 	for {
-		stop, refused := make(chan struct{}), make(chan struct{})
-		customResources, err := s.newCache(a, stop, sync.OnceFunc(func() { close(refused) }))
+		stop, failures := make(chan struct{}), make(chan string, 1)
+		customResources, err := s.newCache(a, stop, func(why string) {
+			select {
+			case failures <- why:
+			default: // another failure is waiting
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
 		informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
 		if err != nil {
+			close(stop)
 			return nil, err
 		}
 		synced := informer.HasSyncedChecker().Done()
-		select {
-		case <-synced:
-			return customResources, nil
-		case <-refused:
-			closed()
-			s.rights.ask()
-		case <-ctx.Done():
-		}
-		select {
-		case <-synced:
-			return customResources, nil
-		case <-changed:
-			close(stop)
-		case <-ctx.Done():
-			close(stop)
-			return nil, ctx.Err()
+		var again <-chan struct{}
+		for filling := true; filling; {
+			select {
+			case <-synced:
+				return customResources, nil
+			case why := <-failures:
+				failed(why)
+				again = changed
+			case <-again:
+				close(stop)
+				filling = false
+			case <-ctx.Done():
+				close(stop)
+				return nil, ctx.Err()
+			}
 		}
 	}
 }
 
 // newCache returns a cache for the custom resources of an area, which ends when it
 // is stopped.
-func (s *service) newCache(a *area, stop <-chan struct{}, refused func()) (cache.Cache, error) {
+func (s *service) newCache(a *area, stop <-chan struct{}, failed func(why string)) (cache.Cache, error) {
 	options := s.cacheOptions()
 	a.limit(&options)
 	options.HTTPClient = s.heedAnswers(options.HTTPClient)
 	options.DefaultTransform = compactCR(s.kind.ScalePath())
-	options.DefaultWatchErrorHandler = onRefusal(func() {
-		refused()
-		s.rights.ask()
-	})
+	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		why := failureOf(err)
+		if why == whyForbidden {
+			s.rights.ask()
+		}
+		if why != "" {
+			failed(why)
+		}
+	}
 	// A pass copies what it changes.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
 	if s.kind.Selector != nil {
@@ -82,6 +97,21 @@ func (s *service) newCache(a *area, stop <-chan struct{}, refused func()) (cache
 		return nil, err
 	}
 	return customResources, s.manager.Add(standbyCache{Cache: customResources, stop: stop})
+}
+
+// failureOf returns why the custom resources of a kind cannot be listed or watched,
+// empty where the error says nothing of the kind: the API server is away, or it
+// does not serve the kind, of which heedAnswers learns.
+func failureOf(err error) string {
+	var status apierrors.APIStatus
+	switch {
+	case !errors.As(err, &status), apierrors.IsNotFound(err), apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
+		return ""
+	case apierrors.IsForbidden(err):
+		return whyForbidden
+	default:
+		return status.Status().Message
+	}
 }
 
 // addController begins to serve the kind, with what the caches hold.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,13 +136,22 @@ type fromNow struct{ *toolscache.ListWatch }
 // IsWatchListSemanticsUnSupported answers yes, by client-go's name for it.
 func (fromNow) IsWatchListSemanticsUnSupported() bool { return true }
 
-// crdNames returns the names of the kinds' CRDs. One that is not served yet is
-// expected under its own kind's; the watch tells when it is another.
+// crdNames returns the names of the kinds' CRDs. One that is not served yet, or of
+// which the API server has not answered in time, is expected under its own kind's
+// name; the watch reports it when its name is another.
 func (k *kinds) crdNames() []string {
-	names := make([]string, len(k.options.Kinds))
+	names, found := make([]string, len(k.options.Kinds)), make([]chan string, len(k.options.Kinds))
 	for i, kind := range k.options.Kinds {
-		if names[i] = k.definitionOf(kind); names[i] == "" {
-			names[i] = crd.Name(kind)
+		names[i], found[i] = crd.Name(kind), make(chan string, 1)
+		go func() { found[i] <- k.definitionOf(kind) }()
+	}
+	within, cancel := context.WithTimeout(context.Background(), lookupsWithin)
+	defer cancel()
+	for i := range names {
+		select {
+		case name := <-found[i]:
+			names[i] = cmp.Or(name, names[i])
+		case <-within.Done():
 		}
 	}
 	return names

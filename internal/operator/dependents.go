@@ -2,15 +2,14 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -22,50 +21,63 @@ import (
 // label. It begins empty, and with no area.
 func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
-	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (bool, error) {
-		return apiutil.IsGVKNamespaced(gvk, k.manager.GetRESTMapper())
+	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
 	metrics.CountObjects(watches.Counts)
+	metrics.ListUnwatched(func() []string {
+		all := watches.AllUnwatched()
+		kinds := make([]string, 0, len(all))
+		for _, unwatched := range all {
+			kinds = append(kinds, unwatched.String())
+		}
+		return kinds
+	})
+	k.board.details = func() []string { return unwatchedLines(watches.AllUnwatched()) }
 	return inventory.Inventory{Index: index, Watches: watches}
 }
 
-// dependentsWithin is how long the start waits for all dependents together. What
-// may not be watched never begins.
-const dependentsWithin = 5 * time.Second
+// unwatchedLines lists, for /readyz, the kinds of objects that cannot be watched.
+func unwatchedLines(unwatched []inventory.Unwatched) []string {
+	if len(unwatched) == 0 {
+		return nil
+	}
+	lines := []string{"objects of releases that are not watched: their drift is not detected, and their health is not known"}
+	for _, u := range unwatched {
+		lines = append(lines, fmt.Sprintf("  %s: %s", u.GroupKind, u.Why))
+	}
+	return lines
+}
 
-// watchDependents watches what the stored releases of an area have objects of,
-// before any pass asks how these objects are.
+// dependentsWithin is how long the start waits for all dependents together. A
+// kind that cannot be watched does not delay it.
+const dependentsWithin = 4 * time.Second
+
+// watchDependents watches the objects of the stored releases of an area, before
+// any pass needs to know them. Kinds that cannot be watched are reported on
+// the custom resources concerned, and tried again.
 func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	options := k.cacheOptions()
 	a.limit(&options)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
-	dependents, err := cache.New(k.manager.GetConfig(), inventory.Options(options))
+	dependents, err := cache.New(k.manager.GetConfig(), k.shared.Inventory.Options(a.name, options))
 	if err != nil {
 		return fmt.Errorf("watch dependents: %w", err)
 	}
 	if err := k.manager.Add(standbyCache{Cache: dependents}); err != nil {
 		return fmt.Errorf("watch dependents: %w", err)
 	}
-	if err := k.shared.Inventory.Join(ctx, a.name, dependents); err != nil {
-		return err
-	}
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
-	blind := map[string]int{}
+	k.shared.Inventory.Join(a.name, dependents)
 	for _, record := range k.shared.Index.Deployed(k.options.Name) {
-		if !a.has(record.Namespace) {
-			continue
-		}
-		err := k.shared.Inventory.Need(within, record.OwnerUID, record.Namespace, record.Inventory.GVKs())
-		switch {
-		case errors.Is(err, inventory.ErrUnwatched):
-			blind[err.Error()]++
-		case err != nil:
-			return err
+		if a.has(record.Namespace) {
+			k.shared.Inventory.Also(record.OwnerUID, record.Inventory.GVKs())
 		}
 	}
-	for why, releases := range blind {
-		k.manager.GetLogger().Info("damage to some objects will not be seen", "why", why, "releases", releases)
+	k.shared.Inventory.Settle(within, a.name)
+	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
+		k.manager.GetLogger().Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "why", unwatched.Why)
 	}
 	return ctx.Err()
 }

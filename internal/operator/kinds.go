@@ -49,6 +49,8 @@ type kinds struct {
 	serving []*reconcile.Reconciler
 	// looked: the API server was asked for the kinds once.
 	looked bool
+	// lookups are those that have not been answered.
+	lookups map[schema.GroupVersionKind]chan lookup
 	// forbidden are told when the operator's rights have changed, by kind.
 	forbidden map[schema.GroupKind][]chan struct{}
 }
@@ -96,9 +98,9 @@ func (k *kinds) Start(ctx context.Context) error {
 	lastChange := time.Now()
 	var settled <-chan time.Time
 	for {
-		missing := k.startServed(ctx)
+		missing, failed := k.startServed(ctx)
 		k.board.hold("")
-		again := k.lookAgain(missing, time.Since(lastChange))
+		again := k.lookAgain(missing, failed, time.Since(lastChange))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -106,57 +108,67 @@ func (k *kinds) Start(ctx context.Context) error {
 			lastChange = time.Now()
 			settled = time.After(settle)
 			k.capabilitiesChanged()
+			k.shared.Inventory.Retry()
 		case <-settled:
 			k.capabilitiesChanged()
 			k.watchNewlyKnown(ctx)
+			k.shared.Inventory.Retry()
+			k.each((*reconcile.Reconciler).KindsChanged)
 		case <-again:
 		}
 	}
 }
 
 // lookAgain returns when to look for kinds though nothing has changed, nil for
-// never.
-func (k *kinds) lookAgain(missing bool, sinceChange time.Duration) <-chan time.Time {
+// never. A kind of which the API server could not say whether it has it is looked
+// for until it can.
+func (k *kinds) lookAgain(missing, failed bool, sinceChange time.Duration) <-chan time.Time {
 	switch {
 	case !missing:
 		return nil
 	case sinceChange < lookUntil:
 		return time.After(lookAgain)
-	case k.blind.Load():
+	case failed, k.blind.Load():
 		return time.After(lookBlind)
 	default:
 		return nil
 	}
 }
 
-// startServed starts every waiting kind that the server knows, and tells
-// whether some are left.
-func (k *kinds) startServed(ctx context.Context) bool {
+// startServed starts every waiting kind that the server knows. It reports whether
+// some are left, and whether the lookup of one of them has failed.
+func (k *kinds) startServed(ctx context.Context) (missing, failed bool) {
+	k.mu.Lock()
+	waiting := k.waiting
+	k.mu.Unlock()
+	left := make([]catalog.Kind, 0, len(waiting))
+	for _, looked := range k.lookUp(waiting) {
+		kind, gk := looked.kind, looked.kind.GVK().GroupKind()
+		switch {
+		case looked.err == nil:
+			k.mu.Lock()
+			k.start(ctx, kind, looked.scope)
+			k.mu.Unlock()
+			continue
+		case meta.IsNoMatchError(looked.err):
+			k.board.set(gk, stateWaiting, crdWaited(kind))
+		default:
+			// The API server is briefly away, or a group of it is.
+			failed = true
+			k.manager.GetLogger().Error(looked.err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.board.set(gk, stateFailed, looked.err.Error())
+		}
+		left = append(left, kind)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var left []catalog.Kind
-	for _, kind := range k.waiting {
-		gvk := kind.GVK()
-		mapping, err := k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-		switch {
-		case meta.IsNoMatchError(err):
-			left = append(left, kind)
-			continue
-		case err != nil:
-			// The API server is briefly away, or a group of it is.
-			k.manager.GetLogger().Error(err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
-			left = append(left, kind)
-			continue
-		}
-		k.start(ctx, kind, mapping.Scope.Name())
-	}
 	if len(left) > 0 && !k.looked {
 		for _, kind := range left {
 			k.manager.GetLogger().Info("waiting for the CRD of a kind", "kind", kind.Kind, "group", kind.Group, "version", kind.Version)
 		}
 	}
 	k.waiting, k.looked = left, true
-	return len(left) > 0
+	return len(left) > 0, failed
 }
 
 // each tells something to the reconciler of every kind that is served; it knows

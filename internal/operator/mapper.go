@@ -27,6 +27,9 @@ type mapper struct {
 	// known are the versions that were read. They are read again when they have
 	// not what is asked for.
 	known map[schema.GroupVersion]meta.RESTMapper
+	// reading lets one request at a time read a version. A version that is slow to
+	// answer, such as that of an aggregated API, does not delay the others.
+	reading map[schema.GroupVersion]*sync.Mutex
 }
 
 func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
@@ -38,7 +41,7 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	if err != nil {
 		return nil, err
 	}
-	return &mapper{RESTMapper: all, discovery: client, known: map[schema.GroupVersion]meta.RESTMapper{}}, nil
+	return &mapper{RESTMapper: all, discovery: client, known: map[schema.GroupVersion]meta.RESTMapper{}, reading: map[schema.GroupVersion]*sync.Mutex{}}, nil
 }
 
 // RESTMapping returns the resource of a kind.
@@ -47,15 +50,14 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
 	version := schema.GroupVersion{Group: kind.Group, Version: versions[0]}
-	m.mu.RLock()
 	mapping, err := m.find(kind, version)
-	m.mu.RUnlock()
 	if !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	// Whoever had to wait may find what the one before has read.
+	reading := m.readingOf(version)
+	reading.Lock()
+	defer reading.Unlock()
+	// Another caller may have read the version meanwhile.
 	if mapping, err = m.find(kind, version); !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
@@ -65,9 +67,20 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	return m.find(kind, version)
 }
 
-// find is called under the lock.
+func (m *mapper) readingOf(version schema.GroupVersion) *sync.Mutex {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reading[version] == nil {
+		m.reading[version] = &sync.Mutex{}
+	}
+	return m.reading[version]
+}
+
+// find looks a kind up in what was read.
 func (m *mapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta.RESTMapping, error) {
+	m.mu.RLock()
 	known, ok := m.known[version]
+	m.mu.RUnlock()
 	if !ok {
 		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{version.Version}}
 	}
@@ -78,12 +91,14 @@ func (m *mapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta
 // none that is known.
 func (m *mapper) read(version schema.GroupVersion) error {
 	resources, err := m.discovery.ServerResourcesForGroupVersion(version.String())
-	switch {
-	case apierrors.IsNotFound(err):
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
 		delete(m.known, version)
 		return nil
-	case err != nil:
-		return err
 	}
 	m.known[version] = restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
 		Group: metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,13 +47,20 @@ func (k *kinds) newObserving() *observing {
 // is known that can be, so that the first passes write nothing that the next
 // would take back. What cannot be watched holds up nobody.
 func (k *kinds) watchObserved(ctx context.Context, kind catalog.Kind) {
+	within := time.After(observedWithin)
 	for _, o := range kind.Observes {
 		select {
 		case <-k.observing.begun(o.Watch, func() <-chan struct{} { return k.observe(ctx, o.Watch) }):
+		case <-within:
+			return
 		case <-ctx.Done():
 		}
 	}
 }
+
+// observedWithin is how long a kind waits for the objects that its status speaks
+// of. The API server may never list them.
+const observedWithin = 5 * time.Second
 
 // watchNewlyKnown begins the watches that had no kind to watch. It is called
 // when a definition came.
@@ -75,7 +83,8 @@ func (o *observing) begun(w observed.Watch, begin func() <-chan struct{}) <-chan
 	return o.watches[w]
 }
 
-// observe begins a watch. It is called under the lock of k.observing.
+// observe begins a watch, beside its caller: the API server may be slow to say
+// what the resource is.
 func (k *kinds) observe(ctx context.Context, w observed.Watch) <-chan struct{} {
 	settled := make(chan struct{})
 	settle := sync.OnceFunc(func() { close(settled) })
@@ -85,18 +94,22 @@ func (k *kinds) observe(ctx context.Context, w observed.Watch) <-chan struct{} {
 		}
 		settle()
 	}
-	mapping, err := k.manager.GetRESTMapper().RESTMapping(w.GroupKind(), w.Version)
-	switch {
-	case err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace:
-		err = k.observeWith(ctx, w, settle, fail)
-	case err == nil:
-		err = errors.New("objects of the release's namespace can be observed, and these have none")
-	default:
-		k.observing.unknown[w] = true
-	}
-	if err != nil {
-		fail(err.Error())
-	}
+	go func() {
+		mapping, err := k.manager.GetRESTMapper().RESTMapping(w.GroupKind(), w.Version)
+		switch {
+		case err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace:
+			err = k.observeWith(ctx, w, settle, fail)
+		case err == nil:
+			err = errors.New("objects of the release's namespace can be observed, and these have none")
+		default:
+			k.observing.mu.Lock()
+			k.observing.unknown[w] = true
+			k.observing.mu.Unlock()
+		}
+		if err != nil {
+			fail(err.Error())
+		}
+	}()
 	return settled
 }
 

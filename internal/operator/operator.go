@@ -40,6 +40,8 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	// guess here does.
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, after: requestDeadline} })
+	config.Wrap(newWarnings(logger).heed)
+	config.WarningHandler = rest.NoWarnings{}
 
 	// The requests about the lease are the way to get past the fence.
 	lease := rest.CopyConfig(config)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -123,44 +124,71 @@ func (s *service) await(ctx context.Context, a *area, changed <-chan struct{}, a
 	case <-ctx.Done():
 		return
 	}
-	customResources, err := s.fill(ctx, a, changed, func() { tell(arrival{area: a, why: whyForbidden}) })
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
+	for pause := serveAgain; ; pause = min(2*pause, serveAtMost) {
+		customResources, err := s.fill(ctx, a, changed, func(why string) { tell(arrival{area: a, why: why}) })
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			tell(arrival{area: a, cache: customResources})
+			return
+		}
 		s.logger.Error(err, "kind not watched", "watched", a.name)
 		tell(arrival{area: a, why: err.Error()})
-	default:
-		tell(arrival{area: a, cache: customResources})
-	}
-}
-
-// run takes in the areas until all have come.
-func (s *service) run(ctx context.Context, areas int, arrivals <-chan arrival) {
-	for joined := 0; joined < areas; {
-		var a arrival
 		select {
-		case a = <-arrivals:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
-		name := a.area.name
-		s.heard[name] = true
-		if a.cache == nil {
-			s.closed[name] = a.why
-		} else {
-			delete(s.closed, name)
-			s.filled[name] = a.cache
-			joined++
+	}
+}
+
+// Bounds of the time between attempts to serve a kind that could not be served.
+const (
+	serveAgain  = time.Second
+	serveAtMost = time.Minute
+)
+
+// run takes in the areas until all have come and are served. What fails is tried
+// again, and affects no other kind.
+func (s *service) run(ctx context.Context, areas int, arrivals <-chan arrival) {
+	var again <-chan time.Time
+	pause := serveAgain
+	for joined := 0; joined < areas || again != nil; {
+		var a arrival
+		select {
+		case a = <-arrivals:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+		if a.area != nil {
+			joined += s.take(a)
 		}
 		if len(s.heard) < areas {
 			continue
 		}
+		again = nil
 		if err := s.serve(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Error(err, "kind not served")
-			s.board.set(s.kind.GVK().GroupKind(), stateStarting, err.Error())
-			return
+			s.board.set(s.kind.GVK().GroupKind(), stateFailed, err.Error())
+			again, pause = time.After(pause), min(2*pause, serveAtMost)
 		}
 	}
+}
+
+// take notes what became of the watch of an area, and returns how many areas have
+// joined by it.
+func (s *service) take(a arrival) int {
+	name := a.area.name
+	s.heard[name] = true
+	if a.cache == nil {
+		s.closed[name] = a.why
+		return 0
+	}
+	delete(s.closed, name)
+	s.filled[name] = a.cache
+	return 1
 }
 
 // serve has the controller listen to the caches that have come.
@@ -170,7 +198,7 @@ func (s *service) serve(ctx context.Context) error {
 		state, why := stateForbidden, ""
 		for _, other := range s.closed {
 			if other != whyForbidden {
-				state, why = stateStarting, other
+				state, why = stateFailed, other
 			}
 		}
 		s.board.set(gk, state, why)
@@ -211,7 +239,11 @@ func (s *service) serve(ctx context.Context) error {
 func (s *service) exceptIn() string {
 	lines := make([]string, 0, len(s.closed))
 	for _, name := range slices.Sorted(maps.Keys(s.closed)) {
-		lines = append(lines, fmt.Sprintf("not in namespace %s: it may not be watched there, %s", name, s.closed[name]))
+		line := fmt.Sprintf("not in namespace %s: it may not be watched there, %s", name, s.closed[name])
+		if s.closed[name] != whyForbidden {
+			line = fmt.Sprintf("not in namespace %s: it cannot be watched there, and is tried again: %s", name, s.closed[name])
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

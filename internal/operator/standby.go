@@ -28,9 +28,7 @@ func (k *kinds) keepWarm(record records.Record) {
 	if record.OwnerUID == "" || record.Operator != k.options.Name || isClosed(k.manager.Elected()) {
 		return
 	}
-	if err := k.shared.Inventory.Also(context.Background(), record.OwnerUID, record.Inventory.GVKs()); err != nil {
-		k.manager.GetLogger().Error(err, "objects not watched yet", "namespace", record.Namespace, "release", record.Release)
-	}
+	k.shared.Inventory.Also(record.OwnerUID, record.Inventory.GVKs())
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -74,7 +74,7 @@ type causeOutput struct {
 // worthKnowing are the conditions that status shows while they are True.
 var worthKnowing = []string{
 	api.ConditionHeld, api.ConditionPaused, api.ConditionDrifted, api.ConditionUpdateAvailable, api.ConditionRollbackRefused,
-	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionRightsMissing,
+	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionRightsMissing, api.ConditionUnwatched,
 }
 
 func newStatus(s *session) *cobra.Command {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -59,6 +60,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 		if advice := r.advice(v, err); advice != "" {
 			f.message, f.forbidden = f.message+". "+advice, true
 		}
+		f.unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
 		f.Aim = decide.AimOf(d.Step, v.observation)
 		f.At = r.Now()
 		news := r.memory.put(uid, decide.Repairs(d.Step), f)

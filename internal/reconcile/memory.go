@@ -47,6 +47,8 @@ type failure struct {
 	stalled bool
 	// forbidden: a rule would have allowed it.
 	forbidden bool
+	// unserved: the API server does not serve the kind of an object.
+	unserved bool
 }
 
 // about returns which of the two failures is meant.
@@ -123,18 +125,23 @@ func (m *memory) reached(uid types.UID, aim string) {
 }
 
 // permit makes whatever was forbidden due for another try.
-func (m *memory) permit() {
+func (m *memory) permit() { m.due(func(f *failure) bool { return f.forbidden }) }
+
+// due makes some failures due for another try, and returns whose they are.
+func (m *memory) due(these func(*failure) bool) (owners []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.known {
+	for uid, r := range m.known {
 		for _, f := range []**failure{&r.failure, &r.repairFailure} {
-			if *f != nil && (*f).forbidden {
+			if *f != nil && these(*f) {
 				due := **f
 				due.At = time.Time{}
 				*f = &due
+				owners = append(owners, uid)
 			}
 		}
 	}
+	return owners
 }
 
 // appliedAll notes when every object was applied.

@@ -76,6 +76,8 @@ type view struct {
 	// rightsMissing are the rules that the operator lacks, once that is known.
 	rightsMissing string
 	rightsKnown   bool
+	// unwatched lists the kinds of the release's objects that cannot be watched.
+	unwatched string
 
 	failure       *failure
 	repairFailure *failure
@@ -125,6 +127,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	r.observeChange(v)
 	r.observeRights(v)
 	r.observeObjects(v)
+	r.observeUnwatched(v)
 	r.observeFailures(v)
 	return v, r.observeRollout(ctx, v)
 }

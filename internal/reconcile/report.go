@@ -84,6 +84,7 @@ func (r *Reconciler) tellTransitions(v *view, d decide.Decision, now, wanted api
 		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
 	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
+	r.tellTransition(v, before, after, api.ConditionUnwatched)
 	r.tellReadiness(v, now, after)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:

@@ -66,6 +66,7 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 		setWhile(v.rightsMissing != "", api.ConditionRightsMissing, api.ReasonForbidden,
 			cutTo("Add to the rules of the operator's role: "+v.rightsMissing, maxRules))
 	}
+	setWhile(v.unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.unwatched)
 	setWhile(len(v.fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.fields.failure())
 	switch t := tested(v); {
 	case t == nil:
@@ -169,7 +170,7 @@ func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
 		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
-		api.ConditionRightsMissing, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
+		api.ConditionRightsMissing, api.ConditionUnwatched, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
 	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i

@@ -1,0 +1,320 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// A kind whose objects cannot be watched concerns the releases that have such
+// objects, and nothing else. The failure is noted here, the owners are reconciled
+// so that their status reports it, and the watch is tried again. Until it
+// succeeds, objects of which nothing is known count as ready.
+
+const (
+	// beginning stands among the namespaces for a watch that could not begin.
+	beginning = "."
+	// lasting is how long a failure that may pass by itself is not reported.
+	lasting = time.Minute
+	// A watch that could not begin is tried again after retryAtLeast, and then
+	// after ever longer pauses of at most retryAtMost.
+	retryAtLeast = time.Second
+	retryAtMost  = 5 * time.Minute
+)
+
+// failure is why objects of a kind cannot be watched in a namespace.
+type failure struct {
+	why   string
+	since time.Time
+	// reported: the status of the owners reports it. It does so at once where the
+	// failure does not pass by itself.
+	reported bool
+}
+
+// failure returns the failure that concerns a namespace, empty for all.
+func (b *watch) failure(namespace string) (found failure, fails bool) {
+	for at, f := range b.failed {
+		if at == beginning || at == "" || at == namespace || b.root {
+			found, fails = f, true
+		}
+	}
+	return found, fails
+}
+
+// Unwatched is a kind whose objects cannot be watched, and why.
+type Unwatched struct {
+	schema.GroupKind
+	Why string
+}
+
+// Unwatched returns the kinds of an owner's objects that cannot be watched in the
+// namespace of its release.
+func (w *Watches) Unwatched(owner types.UID, namespace string) []Unwatched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []Unwatched
+	for _, gvk := range w.byOwner[owner] {
+		if known := w.kinds[gvk.GroupKind()]; known != nil && len(known.failed) > 0 {
+			if f, fails := known.failure(namespace); fails && f.reported {
+				found = append(found, Unwatched{gvk.GroupKind(), f.why})
+			}
+		}
+	}
+	return found
+}
+
+// AllUnwatched returns every kind that releases have objects of and that cannot
+// be watched somewhere.
+func (w *Watches) AllUnwatched() []Unwatched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []Unwatched
+	for gk, known := range w.kinds {
+		for namespace, f := range known.failed {
+			if !f.reported || len(known.users) == 0 {
+				continue
+			}
+			why := f.why
+			if namespace != beginning && namespace != "" {
+				why = fmt.Sprintf("in namespace %s: %s", namespace, why)
+			}
+			found = append(found, Unwatched{gk, why})
+		}
+	}
+	slices.SortFunc(found, func(a, b Unwatched) int { return strings.Compare(a.String()+a.Why, b.String()+b.Why) })
+	return found
+}
+
+// Retry tries at once to begin the watches that could not begin. It is called
+// when a CustomResourceDefinition has changed.
+func (w *Watches) Retry() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, known := range w.kinds {
+		if known.attempts > 0 {
+			known.tried = time.Time{}
+			go w.begin(known)
+		}
+	}
+}
+
+// tryAgain has a watch that could not begin tried again later. It is called under
+// the lock.
+func (w *Watches) tryAgain(failed *watch) {
+	pause := min(retryAtLeast<<min(failed.attempts, 16), retryAtMost)
+	failed.attempts++
+	if failed.retry != nil {
+		failed.retry.Stop()
+	}
+	failed.retry = w.after(pause, func() {
+		w.mu.Lock()
+		wanted := len(failed.users) > 0 && w.kinds[failed.gvk.GroupKind()] == failed
+		w.mu.Unlock()
+		if wanted {
+			w.begin(failed)
+		}
+	})
+}
+
+// note notes a failure in a namespace, or with nil that there is none any more.
+// It is called under the lock. What it returns reconciles the owners where the
+// report has changed, and is to be called outside the lock.
+func (w *Watches) note(known *watch, namespace string, err error) (tell func()) {
+	before := known.failed[namespace]
+	var after failure
+	if err == nil {
+		delete(known.failed, namespace)
+	} else {
+		after = failure{why: err.Error(), since: w.now()}
+		if before.why != "" {
+			after.since = before.since
+		}
+		after.reported = before.reported || namespace == beginning || isFinal(err) || w.now().Sub(after.since) >= lasting
+		known.failed[namespace] = after
+	}
+	close(known.news)
+	known.news = make(chan struct{})
+	if before.reported == after.reported && (!after.reported || before.why == after.why) {
+		return func() {}
+	}
+	var unwatched []string
+	for at, f := range known.failed {
+		if f.reported && (at == beginning || known.root) {
+			at = ""
+		}
+		if f.reported {
+			unwatched = append(unwatched, at)
+		}
+	}
+	w.index.setUnwatched(known.gvk.GroupKind(), unwatched)
+	owners := make([]types.UID, 0, len(known.users))
+	for owner := range known.users {
+		owners = append(owners, owner)
+	}
+	return func() {
+		for _, owner := range owners {
+			w.index.changed(owner)
+		}
+	}
+}
+
+// answerError is what the API server answers to a list or a watch of a kind.
+type answerError int
+
+// isFinal reports whether a failure does not pass by itself.
+func isFinal(err error) bool {
+	answer, ok := errors.AsType[answerError](err)
+	return ok && (answer == http.StatusForbidden || answer == http.StatusNotFound || answer == http.StatusMethodNotAllowed)
+}
+
+// Error says what the administrator can do.
+func (e answerError) Error() string {
+	switch e {
+	case http.StatusForbidden:
+		return "give the operator the permission to list and watch them"
+	case http.StatusNotFound:
+		return errNoKind.Error()
+	case http.StatusMethodNotAllowed:
+		return "the API server does not allow anyone to list and watch them"
+	default:
+		return fmt.Sprintf("the API server answers %d %s to a list or a watch of them; the operator's log has the details", int(e), http.StatusText(int(e)))
+	}
+}
+
+// observed returns a client that notes which kinds the API server does not let
+// the cache of a namespace watch.
+func (w *Watches) observed(namespace string, from *http.Client) *http.Client {
+	client := *from
+	client.Transport = transport(func(request *http.Request) (*http.Response, error) {
+		response, err := from.Transport.RoundTrip(request)
+		if err == nil {
+			if resource, ok := resourceOf(request.URL.Path); ok {
+				w.answered(namespace, resource, response.StatusCode)
+			}
+		}
+		return response, err
+	})
+	return &client
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip sends the request.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
+
+// resourceOf returns the resource that a path lists.
+func resourceOf(path string) (schema.GroupVersionResource, bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var resource schema.GroupVersionResource
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		resource.Version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		resource.Group, resource.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return resource, false
+	}
+	if len(parts) == 3 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	resource.Resource = parts[0]
+	return resource, len(parts) == 1
+}
+
+// answered notes an answer to a list or a watch.
+func (w *Watches) answered(namespace string, resource schema.GroupVersionResource, status int) {
+	var err error
+	switch {
+	case status == http.StatusGone, status == http.StatusTooManyRequests:
+		// Every watch gets these now and then.
+		return
+	case status >= http.StatusBadRequest:
+		err = answerError(status)
+	}
+	w.mu.Lock()
+	known := w.watchOf(resource)
+	if known == nil {
+		w.mu.Unlock()
+		return
+	}
+	tell := func() {}
+	if _, failed := known.failed[namespace]; err != nil {
+		tell = w.note(known, namespace, err)
+	} else if failed {
+		// What is being listed becomes known in a moment.
+		go w.recovers(known, namespace)
+	}
+	w.mu.Unlock()
+	tell()
+}
+
+// watchOf returns the watch of a resource, nil where there is none. It is called
+// under the lock.
+func (w *Watches) watchOf(resource schema.GroupVersionResource) *watch {
+	for _, known := range w.kinds {
+		if known.resource == resource {
+			return known
+		}
+	}
+	return nil
+}
+
+// recovers notes that a watch in a namespace has recovered, as soon as it has
+// received all objects.
+func (w *Watches) recovers(known *watch, namespace string) {
+	ctx, cancel := context.WithTimeout(context.Background(), lasting)
+	defer cancel()
+	w.mu.Lock()
+	var synced toolscache.DoneChecker
+	for at, checker := range known.synced {
+		if at.namespace == namespace {
+			synced = checker
+		}
+	}
+	w.mu.Unlock()
+	if synced == nil {
+		return
+	}
+	select {
+	case <-synced.Done():
+	case <-ctx.Done():
+		// The answer to the next try comes here again.
+		return
+	}
+	w.mu.Lock()
+	tell := w.note(known, namespace, nil)
+	w.mu.Unlock()
+	tell()
+}
+
+// setUnwatched sets the namespaces in which objects of a kind cannot be watched.
+// An empty name stands for all, and for objects without a namespace.
+func (x *Index) setUnwatched(gk schema.GroupKind, namespaces []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(namespaces) == 0 {
+		delete(x.unwatched, gk)
+		return
+	}
+	x.unwatched[gk] = namespaces
+}
+
+// unknownHealth is the health of an object that no watch has reported since its
+// spec last changed. Where no watch will, the object counts as ready.
+func (x *Index) unknownHealth(key apply.Key) Health {
+	namespaces := x.unwatched[key.GroupKind()]
+	if slices.Contains(namespaces, "") || slices.Contains(namespaces, key.Namespace) {
+		return healthy
+	}
+	return unseen
+}

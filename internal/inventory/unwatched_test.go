@@ -1,0 +1,237 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// Kinds of the tests; those named Bad cannot be watched.
+var (
+	badKind  = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Bad"}
+	hangKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Hang"}
+	goodKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Good"}
+)
+
+// fakeCache gives out informers that have synced. That of badKind fails.
+type fakeCache struct {
+	cache.Cache
+	healed chan struct{}
+}
+
+type fakeInformer struct{ cache.Informer }
+
+type synced struct{ done chan struct{} }
+
+func (s synced) Name() string          { return "" }
+func (s synced) Done() <-chan struct{} { return s.done }
+
+type registration struct{}
+
+func (registration) HasSynced() bool { return true }
+func (registration) HasSyncedChecker() toolscache.DoneChecker {
+	done := make(chan struct{})
+	close(done)
+	return synced{done}
+}
+
+func (fakeInformer) AddEventHandler(toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	return registration{}, nil
+}
+
+func (c fakeCache) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	if object.GetObjectKind().GroupVersionKind() == badKind {
+		select {
+		case <-c.healed:
+		default:
+			return nil, errors.New("no kind is registered")
+		}
+	}
+	return fakeInformer{}, nil
+}
+
+// unwatchable is an inventory in which some kinds cannot be watched.
+type unwatchable struct {
+	Inventory
+	healed  chan struct{}
+	changed chan types.UID
+	retries chan func()
+}
+
+func newUnwatchable(t *testing.T) *unwatchable {
+	t.Helper()
+	u := &unwatchable{healed: make(chan struct{}), changed: make(chan types.UID, 100), retries: make(chan func(), 100)}
+	index := NewIndex(func(types.UID) {}, func(owner types.UID) { u.changed <- owner })
+	u.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+		if gvk == hangKind {
+			<-u.healed
+		}
+		return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Scope: meta.RESTScopeNamespace, GroupVersionKind: gvk}, nil
+	})}
+	u.after = func(_ time.Duration, do func()) *time.Timer {
+		u.retries <- do
+		return time.NewTimer(time.Hour)
+	}
+	u.Join("", fakeCache{healed: u.healed})
+	return u
+}
+
+// wakes waits until the owner is reconciled.
+func (u *unwatchable) wakes(t *testing.T, owner types.UID) {
+	t.Helper()
+	for {
+		select {
+		case woken := <-u.changed:
+			if woken == owner {
+				return
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s is not reconciled", owner)
+		}
+	}
+}
+
+func kindsOf(unwatched []Unwatched) (kinds []string) {
+	for _, u := range unwatched {
+		kinds = append(kinds, u.Kind)
+	}
+	return kinds
+}
+
+// A kind that cannot be watched, and one whose resource is not known, keep no
+// other kind from being watched. The objects count as ready, the owners are
+// reconciled, and the watch is tried again.
+func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
+	u := newUnwatchable(t)
+	err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
+	if !errors.Is(err, ErrUnwatched) || !strings.Contains(err.Error(), "Bad.example.com: no kind is registered") || !strings.Contains(err.Error(), "Hang.example.com: ") || strings.Contains(err.Error(), "Good") {
+		t.Errorf("Need returns %v", err)
+	}
+	if counts := u.Counts(); len(counts) != 1 {
+		t.Errorf("watched are %v, want the good kind", counts)
+	}
+	u.wakes(t, web)
+	if got := kindsOf(u.Unwatched(web, "default")); !slices.Equal(got, []string{"Bad"}) {
+		t.Errorf("unwatched are %q", got)
+	}
+	if got := kindsOf(u.AllUnwatched()); !slices.Equal(got, []string{"Bad"}) {
+		t.Errorf("all unwatched are %q", got)
+	}
+	if got := u.Unwatched(other, "default"); len(got) > 0 {
+		t.Errorf("of another owner, unwatched are %v", got)
+	}
+	state := func(gvk schema.GroupVersionKind) apply.State {
+		return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Ours: true}
+	}
+	bad, good := state(badKind), state(goodKind)
+	u.Put(bad)
+	u.Put(good)
+	u.Expect(web, []apply.State{bad, good})
+	if _, unready := u.Health(web); len(unready) != 1 || unready[0].Kind != "Good" {
+		t.Errorf("not ready are %v, want the object that a watch will report", unready)
+	}
+
+	close(u.healed)
+	u.Retry()
+	u.wakes(t, web)
+	if err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
+		t.Error(err)
+	}
+	if got := u.AllUnwatched(); len(got) > 0 {
+		t.Errorf("afterwards, unwatched are %v", got)
+	}
+	if _, unready := u.Health(web); len(unready) != 2 {
+		t.Errorf("not ready are %v, want both objects until the watch has reported them", unready)
+	}
+}
+
+// What the API server answers to a list or a watch tells whether a kind can be
+// watched. What passes by itself is reported when it lasts.
+func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
+	u := newUnwatchable(t)
+	now := time.Now()
+	u.now = func() time.Time { return now }
+	if err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
+		t.Fatal(err)
+	}
+	resource := goodKind.GroupVersion().WithResource("goods")
+	for _, step := range []struct {
+		status  int
+		passes  time.Duration
+		reports string
+	}{
+		{status: http.StatusForbidden, reports: "give the operator the permission to list and watch them"},
+		{status: http.StatusOK},
+		{status: http.StatusNotFound, reports: errNoKind.Error()},
+		{status: http.StatusOK},
+		{status: http.StatusInternalServerError},
+		{status: http.StatusInternalServerError, passes: lasting - time.Second},
+		{status: http.StatusGone, passes: time.Hour},
+		{status: http.StatusServiceUnavailable, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
+		{status: http.StatusTooManyRequests, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
+		{status: http.StatusOK},
+	} {
+		now = now.Add(step.passes)
+		before := len(u.Unwatched(web, "default"))
+		u.answered("", resource, step.status)
+		if step.status == http.StatusOK && before > 0 {
+			u.wakes(t, web)
+		}
+		reports := ""
+		for _, unwatched := range u.Unwatched(web, "default") {
+			reports = unwatched.Why
+		}
+		if reports != step.reports {
+			t.Errorf("after %d, the report is %q, want %q", step.status, reports, step.reports)
+		}
+		for len(u.changed) > 0 {
+			<-u.changed
+		}
+	}
+	u.answered("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
+	if got := u.AllUnwatched(); len(got) > 0 {
+		t.Errorf("unwatched are %v", got)
+	}
+}
+
+func TestResourceOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/configmaps":                             "/v1, Resource=configmaps",
+		"/api/v1/namespaces":                             "/v1, Resource=namespaces",
+		"/api/v1/namespaces/a/secrets":                   "/v1, Resource=secrets",
+		"/apis/apps/v1/deployments":                      "apps/v1, Resource=deployments",
+		"/apis/apps/v1/namespaces/a/deployments":         "apps/v1, Resource=deployments",
+		"/apis/apps/v1/namespaces/a/deployments/web":     "",
+		"/apis/apps/v1":                                  "",
+		"/version":                                       "",
+		"/api/v1/namespaces/a/pods/web/log":              "",
+		"/apis/example.com/v1/namespaces/a/goods/b/more": "",
+	} {
+		got, ok := resourceOf(path)
+		if ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%s: %s, %t, want %q", path, got, ok, want)
+		}
+	}
+}
+
+// An object whose shape the reader of its health does not expect ends nothing.
+func TestReadHealth_SurvivesAPanic(t *testing.T) {
+	health := readHealth(func(*unstructured.Unstructured) Health { panic("odd shape") }, &unstructured.Unstructured{})
+	if health.Ready || !strings.Contains(health.Message, "odd shape") {
+		t.Errorf("the health is %+v", health)
+	}
+}

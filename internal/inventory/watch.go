@@ -1,0 +1,229 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// watch is the watch of one kind.
+type watch struct {
+	// begins lets one attempt to begin at a time.
+	begins sync.Mutex
+
+	// The lock of Watches guards what follows.
+
+	gvk   schema.GroupVersionKind
+	users map[types.UID]struct{}
+	// resource is empty until the watch has begun in some namespace.
+	resource schema.GroupVersionResource
+	// root reports that objects of the kind have no namespace.
+	root bool
+	// synced reports, for each cache with a watch, whether the watch has received
+	// all objects.
+	synced map[joined]toolscache.DoneChecker
+	// failed holds the failures by namespace, and under beginning that of the last
+	// attempt to begin.
+	failed map[string]failure
+	// tried is when that attempt was made, and attempts counts those that failed
+	// in a row.
+	tried    time.Time
+	attempts int
+	retry    *time.Timer
+	drop     *time.Timer
+	// news is closed and replaced when a watch begins, fails or recovers.
+	news chan struct{}
+}
+
+func newWatch(gvk schema.GroupVersionKind) *watch {
+	return &watch{
+		gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.DoneChecker{},
+		failed: map[string]failure{}, news: make(chan struct{}),
+	}
+}
+
+// isDue reports whether a watch is to begin somewhere. It is called under the
+// lock.
+func (w *Watches) isDue(known *watch) bool {
+	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.tried) >= retryAtLeast)
+}
+
+// begin begins a watch in the namespaces in which it has not begun. A failure is
+// noted, and tried again later. Since the API server may be slow to say what the
+// kind's resource is, begin runs beside its callers.
+func (w *Watches) begin(begun *watch) {
+	begun.begins.Lock()
+	defer begun.begins.Unlock()
+	w.mu.Lock()
+	gvk, missing, due := begun.gvk, w.missing(begun), w.isDue(begun)
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	mapping, err := w.mapping(gvk)
+	checkers := map[joined]toolscache.DoneChecker{}
+	for i, at := range missing {
+		if err != nil || i > 0 && mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			break
+		}
+		var checker toolscache.DoneChecker
+		if checker, err = w.listen(at, gvk); err == nil {
+			checkers[at] = checker
+		}
+	}
+	w.mu.Lock()
+	for at, checker := range checkers {
+		begun.resource, begun.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
+		begun.synced[at] = checker
+	}
+	begun.tried = w.now()
+	switch {
+	case meta.IsNoMatchError(err):
+		err = errNoKind
+		fallthrough
+	case err != nil:
+		w.tryAgain(begun)
+	default:
+		begun.attempts = 0
+	}
+	told := w.note(begun, beginning, err)
+	w.mu.Unlock()
+	told()
+}
+
+// errNoKind marks a kind that the API server does not serve.
+var errNoKind = errors.New("the API server has no such kind: install its CustomResourceDefinition, or remove the objects from the chart")
+
+// missing returns the namespaces in which a watch is to begin. It is called under
+// the lock.
+func (w *Watches) missing(begun *watch) []joined {
+	var missing []joined
+	for _, at := range w.joined {
+		if begun.root && len(begun.synced) > 0 {
+			break
+		}
+		if begun.synced[at] == nil {
+			missing = append(missing, at)
+		}
+	}
+	return missing
+}
+
+// listen begins the watch of a kind in a namespace.
+func (w *Watches) listen(at joined, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
+	informer, err := at.cache.GetInformer(context.Background(), shapeOf(gvk), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	registration, err := informer.AddEventHandler(w.index.handler())
+	if err != nil {
+		return nil, err
+	}
+	return registration.HasSyncedChecker(), nil
+}
+
+// wait waits until a watch has received all objects of a namespace, and all that
+// have none: another namespace may be closed to the operator. It returns why the
+// kind cannot be watched, empty where it is. With hasty, the first failure ends
+// the wait.
+func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hasty bool) (why string) {
+	for {
+		w.mu.Lock()
+		var pending toolscache.DoneChecker
+		for at, synced := range begun.synced {
+			if (at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1) && !isDone(synced) {
+				pending = synced
+			}
+		}
+		failed, fails := begun.failure(namespace)
+		begins := pending == nil && !fails && len(w.missing(begun)) > 0
+		why, news := failed.why, begun.news
+		w.mu.Unlock()
+		if failed.reported || fails && hasty {
+			return why
+		}
+		if pending == nil && !begins {
+			return ""
+		}
+		select {
+		case <-doneOf(pending):
+		case <-news:
+		case <-ctx.Done():
+			if fails {
+				return why
+			}
+			return "the API server has not listed them yet; the operator waits on"
+		}
+	}
+}
+
+// doneOf returns the channel of a checker, nil for none.
+func doneOf(checker toolscache.DoneChecker) <-chan struct{} {
+	if checker == nil {
+		return nil
+	}
+	return checker.Done()
+}
+
+func isDone(checker toolscache.DoneChecker) bool {
+	select {
+	case <-checker.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// watchedTypes are the types by which kinds are watched. It is a scheme of this
+// package's own, since other packages, such as Helm's, add types to client-go's.
+var watchedTypes = func() *runtime.Scheme {
+	types := runtime.NewScheme()
+	// It fails where a type is added twice.
+	if err := clientgoscheme.AddToScheme(types); err != nil {
+		panic(err)
+	}
+	return types
+}()
+
+// shapeOf returns how objects of a kind are watched: whole, where their health is
+// read, and by their metadata otherwise. Kubernetes' own kinds are watched by
+// their types, and so by protobuf, which costs a fraction of JSON.
+func shapeOf(gvk schema.GroupVersionKind) client.Object {
+	if !tells(gvk.GroupKind()) {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(gvk)
+		return object
+	}
+	if typed, err := watchedTypes.New(gvk); err == nil {
+		if object, ok := typed.(client.Object); ok {
+			return object
+		}
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(gvk)
+	return object
+}
+
+// Options completes the options of the cache of a namespace, empty for all. The
+// cache knows the types by which kinds are watched, and no others, and Watches
+// learns from the answers to its requests which kinds cannot be watched.
+func (w *Watches) Options(namespace string, options cache.Options) cache.Options {
+	options.Scheme = watchedTypes
+	options.DefaultTransform = compact
+	if options.HTTPClient != nil {
+		options.HTTPClient = w.observed(namespace, options.HTTPClient)
+	}
+	return options
+}
