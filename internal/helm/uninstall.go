@@ -19,6 +19,10 @@ import (
 	"github.com/chartwright/chartwright/internal/records"
 )
 
+// ErrLeftBehind marks an uninstall after which release records or objects of the
+// release are still there.
+var ErrLeftBehind = errors.New("the uninstall left something behind")
+
 // ErrWaiting marks an uninstall that is done, save that objects have not gone
 // yet for which it was to wait.
 var ErrWaiting = errors.New("the release is uninstalled, and some of its objects are not gone yet")
@@ -89,6 +93,8 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 		if err != nil {
 			err = errors.Join(err, store.mark())
+		} else {
+			err = run.deleteRecords(c.index, r)
 		}
 	}
 	if run.kube.failedHook != nil {
@@ -114,6 +120,20 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	c.inventory.Forget(r.Owner.UID)
+	return nil
+}
+
+// deleteRecords deletes the records of the release that are left. Helm deletes a
+// record by the release and the revision in its content, and not by its own name.
+func (r *run) deleteRecords(index *records.Index, request Request) error {
+	for _, record := range index.History(request.Namespace, request.Release) {
+		if !belongs(record, request.Owner) {
+			continue
+		}
+		if _, err := r.driver.Delete(record.Secret); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

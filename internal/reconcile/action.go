@@ -52,7 +52,12 @@ var actions = map[decide.Step]action{
 		failed: api.EventRollbackFailed,
 	},
 	decide.StepUninstall: {
-		do:   verb((*helm.Client).Uninstall),
+		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
+			if err := r.Helm.Uninstall(ctx, request); err != nil {
+				return err
+			}
+			return r.leftBehind(v)
+		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	},
 	decide.StepOrphan: {

@@ -2,6 +2,7 @@ package records
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -173,12 +174,18 @@ const (
 	labelModified = "modifiedAt"
 )
 
-// FromMeta reads a record from the metadata of its Secret. It returns false
-// where the Secret is no release record.
+// SecretName returns the name of the Secret in which Helm stores a revision.
+func SecretName(release string, revision int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
+}
+
+// FromMeta reads a record from the metadata of its Secret. It returns false if
+// the Secret is not a release record: its labels and its name must agree on the
+// release and the revision, because a copy of a record keeps the labels.
 func FromMeta(m metav1.Object) (Record, bool) {
 	labels := m.GetLabels()
 	revision, err := strconv.Atoi(labels[LabelVersion])
-	if err != nil || labels[LabelOwner] != OwnerHelm || labels[LabelName] == "" {
+	if err != nil || labels[LabelOwner] != OwnerHelm || labels[LabelName] == "" || m.GetName() != SecretName(labels[LabelName], revision) {
 		return Record{}, false
 	}
 	r := Record{
