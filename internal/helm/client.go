@@ -119,6 +119,8 @@ type Request struct {
 	Force bool
 	// Verify applies what seems unchanged, too.
 	Verify bool
+	// Deleting: the custom resource is being deleted.
+	Deleting bool
 	// WaitForDelete waits until the objects of an uninstalled release are gone.
 	WaitForDelete bool
 	// Why finds out why an object is not ready, in a sentence; nil asks nobody.

@@ -122,7 +122,13 @@ func expected(o apply.Object, state apply.State) apply.State {
 
 // stored is what the record of a deployed revision says of its objects.
 func (k *kubeClient) stored() records.Inventory {
-	return records.Inventory{Digest: apply.Digest(k.applied), Kinds: records.KindNames(k.kinds)}
+	references := 0
+	for i := range k.applied {
+		if k.applied[i].Referred {
+			references++
+		}
+	}
+	return records.Inventory{Digest: apply.Digest(k.applied), Kinds: records.KindNames(k.kinds), References: &references}
 }
 
 // prune deletes what the original holds, or the inventory has under our name,

@@ -36,7 +36,7 @@ var ErrWaiting = errors.New("the release is uninstalled, and some of its objects
 // whose name they would. The objects are then deleted in the operator's name.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
-	if err == nil || errors.Is(err, ErrWaiting) || r.DisableHooks && r.ServiceAccount == "" {
+	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
 		return err
 	}
 	var why string
@@ -69,6 +69,11 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if len(history) > 0 && !belongs(history[0], r.Owner) {
 		// Somebody else has taken the name meanwhile.
 		history = nil
+	}
+	if orphaned, err := run.orphaned(r, history); err != nil {
+		return run.outcome(ctx, err)
+	} else if orphaned {
+		return ErrOrphaned
 	}
 	if len(history) == 0 {
 		if err := c.search(ctx, run); err != nil {

@@ -65,8 +65,8 @@ var actions = map[decide.Step]action{
 			if err := r.Helm.Orphan(ctx, request); err != nil {
 				return err
 			}
-			// Nothing else tells that it was done.
-			return r.patchFinalizer(ctx, v, unguard)
+			// Nothing else records that it was done.
+			return r.letGo(ctx, v)
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},

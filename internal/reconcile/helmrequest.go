@@ -38,6 +38,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
 		Force:          v.forced() || v.forces(d),
 		Verify:         v.observation.VerifyRequested,
+		Deleting:       v.observation.Deleting,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,
 		Why:            r.Why,

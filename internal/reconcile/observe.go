@@ -235,6 +235,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	}
 	if v.observation.Deleting {
 		r.recallSecrets(ctx, v)
+		v.digests.Chart = r.chartDigest()
 		return nil
 	}
 	if r.Kind.CreateNamespace != nil {

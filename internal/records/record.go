@@ -64,6 +64,12 @@ type Inventory struct {
 	// Kinds are "<group>/<version>/<kind>", without "<group>/" in the core
 	// group.
 	Kinds []string `json:"kinds,omitempty"`
+	// References is the number of objects with an ownerReference to the custom
+	// resource. Nil means that it is unknown.
+	References *int `json:"references,omitempty"`
+	// Finished holds the Jobs with ttlSecondsAfterFinished that have finished, by
+	// "<namespace>/<name>", and how: Complete or Failed. Digest does not cover them.
+	Finished map[string]string `json:"finished,omitempty"`
 }
 
 // GVKs returns the kinds. Those that somebody broke are left out.
