@@ -61,6 +61,8 @@ func AimOf(step Step, o Observation) string {
 		return gone(o)
 	case step == StepTest:
 		return "tested" + o.Nudge
+	case step == StepRecord:
+		return "recorded" + o.Nudge
 	default:
 		return Aim(o)
 	}

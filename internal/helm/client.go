@@ -121,6 +121,8 @@ type Request struct {
 	Verify bool
 	// Deleting: the custom resource is being deleted.
 	Deleting bool
+	// Uninstall says what an uninstall then deletes of what hooks have created.
+	Uninstall watches.Uninstall
 	// WaitForDelete waits until the objects of an uninstalled release are gone.
 	WaitForDelete bool
 	// Why finds out why an object is not ready, in a sentence; nil asks nobody.
@@ -184,6 +186,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		readings:  newReadings(r.Owner.UID),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
+		finished:  map[apply.Key]apply.State{},
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{

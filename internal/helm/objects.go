@@ -56,6 +56,10 @@ func (k *kubeClient) bring(info *resource.Info) error {
 		}
 		return info.Refresh(created, true)
 	}
+	if state, ok := k.finished[apply.KeyOf(o)]; ok {
+		k.applied = append(k.applied, state)
+		return nil
+	}
 	o, err := k.prepare(o)
 	if err != nil {
 		return err
@@ -128,7 +132,8 @@ func (k *kubeClient) stored() records.Inventory {
 			references++
 		}
 	}
-	return records.Inventory{Digest: apply.Digest(k.applied), Kinds: records.KindNames(k.kinds), References: &references}
+	stored := records.Inventory{Kinds: records.KindNames(k.kinds), References: &references}
+	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.Outcome(k.owner.UID, s.Key, s.UID) })
 }
 
 // prune deletes what the original holds, or the inventory has under our name,

@@ -86,6 +86,10 @@ var actions = map[decide.Step]action{
 		do:     verb((*helm.Client).Verify),
 		failed: api.EventRepairFailed, applies: true,
 	},
+	decide.StepRecord: {
+		do:     verb((*helm.Client).Record),
+		failed: api.EventRepairFailed,
+	},
 	decide.StepDiagnose: {
 		do: func(r *Reconciler, ctx context.Context, v *view, _ helm.Request) error {
 			return r.diagnose(ctx, v)
