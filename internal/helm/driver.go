@@ -43,8 +43,9 @@ type recordDriver struct {
 	versions map[string]string
 	// annotations holds what each record had besides when it was last read.
 	annotations map[string]map[string]string
-	// manifests are those of the records that were read.
+	// manifests and hooks are those of the records that were read.
 	manifests []string
+	hooks     []*release.Hook
 	stubs     map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
@@ -97,6 +98,7 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 			d.read(rls.Config)
 		}
 		d.manifests = append(d.manifests, rls.Manifest)
+		d.hooks = append(d.hooks, rls.Hooks...)
 	}
 	return rls, err
 }

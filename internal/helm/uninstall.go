@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/release"
@@ -17,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // ErrLeftBehind marks an uninstall after which release records or objects of the
@@ -52,6 +54,11 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	if r.Warn != nil {
 		r.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
 	}
+	if r.ServiceAccount != "" {
+		// The operator's own permissions do not cover what hooks have created in
+		// the name of the account.
+		r.Uninstall.HookObjects = watches.HookObjectsKeep
+	}
 	r.DisableHooks, r.ServiceAccount = true, ""
 	return c.uninstall(ctx, r)
 }
@@ -62,10 +69,15 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
-	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
-		before: func() error { return c.removeNamespace(ctx, r) }}
-	run.config.Releases = storage.Init(store)
 	history := c.index.History(r.Namespace, r.Release)
+	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+		before: sync.OnceValue(func() error {
+			if err := run.deleteHookObjects(r, history); err != nil {
+				return err
+			}
+			return c.removeNamespace(ctx, r)
+		})}
+	run.config.Releases = storage.Init(store)
 	if len(history) > 0 && !belongs(history[0], r.Owner) {
 		// Somebody else has taken the name meanwhile.
 		history = nil
@@ -163,7 +175,7 @@ type uninstallDriver struct {
 	kube *kubeClient
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
-	// before is done before the first record goes.
+	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the record that was not marked, and its name.
 	unmarked *release.Release

@@ -41,6 +41,8 @@ type Description struct {
 	AppVersion   string      `json:"appVersion,omitempty"`
 	Deployed     metav1.Time `json:"deployed,omitzero"`
 	Description  string      `json:"description,omitempty"`
+	// NoHooks: the revision has no hooks. Older records do not say so.
+	NoHooks bool `json:"noHooks,omitempty"`
 }
 
 // AnnotationTested holds Tested as JSON.
