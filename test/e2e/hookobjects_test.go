@@ -10,6 +10,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
+// keepsHookObjects restores Helm's behaviour.
+var keepsHookObjects = harness.Entry{"uninstall": map[string]any{"hookObjects": "Keep"}}
+
 // hookObjects lists what the hooks of a release have left, without its name.
 func hookObjects(env *harness.Env, release string) string {
 	env.T().Helper()
