@@ -16,63 +16,75 @@ import (
 // was deleted with propagationPolicy Orphan (kubectl delete --cascade=orphan).
 var ErrOrphaned = errors.New("the custom resource was deleted with propagationPolicy Orphan")
 
-// orphaned reports whether the garbage collector has removed the ownerReference
-// from every object of the release that should have one. The collector does so
-// before it removes the finalizer orphan from the custom resource, so the
-// objects show the user's wish after the finalizer is gone.
+// refuseOrphaned returns ErrOrphaned if the garbage collector has removed the
+// ownerReference from every object of the release that should have one. The
+// collector does so before it removes the finalizer orphan from the custom
+// resource, so the objects show the user's wish after the finalizer is gone.
 //
 // The objects are read from the API server, because a watch may be behind. If
 // the release is to be uninstalled, this costs one request as a rule.
-func (r *run) orphaned(request Request, history []records.Record) (bool, error) {
+func (r *run) refuseOrphaned(request Request, history []records.Record) error {
 	if !request.Deleting || !referring(request, history) {
-		return false, nil
+		return nil
 	}
-	found := false
-	looked := map[apply.Key]bool{}
-	look := func(o apply.Object) (refers bool, err error) {
-		key := apply.KeyOf(o)
-		if looked[key] || key.Namespace != request.Owner.Namespace || apply.Kept(o) {
-			return false, nil
-		}
-		looked[key] = true
-		live, err := r.kube.objects.Get(r.kube.ctx, o)
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		if err != nil || live == nil {
-			return false, err
-		}
-		state := apply.StateOf(key.GroupKind(), live)
-		if !state.Ours || state.Owner != request.Owner.UID || state.Kept || state.Deleting {
-			return false, nil
-		}
-		found = true
-		return state.Referred, nil
-	}
+	s := referenceSearch{kube: r.kube, looked: map[apply.Key]bool{}}
 	for _, state := range r.kube.inventory.OwnedBy(request.Owner.UID) {
 		o, err := r.kube.named(state.Key)
 		if err != nil {
-			return false, err
+			return err
 		}
-		if refers, err := look(o); err != nil || refers {
-			return false, err
+		if refers, err := s.look(o); err != nil || refers {
+			return err
 		}
 	}
 	// The inventory may not hold every object.
 	stored, err := r.driver.Get(history[0].Secret)
 	if err != nil {
-		return false, err
+		return err
 	}
 	objects, err := r.kube.builder.build(strings.NewReader(stored.Manifest))
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, info := range objects {
-		if refers, err := look(object(info)); err != nil || refers {
-			return false, err
+		if refers, err := s.look(object(info)); err != nil || refers {
+			return err
 		}
 	}
-	return found, nil
+	if s.found {
+		return ErrOrphaned
+	}
+	return nil
+}
+
+// referenceSearch looks for an object with an ownerReference to the owner.
+type referenceSearch struct {
+	kube   *kubeClient
+	looked map[apply.Key]bool
+	// found: there is an object that should have one.
+	found bool
+}
+
+// look reports whether an object that should have an ownerReference has it.
+func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
+	key := apply.KeyOf(o)
+	if s.looked[key] || key.Namespace != s.kube.owner.Namespace || apply.Kept(o) {
+		return false, nil
+	}
+	s.looked[key] = true
+	live, err := s.kube.objects.Get(s.kube.ctx, o)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil || live == nil {
+		return false, err
+	}
+	state := apply.StateOf(key.GroupKind(), live)
+	if !state.Ours || state.Owner != s.kube.owner.UID || state.Kept || state.Deleting {
+		return false, nil
+	}
+	s.found = true
+	return state.Referred, nil
 }
 
 // referring reports whether the objects of a release should have ownerReferences,

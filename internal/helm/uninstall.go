@@ -73,6 +73,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
 		before: sync.OnceValue(func() error {
 			if err := run.deleteHookObjects(r, history); err != nil {
+				run.kube.failedHook = err
 				return err
 			}
 			return c.removeNamespace(ctx, r)
@@ -82,10 +83,8 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		// Somebody else has taken the name meanwhile.
 		history = nil
 	}
-	if orphaned, err := run.orphaned(r, history); err != nil {
+	if err := run.refuseOrphaned(r, history); err != nil {
 		return run.outcome(ctx, err)
-	} else if orphaned {
-		return ErrOrphaned
 	}
 	if len(history) == 0 {
 		if err := c.search(ctx, run); err != nil {
@@ -99,16 +98,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 	}
 	if len(history) > 0 {
-		uninstall := action.NewUninstall(run.config)
-		uninstall.Timeout = r.Timeout
-		uninstall.IgnoreNotFound = true
-		uninstall.DisableHooks = r.DisableHooks
-		uninstall.Description = r.Description
-		uninstall.Wait = r.WaitForDelete
-		if _, err = uninstall.Run(r.Release); err == nil {
-			err = run.driver.readErr
-		}
-		if err != nil {
+		if err = run.uninstall(r); err != nil {
 			err = errors.Join(err, store.mark())
 		} else {
 			err = run.deleteRecords(c.index, r)
@@ -138,6 +128,20 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// uninstall runs Helm's action.
+func (r *run) uninstall(request Request) error {
+	uninstall := action.NewUninstall(r.config)
+	uninstall.Timeout = request.Timeout
+	uninstall.IgnoreNotFound = true
+	uninstall.DisableHooks = request.DisableHooks
+	uninstall.Description = request.Description
+	uninstall.Wait = request.WaitForDelete
+	if _, err := uninstall.Run(request.Release); err != nil {
+		return err
+	}
+	return r.driver.readErr
 }
 
 // deleteRecords deletes the records of the release that are left. Helm deletes a

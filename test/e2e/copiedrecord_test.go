@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -88,9 +89,7 @@ func copyRecord(env *harness.Env, from, to string, labels map[string]string) *co
 		env.T().Fatal(err)
 	}
 	record.ObjectMeta = metav1.ObjectMeta{Name: to, Labels: record.Labels, Annotations: record.Annotations}
-	for key, value := range labels {
-		record.Labels[key] = value
-	}
+	maps.Copy(record.Labels, labels)
 	if record, err = secrets.Create(ctx, record, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		env.T().Fatal(err)
 	}

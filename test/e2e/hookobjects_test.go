@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// keepsHookObjects restores Helm's behaviour.
+// keepsHookObjects restores what Helm does.
 var keepsHookObjects = harness.Entry{"uninstall": map[string]any{"hookObjects": "Keep"}}
 
 // hookObjects lists what the hooks of a release have left, without its name.
@@ -18,7 +18,7 @@ func hookObjects(env *harness.Env, release string) string {
 	env.T().Helper()
 	var found []string
 	out := env.Kubectl("get", "serviceaccounts,jobs,configmaps,secrets,persistentvolumeclaims", "--selector=chartwright.dev/hook-owner-uid", "--output=name")
-	for _, line := range strings.Fields(out) {
+	for line := range strings.FieldsSeq(out) {
 		kind, name, _ := strings.Cut(line, "/")
 		kind, _, _ = strings.Cut(kind, ".")
 		if rest, ok := strings.CutPrefix(name, release+"-"); ok {
