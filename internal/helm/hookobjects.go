@@ -3,10 +3,12 @@ package helm
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,18 +40,30 @@ func (r *run) deleteHookObjects(request Request, history []records.Record) error
 		return err
 	}
 	for _, o := range r.hookObjects(request) {
-		live, err := r.kube.objects.Get(r.kube.ctx, o)
+		err := r.kube.unhook(o)
+		if apierrors.IsForbidden(err) {
+			// The kind may be of an older chart, and the role of the newest. What a
+			// hook has left must not hold up the deletion.
+			r.kube.warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if live == nil || !r.kube.madeByHook(live) {
-			continue
-		}
-		if err := r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-		r.kube.unhooked = append(r.kube.unhooked, o)
 	}
+	return nil
+}
+
+// unhook deletes an object if a hook of the release has created it.
+func (k *kubeClient) unhook(o apply.Object) error {
+	live, err := k.objects.Get(k.ctx, o)
+	if err != nil || live == nil || !k.madeByHook(live) {
+		return err
+	}
+	if err := k.objects.DeleteUID(k.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	k.unhooked = append(k.unhooked, o)
 	return nil
 }
 

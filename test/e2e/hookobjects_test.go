@@ -104,6 +104,30 @@ func TestHookObjects_AreDeletedAfterTheDeleteHooks(t *testing.T) {
 	}
 }
 
+// A missing permission for what a hook has left does not hold up the deletion.
+func TestHookObjects_StayWithoutPermission(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Leavings", "leavings", harness.Entry{"serviceAccountName": "deployer"})
+	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
+	env.Kubectl("create", "role", "all", "--verb=*", "--resource=configmaps,jobs.batch")
+	env.Kubectl("create", "role", "some", "--verb=get,create", "--resource=serviceaccounts,secrets,persistentvolumeclaims")
+	for _, role := range []string{"all", "some"} {
+		env.Kubectl("create", "rolebinding", role, "--role="+role, "--serviceaccount="+env.Namespace+":deployer")
+	}
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web"))
+	if event := env.WaitEvent(web, "ObjectLeft"); !strings.Contains(event.Note, "ServiceAccount "+env.Namespace+"/web-hooks, which a hook created, is not deleted: ") {
+		t.Errorf("event says %q", event.Note)
+	}
+	if got, want := hookObjects(env, "web"), "configmap kept, persistentvolumeclaim data, secret password, serviceaccount hooks"; got != want {
+		t.Errorf("the deletion leaves %q, want %q", got, want)
+	}
+}
+
 // A release that is left keeps what its hooks have created.
 func TestHookObjects_StayWithAnOrphanedRelease(t *testing.T) {
 	t.Parallel()
