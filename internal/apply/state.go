@@ -50,6 +50,8 @@ type State struct {
 	// Owner is the UID in the owner label. Labels are copied by other
 	// controllers, see Ours.
 	Owner types.UID
+	// Referred reports whether the object has an ownerReference to Owner.
+	Referred bool
 	// Ours tells that the object carries an entry of our field manager: it was
 	// applied by us, and is no object that only copied our labels.
 	Ours bool
@@ -83,6 +85,7 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		Ignored:         m.GetAnnotations()[api.AnnotationDrift] == api.DriftIgnore,
 		Deleting:        !m.GetDeletionTimestamp().IsZero(),
 	}
+	s.Referred = s.Owner != "" && Refers(m, s.Owner)
 	ours := ownEntry(m.GetManagedFields())
 	if ours == nil {
 		return s

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +12,11 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 )
+
+// Refers reports whether an object has an ownerReference to an owner.
+func Refers(object metav1.Object, owner types.UID) bool {
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
+}
 
 // Unrefer removes the ownerReference to a custom resource from an object, so that
 // the garbage collector leaves the object when the custom resource goes. An object

@@ -32,6 +32,7 @@ var chain = []check{
 	failed,            // try again, ever more slowly, but at once after an edit; or go back
 	outOfSync,         // upgrade
 	due,               // apply every object again, where somebody asks for it or nothing is known
+	unrecorded,        // a finished Job must not run again after a restart
 	untested,          // run the tests on what is in sync
 	unready,           // find out what keeps objects from being ready
 	held,              // stay, whatever the spec says
@@ -189,6 +190,10 @@ func due(o Observation) (Decision, bool) {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateDue, Step: StepVerify}), true
+}
+
+func unrecorded(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateUnrecorded, Step: StepRecord}), o.Unrecorded && o.runs()
 }
 
 func untested(o Observation) (Decision, bool) {

@@ -341,6 +341,17 @@ func TestUntested(t *testing.T) {
 	})
 }
 
+func TestUnrecorded(t *testing.T) {
+	deployed := newest(1, api.StatusDeployed, desired)
+	finished := func(o *Observation) { o.Unrecorded = true }
+	runCheck(t, unrecorded, []expect{
+		{"the record says what has finished", guarded(deployed), nil},
+		{"a Job has finished", guarded(deployed, finished), &Decision{State: StateUnrecorded, Step: StepRecord}},
+		{"a Job has finished, and the record could not be written just now", guarded(deployed, finished, failedTo("recorded", 1, 0)), &Decision{State: StateUnrecorded, Step: StepWait, After: time.Second}},
+		{"a Job has finished, and somebody upgraded the release", guarded(newest(2, api.StatusDeployed, ""), byOthers, finished), nil},
+	})
+}
+
 func TestInSync(t *testing.T) {
 	deployed := newest(1, api.StatusDeployed, desired)
 	runCheck(t, inSync, []expect{

@@ -36,6 +36,8 @@ const (
 	StepRepair Step = "Repair"
 	// StepVerify is to apply every object again from the stored manifest.
 	StepVerify Step = "Verify"
+	// StepRecord notes on the record which Jobs have finished.
+	StepRecord Step = "Record"
 	// StepDiagnose is to find out why objects are not ready.
 	StepDiagnose Step = "Diagnose"
 	// StepTest is to run the chart's tests.
@@ -94,6 +96,9 @@ const (
 	// StateDue: every object is to be applied again, because a person or the
 	// period asks for it or because it is not known what they should be like.
 	StateDue State = "Due"
+	// StateUnrecorded: a Job with ttlSecondsAfterFinished has finished, and the
+	// record does not say so.
+	StateUnrecorded State = "Unrecorded"
 	// StateUntested: a person asks for the chart's tests.
 	StateUntested State = "Untested"
 	// StateUnready: objects are not ready, and nobody knows why.

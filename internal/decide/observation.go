@@ -52,6 +52,9 @@ type Observation struct {
 	Drifted bool
 	// Unverified: nothing is known of what the objects should be like.
 	Unverified bool
+	// Unrecorded: a Job with ttlSecondsAfterFinished has finished, and the record
+	// does not say so.
+	Unrecorded bool
 	// Desired is the digest of what the release should be rendered from.
 	Desired string
 	// Invalid is why no such digest can be had, empty where it can.

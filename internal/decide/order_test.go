@@ -126,6 +126,7 @@ func TestNextOrder(t *testing.T) {
 		{"an upgrade comes before a verification", guarded(old, asksToVerify), StateOutOfSync, StepUpgrade},
 		{"a verification comes before tests", guarded(deployed, asksToVerify, asksForTests), StateDue, StepVerify},
 		{"an upgrade comes before tests", guarded(old, asksForTests), StateOutOfSync, StepUpgrade},
+		{"the record of a finished Job comes before tests", guarded(deployed, asksForTests, func(o *Observation) { o.Unrecorded = true }), StateUnrecorded, StepRecord},
 		{"tests come last", guarded(deployed, asksForTests), StateUntested, StepTest},
 		{"nothing to do", guarded(deployed), StateInSync, StepWait},
 	} {

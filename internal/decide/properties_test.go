@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose,
+	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose, StepRecord,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -48,6 +48,7 @@ func observation(t *rapid.T) Observation {
 		Untidy:          oneIn(t, 5, "untidy"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
+		Unrecorded:      oneIn(t, 5, "unrecorded"),
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
 		VerifyRequested: oneIn(t, 4, "verify"),
 		TestRequested:   oneIn(t, 4, "test"),

@@ -63,6 +63,8 @@ func AimOf(step Step, o Observation) string {
 		return "tested" + o.Nudge
 	case step == StepRestore:
 		return "restored" + o.Nudge
+	case step == StepRecord:
+		return "recorded" + o.Nudge
 	default:
 		return Aim(o)
 	}

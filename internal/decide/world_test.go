@@ -230,6 +230,8 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 		w.verified(t)
 	case StepDiagnose:
 		w.Puzzling = false
+	case StepRecord:
+		w.Unrecorded = false
 	case StepTest:
 		w.answer(t, w.test)
 		w.test, w.TestRequested = "", false

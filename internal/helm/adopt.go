@@ -96,6 +96,9 @@ func (r *run) adopt(c *Client, request Request, restrict restriction) error {
 		}
 		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
+	if err := r.kube.leaveFinished(objects, newest); err != nil {
+		return err
+	}
 	if _, err := r.kube.Create(objects); err != nil {
 		return err
 	}

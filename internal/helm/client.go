@@ -119,6 +119,10 @@ type Request struct {
 	Force bool
 	// Verify applies what seems unchanged, too.
 	Verify bool
+	// Deleting: the custom resource is being deleted.
+	Deleting bool
+	// Uninstall says what an uninstall then deletes of what hooks have created.
+	Uninstall watches.Uninstall
 	// WaitForDelete waits until the objects of an uninstalled release are gone.
 	WaitForDelete bool
 	// Hook is called when the action begins to wait for a hook. What it returns is
@@ -187,6 +191,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		readings:  newReadings(r.Owner.UID, r.LookedUp),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
+		finished:  map[apply.Key]apply.State{},
 
 		hookLeftovers: map[apply.Key]types.UID{},
 

@@ -43,11 +43,10 @@ type recordDriver struct {
 	versions map[string]string
 	// annotations holds what each record had besides when it was last read.
 	annotations map[string]map[string]string
-	// manifests are those of the records that were read.
+	// manifests and hooks are those of the records that were read.
 	manifests []string
-	// hooks are those of the records that were read.
-	hooks []*release.Hook
-	stubs map[*release.Release]bool
+	hooks     []*release.Hook
+	stubs     map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error

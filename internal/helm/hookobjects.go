@@ -1,179 +1,121 @@
 package helm
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"slices"
 	"strings"
-	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
 )
 
-// Helm deletes whatever has the name of a hook before it creates the hook, and
-// refuses a chart that turns a hook into a plain object, for the object of the
-// hook is in the way. Here an object is deleted only if this release created it.
+// Helm leaves the objects that hooks have created, unless a delete policy says
+// otherwise. When a custom resource is deleted, they are deleted after the delete
+// hooks have run, which may need them, and before the records, which name them.
 
-// clockSkew is by how much the clock of the helm CLI may differ from that of the
-// API server.
-const clockSkew = time.Minute
+// holdsData are the kinds that are never deleted for having been made by a hook.
+var holdsData = []schema.GroupKind{
+	{Kind: "PersistentVolumeClaim"},
+	{Kind: "PersistentVolume"},
+	{Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
 
-// created refuses a live object with the name of a hook, unless this release
-// created it: as a hook, as a plain object, or by the helm CLI, which marks no
-// hooks and records when it created them.
-func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
-	if err := k.ours(live); err != nil {
-		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
-	}
-	if k.marked(live) {
+// deleteHookObjects deletes what the hooks of any stored revision have created.
+// An object is deleted if a record names it and it has the label that the
+// operator puts on hooks.
+func (r *run) deleteHookObjects(request Request, history []records.Record) error {
+	if !request.Deleting || !request.Uninstall.DeletesHookObjects() {
 		return nil
 	}
-	made := live.GetCreationTimestamp()
-	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
-		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
-		if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
-			return nil
-		}
+	if err := r.readHooks(history); err != nil {
+		return err
 	}
-	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
-}
-
-// marked reports whether a live object, which is no other owner's, carries the
-// labels of ours or the annotations of the release.
-func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
-	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	return labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" ||
-		annotations["meta.helm.sh/release-name"] == k.release && annotations["meta.helm.sh/release-namespace"] == k.namespace
-}
-
-// hooksByObject returns the hooks of the revisions that the action has read, by
-// what they create. A hook of a kind that the server does not know has created
-// nothing.
-func (k *kubeClient) hooksByObject() map[apply.Key][]*release.Hook {
-	found := map[apply.Key][]*release.Hook{}
-	for _, hook := range k.recordedHooks() {
-		list, err := k.builder.build(strings.NewReader(hook.Manifest))
-		if err != nil {
+	for _, o := range r.hookObjects(request) {
+		err := r.kube.unhook(o)
+		if apierrors.IsForbidden(err) {
+			// The kind may be of an older chart, and the role of the newest. What a
+			// hook has left must not hold up the deletion.
+			r.kube.warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
 			continue
 		}
-		for key := range keys(list) {
-			found[key] = append(found[key], hook)
-		}
-	}
-	return found
-}
-
-// findHookLeftovers remembers which plain objects have to replace the object of
-// a hook: one that carries our label of hooks, and that a stored revision of this
-// release has as a hook.
-func (k *kubeClient) findHookLeftovers(objects kube.ResourceList) error {
-	hooks := k.hooksByObject()
-	for _, info := range objects {
-		o := object(info)
-		key := apply.KeyOf(o)
-		if isHook(info) || hooks[key] == nil {
-			continue
-		}
-		live, err := k.objects.Get(k.ctx, o)
 		if err != nil {
 			return err
-		}
-		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.owner.UID) {
-			k.hookLeftovers[key] = live.GetUID()
 		}
 	}
 	return nil
 }
 
-// hideHookLeftovers makes Helm, which refuses what exists and is not the
-// release's, find nothing where an object of a hook is to be replaced.
-func (k *kubeClient) hideHookLeftovers(objects kube.ResourceList) {
-	for _, info := range objects {
-		if _, ok := k.hookLeftovers[apply.KeyOf(object(info))]; ok && !isHook(info) {
-			info.Client = absentClient{}
-		}
-	}
-}
-
-// removeHookLeftover deletes the object of a hook whose name a plain object has
-// now, and waits until it is gone.
-func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
-	if err := k.objects.DeleteUID(k.ctx, o, uid, metav1.DeletePropagationBackground); err != nil {
+// unhook deletes an object if a hook of the release has created it.
+func (k *kubeClient) unhook(o apply.Object) error {
+	live, err := k.objects.Get(k.ctx, o)
+	if err != nil || live == nil || !k.madeByHook(live) {
 		return err
 	}
-	delete(k.hookLeftovers, apply.KeyOf(o))
-	k.log("%s was created by a hook and is replaced by an object of the release", apply.Describe(o.Unstructured))
-	return k.objects.WaitGone(k.ctx, o)
+	if err := k.objects.DeleteUID(k.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	k.unhooked = append(k.unhooked, o)
+	return nil
 }
 
-// explainConflict says, one sentence each, which of the rendered objects exist
-// and do not belong to the release.
-func (k *kubeClient) explainConflict(fallback error) error {
-	var found []string
-	for _, info := range k.target {
-		o := object(info)
-		if isHook(info) || k.knownAsOurs(apply.KeyOf(o)) {
+// readHooks reads the records that were not read yet and may have hooks.
+func (r *run) readHooks(history []records.Record) error {
+	for _, record := range history {
+		if _, read := r.driver.versions[record.Secret]; read || record.NoHooks && record.Genuine() {
 			continue
 		}
-		live, err := k.objects.Get(k.ctx, o)
-		if err != nil || live == nil {
+		_, err := r.driver.Get(record.Secret)
+		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, driver.ErrReleaseNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// hookObjects returns the objects of all hooks that may be deleted: Jobs and Pods
+// first, because they may use the others.
+func (r *run) hookObjects(request Request) []apply.Object {
+	var found []apply.Object
+	seen := map[apply.Key]bool{}
+	for _, hook := range r.driver.hooks {
+		list, err := r.kube.builder.build(strings.NewReader(hook.Manifest))
+		if err != nil {
+			// The hook cannot have been created.
 			continue
 		}
-		if why := k.whyNotOurs(live); why != "" {
-			found = append(found, apply.Describe(o.Unstructured)+" "+why)
+		for _, info := range list {
+			o := object(info)
+			key := apply.KeyOf(o)
+			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
+			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.Kept(o) {
+				continue
+			}
+			seen[key] = true
+			found = append(found, o)
 		}
 	}
-	if len(found) == 0 {
-		return fallback
+	rank := func(o apply.Object) int {
+		if kind := o.GetKind(); kind == "Job" || kind == "Pod" {
+			return 0
+		}
+		return 1
 	}
-	return fmt.Errorf("%w: %s", ErrConflict, strings.Join(found, "; "))
+	slices.SortStableFunc(found, func(a, b apply.Object) int { return cmp.Compare(rank(a), rank(b)) })
+	return found
 }
 
-// whyNotOurs says what an object is that Helm does not take for the release's,
-// and what can be done about it; nothing if Helm does.
-func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
-	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	name, namespace := annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"]
-	switch {
-	case apply.Belongs(live, k.owner) != nil:
-		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
-	case labels[api.LabelHookOwnerUID] != "":
-		return "was created by a hook of this release and is left over; delete it"
-	case name != "" && (name != k.release || namespace != k.namespace):
-		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.wayOut())
-	case name == "" || labels["app.kubernetes.io/managed-by"] != "Helm":
-		return "exists and belongs to no release" + k.wayOut()
-	}
-	return ""
-}
-
-// absentClient is the client of an object that Helm must not find.
-type absentClient struct{ resource.RESTClient }
-
-// Get returns a request whose answer is 404. Helm makes no other one.
-func (absentClient) Get() *rest.Request {
-	config := rest.ClientContentConfig{Negotiator: runtime.NewClientNegotiator(resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer, metav1.Unversioned)}
-	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "absent.invalid"}, "", config, &http.Client{Transport: absentTransport{}})
-}
-
-// absentTransport answers each request by 404, and sends none.
-type absentTransport struct{}
-
-// RoundTrip answers the request.
-func (absentTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
-	return &http.Response{
-		Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}, nil
+// madeByHook reports whether a hook of the release has created an object, which
+// is not to be kept.
+func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
+	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.Belongs(live, k.owner) == nil &&
+		!apply.Kept(live) && live.DeletionTimestamp == nil
 }

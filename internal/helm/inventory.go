@@ -26,6 +26,14 @@ type Inventory interface {
 	// Repaired says it of one of them.
 	Expect(owner types.UID, objects []apply.State)
 	Repaired(owner types.UID, state apply.State)
+	// Outcome returns how a Job with ttlSecondsAfterFinished has finished, and an
+	// empty text if it has not; Finish notes that one that is gone has.
+	Outcome(owner types.UID, key apply.Key, uid types.UID) string
+	Finish(owner types.UID, key apply.Key, outcome string)
+	// Finished returns the expected Jobs that have finished so, and Expected what
+	// is expected of every object.
+	Finished(owner types.UID) map[apply.Key]string
+	Expected(owner types.UID) ([]apply.State, bool)
 	// Forget drops what is known of an owner whose release is gone.
 	Forget(owner types.UID)
 	// Kinds returns what Need was last told.

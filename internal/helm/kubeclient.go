@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/kube"
@@ -66,6 +67,10 @@ type kubeClient struct {
 	// should be, and kinds what kinds they are of.
 	applied []apply.State
 	kinds   []schema.GroupVersionKind
+	// finished are the Jobs that have finished and must not run again.
+	finished map[apply.Key]apply.State
+	// unhooked are the objects of hooks that an uninstall has deleted.
+	unhooked []apply.Object
 	// remaining are the objects that were waited for in vain.
 	remaining []string
 	// recordedHooks returns the hooks of the revisions that the action has read,
@@ -219,9 +224,10 @@ func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Dur
 	return k.waitGone(objects, timeout)
 }
 
-// waitUntilGone is WaitForDelete for what the inventory has.
+// waitUntilGone is WaitForDelete for what the inventory has, and for objects of
+// hooks.
 func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) error {
-	var objects []apply.Object
+	objects := slices.Clone(k.unhooked)
 	for _, state := range states {
 		if state.Kept {
 			continue

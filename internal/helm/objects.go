@@ -56,6 +56,10 @@ func (k *kubeClient) bring(info *resource.Info) error {
 		}
 		return info.Refresh(created, true)
 	}
+	if state, ok := k.finished[apply.KeyOf(o)]; ok {
+		k.applied = append(k.applied, state)
+		return nil
+	}
 	o, err := k.prepare(o)
 	if err != nil {
 		return err
@@ -127,7 +131,14 @@ func expected(o apply.Object, state apply.State) apply.State {
 
 // stored is what the record of a deployed revision says of its objects.
 func (k *kubeClient) stored() records.Inventory {
-	return records.Inventory{Digest: apply.Digest(k.applied), Kinds: records.KindNames(k.kinds)}
+	references := 0
+	for i := range k.applied {
+		if k.applied[i].Referred {
+			references++
+		}
+	}
+	stored := records.Inventory{Kinds: records.KindNames(k.kinds), References: &references}
+	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.Outcome(k.owner.UID, s.Key, s.UID) })
 }
 
 // prune deletes what the original holds, or the inventory has under our name,

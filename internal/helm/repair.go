@@ -157,6 +157,9 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	}
 	run.kube.verify = true
+	if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
+		return run.outcome(ctx, err)
+	}
 	ours, foreign, inTheWay := run.kube.partForeign(is.objects)
 	if inTheWay != nil && len(foreign) == 0 {
 		return run.outcome(ctx, inTheWay)

@@ -69,7 +69,7 @@ func (s stamp) mark(rls *release.Release) {
 
 // annotate puts on the Secret what the status reports and no label can hold.
 func (s stamp) annotate(secret *corev1.Secret, rls *release.Release, inventory records.Inventory) {
-	description := records.Description{Description: truncate(s.redact.text(rls.Info.Description), maxDescription)}
+	description := records.Description{Description: truncate(s.redact.text(rls.Info.Description), maxDescription), NoHooks: len(rls.Hooks) == 0}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		description.Chart = rls.Chart.Metadata.Name
 		description.ChartVersion = rls.Chart.Metadata.Version

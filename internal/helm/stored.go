@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
 	corev1 "k8s.io/api/core/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
@@ -18,9 +17,7 @@ import (
 )
 
 // RecordName is the name of the Secret that holds a revision.
-func RecordName(rls string, revision int) string {
-	return fmt.Sprintf("%s.%s.v%d", storage.HelmStorageType, rls, revision)
-}
+func RecordName(rls string, revision int) string { return records.SecretName(rls, revision) }
 
 // Stored is a revision as its record has it.
 type Stored struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/release"
@@ -17,7 +18,12 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/watches"
 )
+
+// ErrLeftBehind marks an uninstall after which release records or objects of the
+// release are still there.
+var ErrLeftBehind = errors.New("the uninstall left something behind")
 
 // ErrWaiting marks an uninstall that is done, save that objects have not gone
 // yet for which it was to wait.
@@ -32,7 +38,7 @@ var ErrWaiting = errors.New("the release is uninstalled, and some of its objects
 // whose name they would. The objects are then deleted in the operator's name.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
-	if err == nil || errors.Is(err, ErrWaiting) || r.DisableHooks && r.ServiceAccount == "" {
+	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
 		return err
 	}
 	var why string
@@ -48,6 +54,11 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	if r.Warn != nil {
 		r.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
 	}
+	if r.ServiceAccount != "" {
+		// The operator's own permissions do not cover what hooks have created in
+		// the name of the account.
+		r.Uninstall.HookObjects = watches.HookObjectsKeep
+	}
 	r.DisableHooks, r.ServiceAccount = true, ""
 	return c.uninstall(ctx, r)
 }
@@ -58,13 +69,22 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
-	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
-		before: func() error { return c.removeNamespace(ctx, r) }}
-	run.config.Releases = storage.Init(store)
 	history := c.index.History(r.Namespace, r.Release)
+	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+		before: sync.OnceValue(func() error {
+			if err := run.deleteHookObjects(r, history); err != nil {
+				run.kube.failedHook = err
+				return err
+			}
+			return c.removeNamespace(ctx, r)
+		})}
+	run.config.Releases = storage.Init(store)
 	if len(history) > 0 && !belongs(history[0], r.Owner) {
 		// Somebody else has taken the name meanwhile.
 		history = nil
+	}
+	if err := run.refuseOrphaned(r, history); err != nil {
+		return run.outcome(ctx, err)
 	}
 	if len(history) == 0 {
 		if err := c.search(ctx, run); err != nil {
@@ -78,17 +98,10 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 	}
 	if len(history) > 0 {
-		uninstall := action.NewUninstall(run.config)
-		uninstall.Timeout = r.Timeout
-		uninstall.IgnoreNotFound = true
-		uninstall.DisableHooks = r.DisableHooks
-		uninstall.Description = r.Description
-		uninstall.Wait = r.WaitForDelete
-		if _, err = uninstall.Run(r.Release); err == nil {
-			err = run.driver.readErr
-		}
-		if err != nil {
+		if err = run.uninstall(r); err != nil {
 			err = errors.Join(err, store.mark())
+		} else {
+			err = run.deleteRecords(c.index, r)
 		}
 	}
 	if run.kube.failedHook != nil {
@@ -117,6 +130,34 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	return nil
 }
 
+// uninstall runs Helm's action.
+func (r *run) uninstall(request Request) error {
+	uninstall := action.NewUninstall(r.config)
+	uninstall.Timeout = request.Timeout
+	uninstall.IgnoreNotFound = true
+	uninstall.DisableHooks = request.DisableHooks
+	uninstall.Description = request.Description
+	uninstall.Wait = request.WaitForDelete
+	if _, err := uninstall.Run(request.Release); err != nil {
+		return err
+	}
+	return r.driver.readErr
+}
+
+// deleteRecords deletes the records of the release that are left. Helm deletes a
+// record by the release and the revision in its content, and not by its own name.
+func (r *run) deleteRecords(index *records.Index, request Request) error {
+	for _, record := range index.History(request.Namespace, request.Release) {
+		if !belongs(record, request.Owner) {
+			continue
+		}
+		if _, err := r.driver.Delete(record.Secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // belongs tells whether a record is of the owner's release, maybe from before the
 // owner was restored from a backup, or made by the operator-sdk.
 func belongs(record records.Record, owner apply.Owner) bool {
@@ -138,7 +179,7 @@ type uninstallDriver struct {
 	kube *kubeClient
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
-	// before is done before the first record goes.
+	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the record that was not marked, and its name.
 	unmarked *release.Release

@@ -23,6 +23,8 @@ type dependent struct {
 	state *apply.State
 	// health is nil for kinds that have none.
 	health *Health
+	// expiry is nil for all but Jobs with ttlSecondsAfterFinished.
+	expiry *expiry
 }
 
 // GetObjectMeta returns what the cache itself reads.
@@ -55,6 +57,9 @@ func typed(o client.Object) (any, error) {
 		return nil, err
 	}
 	known := reduced(gvk.GroupKind(), o, nil)
+	if job, ok := o.(*batchv1.Job); ok {
+		known.expiry = expiryOf(job)
+	}
 	trim(o)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -116,6 +121,7 @@ func reduced(gk schema.GroupKind, m metav1.Object, health *Health) dependent {
 func (x *Index) handler() cache.ResourceEventHandler {
 	observe := func(object any) {
 		if d, ok := object.(dependent); ok {
+			x.expires(d.state, d.expiry, false)
 			x.observe(d.state, d.health)
 		}
 	}
@@ -129,6 +135,7 @@ func (x *Index) handler() cache.ResourceEventHandler {
 				object = unknown.Obj
 			}
 			if d, ok := object.(dependent); ok {
+				x.expires(d.state, d.expiry, missed)
 				x.gone(d.state, missed)
 			}
 		},

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 	"sort"
@@ -41,6 +42,9 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 	}
 	of := x.owner(owner)
 	of.known = true
+	maps.DeleteFunc(of.finished, func(key apply.Key, _ finished) bool {
+		return !slices.ContainsFunc(objects, func(s apply.State) bool { return s.Key == key })
+	})
 	of.expected = make([]apply.Key, 0, len(objects))
 	for i := range objects {
 		if x.expect(owner, &objects[i]) {
@@ -70,6 +74,10 @@ func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
 	if o == nil {
 		o = &entry{}
 		x.objects[s.Key] = o
+	}
+	if of := x.owners[owner]; of != nil && of.finished[s.Key].uid != s.UID {
+		// Another Job has the name.
+		delete(of.finished, s.Key)
 	}
 	anew = o.expected == nil || o.by != owner
 	if anew && o.expected != nil && !s.Ours {
@@ -109,7 +117,10 @@ func (x *Index) Damaged(owner types.UID, key apply.Key) bool {
 // Recall takes what is there for what is expected, if it has the digest that
 // the release record tells. It returns whether anything is expected of the
 // owner now.
-func (x *Index) Recall(owner types.UID, digest string) bool {
+//
+// The digest does not cover the Jobs that have finished according to the record;
+// they may be gone.
+func (x *Index) Recall(owner types.UID, digest string, done map[apply.Key]string) bool {
 	x.mu.RLock()
 	of := x.owners[owner]
 	known := of != nil && of.known
@@ -121,6 +132,7 @@ func (x *Index) Recall(owner types.UID, digest string) bool {
 	if digest == "" {
 		return false
 	}
+	owned, jobs := part(owner, owned, done)
 	recalled, ok := having(digest, owned)
 	if !ok {
 		// An autoscaler may have taken replicas since.
@@ -131,8 +143,34 @@ func (x *Index) Recall(owner types.UID, digest string) bool {
 			return false
 		}
 	}
-	x.Expect(owner, recalled)
+	for _, job := range jobs {
+		x.mu.Lock()
+		x.owner(owner).finish(job.Key, finished{uid: job.UID, outcome: done[job.Key]})
+		x.mu.Unlock()
+	}
+	x.Expect(owner, append(recalled, jobs...))
 	return true
+}
+
+// part takes the Jobs that have finished out of an owner's objects. Of those that
+// are gone only the key is known.
+func part(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest, jobs []apply.State) {
+	if len(done) == 0 {
+		return owned, nil
+	}
+	missing := maps.Clone(done)
+	for _, s := range owned {
+		if _, is := done[s.Key]; !is {
+			rest = append(rest, s)
+			continue
+		}
+		jobs = append(jobs, s)
+		delete(missing, s.Key)
+	}
+	for key := range missing {
+		jobs = append(jobs, apply.State{Key: key, Owner: owner})
+	}
+	return rest, jobs
 }
 
 // maxLeft bounds the objects that may have outlived what named them.
@@ -190,7 +228,7 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 	o := x.objects[key]
 	switch {
 	case o == nil:
-		return Drift{Key: key, Gone: true}, true
+		return Drift{Key: key, Gone: true}, !x.hasFinished(owner, key, nil)
 	case o.by == owner:
 		return x.compare(o.expected)
 	case o.live == nil:
@@ -206,6 +244,8 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	live := x.objects[expected.Key].live
 	switch {
+	case x.hasFinished(expected.Owner, expected.Key, live):
+		return Drift{}, false
 	case live == nil:
 		return Drift{Key: expected.Key, Gone: true}, true
 	case live.Ignored, live.Intact(*expected):

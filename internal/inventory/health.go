@@ -118,7 +118,7 @@ func (x *Index) Health(owner types.UID) (total int, unready []Unready) {
 	defer x.mu.RUnlock()
 	keys := x.keysOf(owner)
 	for _, key := range keys {
-		if health := x.healthOf(key); !health.Ready {
+		if health := x.outlived(owner, key, x.healthOf(key)); !health.Ready {
 			unready = append(unready, Unready{Key: key, UID: x.uidOf(key), Health: health})
 		}
 	}

@@ -56,6 +56,8 @@ type owner struct {
 	// known is false, where nobody knows.
 	expected []apply.Key
 	known    bool
+	// finished are the Jobs that have finished and have ttlSecondsAfterFinished.
+	finished map[apply.Key]finished
 }
 
 // NewIndex returns an empty index. The functions are called outside any lock:
@@ -279,7 +281,7 @@ func (x *Index) leave(s *apply.State) {
 
 // tidyOwner forgets an owner of which nothing is known.
 func (x *Index) tidyOwner(uid types.UID, of *owner) {
-	if len(of.live) == 0 && !of.known {
+	if len(of.live) == 0 && !of.known && len(of.finished) == 0 {
 		delete(x.owners, uid)
 	}
 }

@@ -273,7 +273,7 @@ func TestForget(t *testing.T) {
 	i.Forget(web)
 	i.Forget("unknown")
 	l.gone(new(but(a, 11)), false)
-	if len(l.told) != 0 || l.drifts(web) != "" || i.Recall(web, "") {
+	if len(l.told) != 0 || l.drifts(web) != "" || i.Recall(web, "", nil) {
 		t.Errorf("told of %q, damaged: %q", l.told, l.drifts(web))
 	}
 	l.gone(new(but(b, 11)), false)

@@ -329,7 +329,7 @@ func TestIndexTogether(*testing.T) {
 				x.Intact(web, s.Key)
 				x.Drift(web)
 				x.OwnedBy(web)
-				x.Recall(web, "1-0")
+				x.Recall(web, "1-0", nil)
 			}
 		})
 	}

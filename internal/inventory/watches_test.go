@@ -199,7 +199,7 @@ func testEvents(t *testing.T, w *watched) {
 	if owned := w.OwnedBy(web); len(owned) != 1 {
 		t.Errorf("owned: %+v", owned)
 	}
-	if !w.Recall(web, apply.Digest([]apply.State{before})) {
+	if !w.Recall(web, apply.Digest([]apply.State{before}), nil) {
 		t.Error("what the record says is not recalled")
 	}
 

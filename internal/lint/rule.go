@@ -171,7 +171,7 @@ var rules = []Rule{
 	{
 		Name: ruleHookPolicy, Severity: Warning,
 		Finds: "a hook without `helm.sh/hook-delete-policy`",
-		Why:   "Helm then deletes it before it makes the next one, and never else: its Job and pods stay after they have done their work, and after the custom resource is gone",
+		Why:   "Helm then deletes it before it makes the next one, and never else: its Job and pods stay until the custom resource is deleted",
 		Fix:   "annotate it with `helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded`",
 	},
 	{

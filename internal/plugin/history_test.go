@@ -26,6 +26,7 @@ func historyOf(t *testing.T, revisions ...stored) []records.Record {
 	history := make([]records.Record, 0, len(revisions))
 	for _, r := range revisions {
 		m := &metav1.ObjectMeta{
+			Name: "sh.helm.release.v1.web.v" + r.number,
 			Labels: map[string]string{
 				records.LabelName: "web", records.LabelOwner: records.OwnerHelm, records.LabelVersion: r.number, records.LabelStatus: r.status,
 				api.LabelOwnerUID: "uid", api.LabelRevision: r.number,

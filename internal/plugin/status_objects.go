@@ -113,6 +113,7 @@ func (x *objectSearch) lacks(what string) {
 // read reads the objects that a revision has.
 func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
 	all := make([]found, len(stored.Objects))
+	finished := helm.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i, o := range stored.Objects {
@@ -120,6 +121,7 @@ func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			all[i] = x.readOne(ctx, o.Unstructured, stored.Namespace)
+			all[i].finish(finished[all[i].key()])
 		})
 	}
 	group.Wait()
@@ -158,6 +160,17 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 		f.Message = oneLine(err.Error())
 	}
 	return f
+}
+
+// finish says how a Job has finished that its ttlSecondsAfterFinished has deleted.
+func (f *found) finish(outcome string) {
+	switch {
+	case f.Reason != "Gone" || outcome == "":
+	case outcome == inventory.Complete:
+		f.Ready, f.Reason, f.Message = metav1.ConditionTrue, "", ""
+	default:
+		f.Reason, f.Message = "JobFailed", "the Job failed, and Kubernetes has deleted it after its ttlSecondsAfterFinished"
+	}
 }
 
 // judge says how an object is that was read.

@@ -153,7 +153,7 @@ func outcome(err error) string {
 	switch {
 	case err == nil:
 		return metrics.OutcomeDone
-	case errors.Is(err, helm.ErrStale):
+	case errors.Is(err, helm.ErrStale), errors.Is(err, helm.ErrOrphaned):
 		return metrics.OutcomeStale
 	case errors.Is(err, ErrShutdown), errors.Is(err, helm.ErrInterrupted):
 		return metrics.OutcomeInterrupted

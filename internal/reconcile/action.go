@@ -52,7 +52,12 @@ var actions = map[decide.Step]action{
 		failed: api.EventRollbackFailed,
 	},
 	decide.StepUninstall: {
-		do:   verb((*helm.Client).Uninstall),
+		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
+			if err := r.Helm.Uninstall(ctx, request); err != nil {
+				return err
+			}
+			return r.leftBehind(v)
+		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	},
 	decide.StepOrphan: {
@@ -60,8 +65,8 @@ var actions = map[decide.Step]action{
 			if err := r.Helm.Orphan(ctx, request); err != nil {
 				return err
 			}
-			// Nothing else tells that it was done.
-			return r.patchFinalizer(ctx, v, unguard)
+			// Nothing else records that it was done.
+			return r.letGo(ctx, v)
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
@@ -80,6 +85,10 @@ var actions = map[decide.Step]action{
 	decide.StepVerify: {
 		do:     verb((*helm.Client).Verify),
 		failed: api.EventRepairFailed, applies: true,
+	},
+	decide.StepRecord: {
+		do:     verb((*helm.Client).Record),
+		failed: api.EventRepairFailed,
 	},
 	decide.StepDiagnose: {
 		do: func(r *Reconciler, ctx context.Context, v *view, _ helm.Request) error {

@@ -36,6 +36,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// The custom resource goes next, or the namespace comes back.
 		logger.V(1).Info("action waits for its namespace to go", "reason", err.Error())
+	case errors.Is(err, helm.ErrOrphaned):
+		logger.Info("release left in place", "reason", err.Error())
+		r.memory.orphan(uid)
 	case errors.Is(err, helm.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
 		logger.V(1).Info("action gave way", "reason", err.Error())

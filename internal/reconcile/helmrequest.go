@@ -38,6 +38,8 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		TakeOwnership:  v.asks.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
 		Force:          v.forced() || v.forces(d),
 		Verify:         v.observation.VerifyRequested,
+		Deleting:       v.observation.Deleting,
+		Uninstall:      r.Kind.Uninstall,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,
 		Hook:           func(wait helm.HookWait) func(bool) string { return r.waitForHook(v, wait, hide.redact) },

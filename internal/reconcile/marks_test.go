@@ -17,7 +17,7 @@ import (
 // secretOf returns the metadata of a record that we wrote.
 func secretOf(r records.Record) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: r.Namespace,
+		Namespace: r.Namespace, Name: records.SecretName(r.Release, r.Revision),
 		Labels: map[string]string{
 			records.LabelName: r.Release, records.LabelOwner: records.OwnerHelm, records.LabelStatus: r.Status,
 			records.LabelVersion: strconv.Itoa(r.Revision), api.LabelRevision: strconv.Itoa(r.Revision), api.LabelOwnerUID: "uid",

@@ -36,6 +36,8 @@ type remembered struct {
 	// request is the last rollback request that was not answered when it was
 	// observed.
 	request request
+	// orphan: the custom resource was deleted with propagationPolicy Orphan.
+	orphan bool
 }
 
 // failure is the last action on a release, if it failed.
@@ -197,6 +199,16 @@ func (m *memory) uninstall(uid types.UID) {
 
 func (m *memory) isUninstalled(uid types.UID) (is bool) {
 	m.look(uid, func(r *remembered) { is = r.uninstalled })
+	return is
+}
+
+// orphan notes that a custom resource was deleted with propagationPolicy Orphan.
+func (m *memory) orphan(uid types.UID) {
+	m.with(uid, func(r *remembered) { r.orphan = true })
+}
+
+func (m *memory) isOrphan(uid types.UID) (is bool) {
+	m.look(uid, func(r *remembered) { is = r.orphan })
 	return is
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -175,7 +176,9 @@ func (r *Reconciler) observeObjects(v *view) {
 	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
-	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest)
+	recorded := helm.FinishedJobs(v.history[0].Inventory)
+	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest, recorded)
+	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
 		metrics.DriftFound(r.kindName(), key.GroupKind().String())
@@ -252,6 +255,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	}
 	if v.observation.Deleting {
 		r.recallSecrets(ctx, v)
+		v.digests.Chart = r.chartDigest()
 		return nil
 	}
 	if r.Kind.CreateNamespace != nil {

@@ -61,7 +61,7 @@ func health(v *view, d decide.Decision) summary {
 		return s
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed, decide.StateStripped:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUnrecorded, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed, decide.StateStripped:
 		if d.Step == decide.StepRollback {
 			return working(d.Step, v)
 		}

@@ -194,8 +194,10 @@ func (r *Reconciler) lookIn(v *view) time.Duration {
 	return look
 }
 
-// Seen tells that the cache now holds this state of a custom resource.
+// Seen notes that the cache now holds this state of a custom resource. It is
+// called for every state, so it also notes what only passing states show.
 func (r *Reconciler) Seen(cr client.Object) {
+	r.orphaned(cr)
 	r.latest.seen(client.ObjectKeyFromObject(cr), cr.GetResourceVersion())
 }
 

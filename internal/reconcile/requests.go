@@ -31,7 +31,7 @@ func (r *Reconciler) observeRequests(v *view) {
 	asks := v.asks
 	o.Paused = asks.Pause != annotations.PauseNot
 	o.PausedDeletion = asks.Pause == annotations.PauseIncludingDeletion
-	o.Orphan = asks.Orphan
+	o.Orphan = asks.Orphan || o.Deleting && r.orphaned(v.cr)
 	o.Nudge = token(asks.Reconcile) + token(asks.Force) + token(asks.Switches())
 	if !o.Adoptable {
 		v.marks = records.MarksOf(v.history)

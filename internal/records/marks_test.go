@@ -37,6 +37,7 @@ func anyMarks() *rapid.Generator[records.Marks] {
 func carrying(t interface{ Fatal(args ...any) }, labels map[string]string) records.Record {
 	r, ok := records.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
 		maps.Copy(m.Labels, labels)
+		m.Name = "sh.helm.release.v1.web.v" + m.Labels["version"]
 		maps.DeleteFunc(m.Labels, func(_, value string) bool { return value == "" })
 	}))
 	if !ok {
@@ -100,6 +101,7 @@ func TestDamagedMarks(t *testing.T) {
 func TestMarksOf(t *testing.T) {
 	record := func(revision int, request string, change func(*metav1.PartialObjectMetadata)) records.Record {
 		r, ok := records.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
+			m.Name = records.SecretName("web", revision)
 			m.Labels["version"], m.Labels[api.LabelRevision] = strconv.Itoa(revision), strconv.Itoa(revision)
 			m.Labels[api.LabelRollbackRequest] = request
 			if change != nil {
@@ -151,6 +153,7 @@ func TestMarksOfWhatWasDeployed(t *testing.T) {
 		r := record(revision-1, status, request)
 		r, _ = records.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
 			maps.Copy(m.Labels, r.Marks.Labels())
+			m.Name = records.SecretName("web", revision)
 			m.Labels["version"], m.Labels[api.LabelRevision], m.Labels["status"] = strconv.Itoa(revision), strconv.Itoa(revision-1), status
 		}))
 		return r

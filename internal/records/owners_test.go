@@ -38,6 +38,7 @@ func TestIndexByController(t *testing.T) {
 	w := newWatched()
 	theirs := func(resourceVersion string) *metav1.PartialObjectMetadata {
 		m := stored(3, "a", resourceVersion, "deployed")
+		m.Name = "sh.helm.release.v1.web.one.v3"
 		m.Labels = map[string]string{"name": "web.one", "owner": "helm", "status": "deployed", "version": "3"}
 		m.OwnerReferences = []metav1.OwnerReference{{UID: "sdk-uid", Controller: new(true)}}
 		return m

@@ -2,6 +2,7 @@ package records
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type Description struct {
 	AppVersion   string      `json:"appVersion,omitempty"`
 	Deployed     metav1.Time `json:"deployed,omitzero"`
 	Description  string      `json:"description,omitempty"`
+	// NoHooks: the revision has no hooks. Older records do not say so.
+	NoHooks bool `json:"noHooks,omitempty"`
 }
 
 // AnnotationLookups holds what the templates have read by lookup, see package
@@ -67,6 +70,12 @@ type Inventory struct {
 	// Kinds are "<group>/<version>/<kind>", without "<group>/" in the core
 	// group.
 	Kinds []string `json:"kinds,omitempty"`
+	// References is the number of objects with an ownerReference to the custom
+	// resource. Nil means that it is unknown.
+	References *int `json:"references,omitempty"`
+	// Finished holds the Jobs with ttlSecondsAfterFinished that have finished, by
+	// "<namespace>/<name>", and how: Complete or Failed. Digest does not cover them.
+	Finished map[string]string `json:"finished,omitempty"`
 }
 
 // GVKs returns the kinds. Those that somebody broke are left out.
@@ -191,12 +200,18 @@ const (
 	labelModified = "modifiedAt"
 )
 
-// FromMeta reads a record from the metadata of its Secret. It returns false
-// where the Secret is no release record.
+// SecretName returns the name of the Secret in which Helm stores a revision.
+func SecretName(release string, revision int) string {
+	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
+}
+
+// FromMeta reads a record from the metadata of its Secret. It returns false if
+// the Secret is not a release record: its labels and its name must agree on the
+// release and the revision, because a copy of a record keeps the labels.
 func FromMeta(m metav1.Object) (Record, bool) {
 	labels := m.GetLabels()
 	revision, err := strconv.Atoi(labels[LabelVersion])
-	if err != nil || labels[LabelOwner] != OwnerHelm || labels[LabelName] == "" {
+	if err != nil || labels[LabelOwner] != OwnerHelm || labels[LabelName] == "" || m.GetName() != SecretName(labels[LabelName], revision) {
 		return Record{}, false
 	}
 	r := Record{

@@ -85,12 +85,18 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 		genuine bool
 	}{
 		{"ours", nil, true, true},
-		{"the helm CLI's, with our labels copied", label("version", "4"), true, false},
+		{"the helm CLI's, with our labels copied", func(m *metav1.PartialObjectMetadata) {
+			m.Name, m.Labels["version"] = "sh.helm.release.v1.web.v4", "4"
+		}, true, false},
 		{"ours, changed by the helm CLI", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true, false},
 		{"the helm CLI's own", func(m *metav1.PartialObjectMetadata) {
+			m.Name = "sh.helm.release.v1.web.v1"
 			m.Labels = map[string]string{"name": "web", "owner": "helm", "status": "deployed", "version": "1"}
 			m.Annotations = nil
 		}, true, false},
+		{"a copy under another name", func(m *metav1.PartialObjectMetadata) { m.Name = "backup-of-web" }, false, false},
+		{"a copy under the name of another revision", func(m *metav1.PartialObjectMetadata) { m.Name = "sh.helm.release.v1.web.v30" }, false, false},
+		{"a copy under the name of another release", func(m *metav1.PartialObjectMetadata) { m.Name = "sh.helm.release.v1.db.v3" }, false, false},
 		{"a revision label that is no number", label(api.LabelRevision, "three"), true, false},
 		{"no revision label", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelRevision) }, true, false},
 		{"no owner", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelOwnerUID) }, true, false},

@@ -185,6 +185,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	p.checkRollout(w, lines)
 	p.checkFailurePolicy(w, lines)
 	p.checkFormerManagers(w, lines)
+	p.checkUninstall(w, lines)
 	p.checkRBAC(w, lines)
 	p.checkValuesFrom(w, lines)
 	p.checkSubresources(w, lines)

@@ -32,6 +32,13 @@ func TestPoliciesRefused(t *testing.T) {
 		{"an unknown key of drift", []string{drift, "  modus: Warn"}, []string{`watches.yaml:5: drift: unknown field "modus"`}},
 		{"a lookup scope", []string{"maxHistory: 3", "allow: {lookup: some}"}, []string{`watches.yaml:5: allow.lookup is "some": expected one of [none own all]`}},
 		{"a wrong type in allow", []string{"allow: {clusterScoped: ClusterRole}"}, []string{"watches.yaml:4: allow: expected []string, found string"}},
+		{"what becomes of objects of hooks", []string{"uninstall: {hookObjects: Leave, hookSecrets: delete}"}, []string{
+			`watches.yaml:4: uninstall.hookObjects is "Leave": expected one of [Delete Keep]`,
+			`watches.yaml:4: uninstall.hookSecrets is "delete": expected one of [Delete Keep]`,
+		}},
+		{"Secrets of hooks deleted where nothing is", []string{"uninstall: {hookObjects: Keep, hookSecrets: Delete}"}, []string{
+			"watches.yaml:4: uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep",
+		}},
 		{"a crds policy", []string{"crds: Update"}, []string{`watches.yaml:4: crds is "Update": expected one of [Create Replace Skip]`}},
 		{"a scope", []string{"scope: Global"}, []string{`watches.yaml:4: scope is "Global": expected one of [Namespaced Cluster]`}},
 		{"a cluster scope without a namespace", []string{"maxHistory: 3", "scope: Cluster"}, []string{"watches.yaml:5: scope is Cluster and there is no releaseNamespace: say where releases go"}},

@@ -72,6 +72,8 @@ type Watch struct {
 	Rollout Rollout `json:"rollout,omitzero"`
 	// Drift says what to do about damaged dependents.
 	Drift Drift `json:"drift,omitzero"`
+	// Uninstall says what an uninstall deletes beside the release's objects.
+	Uninstall Uninstall `json:"uninstall,omitzero"`
 	// CRDs says what to do with the chart's crds/; empty means Create.
 	CRDs CRDPolicy `json:"crds,omitempty"`
 	// Scope is the kind's scope; empty means ScopeNamespaced.

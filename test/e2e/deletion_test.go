@@ -182,7 +182,7 @@ func TestKindOfAnObjectThatIsGoneCountsAsDeleted(t *testing.T) {
 func TestHooksAreSkippedWithoutTheirServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"})
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"}, keepsHookObjects)
 	for _, name := range []string{"web", "api"} {
 		env.Create(harness.Object("v1", "ServiceAccount", name))
 		env.Kubectl("create", "role", name, "--verb=*", "--resource=configmaps,jobs.batch")

@@ -16,11 +16,12 @@ import (
 )
 
 // A chart with hooks of all phases goes through its life twice, by the helm CLI
-// and by the operator. What is made and deleted, and in what order, is the same.
+// and by the operator. What is created and deleted, and in what order, is the same
+// if the watches entry keeps the objects of hooks.
 func TestHooksRunAsUnderTheCLI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Phases", "phases")
+	kind, operator := serve(env, "Phases", "phases", keepsHookObjects)
 	chart := harness.Chart("phases")
 	cr := func(message string) harness.CR { return harness.MakeCR(kind, "ours").Set("message", message) }
 	ours := cr("one").Obj()

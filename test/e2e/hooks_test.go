@@ -14,7 +14,7 @@ import (
 func TestHooksRun(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind, _ := serve(env, "Hooks", "hooks", keepsHookObjects)
 	with := func(message string) harness.CR {
 		return harness.MakeCR(kind, "web").Set("message", message).
 			Set("hooks.pre-install", map[string]any{}).

@@ -131,8 +131,10 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 	expectData(t, s.Env, "several", "text", "two")
 	hooked := harness.MakeCR(s.task, "hooked").Obj()
 	s.Delete(hooked)
-	s.WaitGone(hooked, harness.ConfigMap("hooked"))
-	expectData(t, s.Env, "hooked-after", "text", "one")
+	s.WaitGone(hooked, harness.ConfigMap("hooked"), harness.ConfigMap("hooked-after"))
+	if !slices.ContainsFunc(audit.Writes(""), func(r harness.Request) bool { return r.Verb == "create" && r.ObjectRef.Name == "hooked-after" }) {
+		t.Error("the post-delete hook did not run")
+	}
 	s.ExpectRevisions("hooked", "")
 }
 

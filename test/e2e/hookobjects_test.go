@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// keepsHookObjects restores what Helm does.
+var keepsHookObjects = harness.Entry{"uninstall": map[string]any{"hookObjects": "Keep"}}
+
+// hookObjects lists what the hooks of a release have left, without its name.
+func hookObjects(env *harness.Env, release string) string {
+	env.T().Helper()
+	var found []string
+	out := env.Kubectl("get", "serviceaccounts,jobs,configmaps,secrets,persistentvolumeclaims", "--selector=chartwright.dev/hook-owner-uid", "--output=name")
+	for line := range strings.FieldsSeq(out) {
+		kind, name, _ := strings.Cut(line, "/")
+		kind, _, _ = strings.Cut(kind, ".")
+		if rest, ok := strings.CutPrefix(name, release+"-"); ok {
+			found = append(found, kind+" "+rest)
+		}
+	}
+	slices.Sort(found)
+	return strings.Join(found, ", ")
+}
+
+// An uninstall deletes what the hooks of any revision have created, and nothing
+// that holds data or is marked keep.
+func TestHookObjects_AreDeletedWithTheResource(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		uninstall map[string]any
+		left      string
+	}{
+		{"by default", nil, "configmap kept, persistentvolumeclaim data, secret password"},
+		{"with hookSecrets Delete", map[string]any{"hookSecrets": "Delete"}, "configmap kept, persistentvolumeclaim data"},
+		{"with hookObjects Keep", map[string]any{"hookObjects": "Keep"},
+			"configmap early, configmap kept, job after, job before, job setup, persistentvolumeclaim data, secret password, serviceaccount hooks"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			env := harness.New(t)
+			more := harness.Entry{}
+			if test.uninstall != nil {
+				more["uninstall"] = test.uninstall
+			}
+			kind, _ := serve(env, "Leavings", "leavings", more)
+			web := harness.MakeCR(kind, "web").Obj()
+			env.Create(web)
+			env.WaitRevision(web, 1)
+			// The newest revision does not name every hook any more.
+			env.SetSpec(harness.MakeCR(kind, "web").Set("early", false).Obj())
+			env.WaitRevision(web, 2)
+			const all = "configmap early, configmap kept, job setup, persistentvolumeclaim data, secret password, serviceaccount hooks"
+			if got := hookObjects(env, "web"); got != all {
+				t.Errorf("an upgrade leaves %q, want %q", got, all)
+			}
+			// An object of the same name as a hook's that the operator has not made.
+			env.Kubectl("delete", "configmap", "web-early")
+			env.Kubectl("create", "configmap", "web-early")
+			if test.uninstall["hookObjects"] == "Keep" {
+				env.Kubectl("label", "configmap", "web-early", "chartwright.dev/hook-owner-uid="+string(env.Get(web).GetUID()))
+			}
+			env.Ask(web, "uninstall-wait", "true")
+			env.Delete(web)
+			env.WaitGone(web, harness.ConfigMap("web"))
+			if got := hookObjects(env, "web"); got != test.left {
+				t.Errorf("the deletion leaves %q, want %q", got, test.left)
+			}
+			env.Get(harness.ConfigMap("web-early"))
+			env.ExpectRevisions("web", "")
+		})
+	}
+}
+
+// What delete hooks need is there until they have run.
+func TestHookObjects_AreDeletedAfterTheDeleteHooks(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Leavings", "leavings")
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	audit := env.Audit(operator.User())
+	env.Delete(web)
+	env.WaitGone(web)
+	var order []string
+	for _, request := range audit.Requests() {
+		name, ours := strings.CutPrefix(request.ObjectRef.Name, "web-")
+		if ours && request.ResponseStatus.Code < 300 && request.ObjectRef.Resource != "events" && (request.Verb == "create" || request.Verb == "delete") {
+			order = append(order, request.Verb+" "+name)
+		}
+	}
+	last := slices.Index(order, "create after")
+	account, setup := slices.Index(order, "delete hooks"), slices.Index(order, "delete setup")
+	if last < 0 || account < last || setup < last || account < setup {
+		t.Errorf("the order is %q: want the account after the Jobs, and both after the last delete hook", order)
+	}
+}
+
+// A missing permission for what a hook has left does not hold up the deletion.
+func TestHookObjects_StayWithoutPermission(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Leavings", "leavings", harness.Entry{"serviceAccountName": "deployer"})
+	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
+	env.Kubectl("create", "role", "all", "--verb=*", "--resource=configmaps,jobs.batch")
+	env.Kubectl("create", "role", "some", "--verb=get,create", "--resource=serviceaccounts,secrets,persistentvolumeclaims")
+	for _, role := range []string{"all", "some"} {
+		env.Kubectl("create", "rolebinding", role, "--role="+role, "--serviceaccount="+env.Namespace+":deployer")
+	}
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web"))
+	if event := env.WaitEvent(web, "ObjectLeft"); !strings.Contains(event.Note, "ServiceAccount "+env.Namespace+"/web-hooks, which a hook created, is not deleted: ") {
+		t.Errorf("event says %q", event.Note)
+	}
+	if got, want := hookObjects(env, "web"), "configmap kept, persistentvolumeclaim data, secret password, serviceaccount hooks"; got != want {
+		t.Errorf("the deletion leaves %q, want %q", got, want)
+	}
+}
+
+// A release that is left keeps what its hooks have created.
+func TestHookObjects_StayWithAnOrphanedRelease(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, _ := serve(env, "Leavings", "leavings")
+	web := harness.MakeCR(kind, "web").Ask("deletion-policy", "orphan").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	before := hookObjects(env, "web")
+	env.Delete(web)
+	env.WaitGone(web)
+	if after := hookObjects(env, "web"); after != before {
+		t.Errorf("there is %q, want %q", after, before)
+	}
+	env.WaitEvent(web, "Orphaned")
+	env.ExpectRevisions("web", "1 deployed")
+	if jobs, err := env.Typed.BatchV1().Jobs(env.Namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(jobs.Items) == 0 {
+		t.Errorf("%v, %d Jobs", err, len(jobs.Items))
+	}
+}
