@@ -57,6 +57,7 @@ var ours = []row{
 			"PriorityClass.scheduling.k8s.io", "IngressClass.networking.k8s.io",
 		}}},
 	},
+	demanded,
 	{
 		name: "definition-in-crds", edit: values{"teeth": int64(13)},
 		leaves: []string{"CustomResourceDefinition cogs.in-crds.corpus.test"},

@@ -62,7 +62,13 @@ func publicRows(t *testing.T) []row {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		rows = append(rows, row{name: name, chart: path, public: true, spec: spec, edit: edit})
+		r := row{name: name, chart: path, public: true, spec: spec, edit: edit}
+		if sources, err := sourcesFor(chart); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		} else if len(sources) > 0 {
+			r.keys = harness.Entry{"valuesFrom": sources}
+		}
+		rows = append(rows, r)
 	}
 	return rows
 }
