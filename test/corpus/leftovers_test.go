@@ -59,8 +59,8 @@ func (tr *trial) rules() rules {
 		}
 	}
 	for _, name := range tr.definitions() {
-		found.rendered["CustomResourceDefinition "+name] = true
-		found.stays["CustomResourceDefinition "+name] = true
+		found.rendered[definition+" "+name] = true
+		found.stays[definition+" "+name] = true
 	}
 	return found
 }
@@ -84,7 +84,7 @@ func (r *rules) add(key string, object *unstructured.Unstructured) {
 }
 
 // holdData are the kinds that are never deleted where a hook has made them.
-var holdData = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"}
+var holdData = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition}
 
 func (r *rules) addHook(key string, hook *unstructured.Unstructured) {
 	r.add(key, hook)
@@ -127,7 +127,7 @@ func (tr *trial) definitions() (names []string) {
 		}
 		objects, err := harness.ReadObjects(string(data))
 		for _, object := range objects {
-			if object.GetKind() == "CustomResourceDefinition" {
+			if object.GetKind() == definition {
 				names = append(names, object.GetName())
 			}
 		}
@@ -178,7 +178,8 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			if resource.Kind == "Event" || !slices.Contains(resource.Verbs, "list") {
+			// Definitions are large, and follow below.
+			if resource.Kind == "Event" || resource.Kind == definition || !slices.Contains(resource.Verbs, "list") {
 				continue
 			}
 			live, err := tr.env.Dynamic.Resource(version.WithResource(resource.Name)).List(ctx, metav1.ListOptions{})
@@ -201,15 +202,29 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 		}
 	}
 	delete(found, "Namespace "+tr.env.Namespace)
+	for key := range rendered {
+		name, is := strings.CutPrefix(key, definition+" ")
+		if !is {
+			continue
+		}
+		live, err := tr.env.At(harness.Object("apiextensions.k8s.io/v1", definition, name)).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			found[key] = live
+		} else if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
 	return found, nil
 }
+
+const definition = "CustomResourceDefinition"
 
 // nothingLeft waits until nothing is there but what was before and what stays
 // rightly. The garbage collector needs some time.
 func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	tr.t.Helper()
 	var found []string
-	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", patience/2, func(ctx context.Context) error {
+	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", patience, func(ctx context.Context) error {
 		live, err := tr.scan(ctx, permitted.rendered)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -140,6 +141,9 @@ func (e *Env) Intact(ctx context.Context, cr *unstructured.Unstructured, revisio
 	}
 	for _, object := range wanted {
 		live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+		if _, expires, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "ttlSecondsAfterFinished"); expires && apierrors.IsNotFound(err) {
+			continue // a Job that has finished and removed itself
+		}
 		if err != nil {
 			return err
 		}
