@@ -83,12 +83,13 @@ func (r *rules) add(key string, object *unstructured.Unstructured) {
 	}
 }
 
-// holdData are the kinds that are never deleted where a hook has made them.
-var holdData = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition}
+// keptHooks are the kinds that are not deleted where a hook has created them.
+// Charts create Secrets by hooks so that they survive.
+var keptHooks = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition, "Secret"}
 
 func (r *rules) addHook(key string, hook *unstructured.Unstructured) {
 	r.add(key, hook)
-	if slices.Contains(holdData, hook.GetKind()) {
+	if slices.Contains(keptHooks, hook.GetKind()) {
 		r.stays[key] = true
 	}
 }
