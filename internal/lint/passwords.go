@@ -104,6 +104,13 @@ func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
 	return recipe, nil
 }
 
+// passwords renders a chart as the operator would.
+type passwords struct {
+	kind catalog.Kind
+	// values are those with which the chart renders.
+	values map[string]any
+}
+
 // recipe finds the fewest sources with which an upgrade succeeds. Without any,
 // it names the values that the chart asks for.
 func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
@@ -122,8 +129,8 @@ func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
 		}
 		if p.upgrade(withSources(given, recipe.Sources)) == nil {
 			recipe.Unknown = nil
-			for i := len(recipe.Sources) - 1; i >= 0; i-- {
-				fewer := slices.Delete(slices.Clone(recipe.Sources), i, i+1)
+			for _, source := range slices.Backward(recipe.Sources) {
+				fewer := slices.DeleteFunc(slices.Clone(recipe.Sources), func(s watches.ValuesFrom) bool { return s == source })
 				if p.upgrade(withSources(given, fewer)) == nil {
 					recipe.Sources = fewer
 				}
@@ -144,13 +151,6 @@ func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]
 		set(all, strings.Split(source.TargetPath, "."), probe)
 	}
 	return all
-}
-
-// passwords renders a chart as the operator would.
-type passwords struct {
-	kind catalog.Kind
-	// values are those with which the chart renders.
-	values map[string]any
 }
 
 // probe is a value that occurs in no chart.

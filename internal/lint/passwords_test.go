@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -77,9 +78,7 @@ func TestGeneratedPasswords_PrintsTheEntry(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			changed := files{"templates/_library.tpl": library}
-			for name, text := range test.files {
-				changed[name] = text
-			}
+			maps.Copy(changed, test.files)
 			target := lint.Alone("box", load(t, changed))
 			target.Kind.ValuesFrom = test.entry.ValuesFrom
 			recipe, err := lint.GeneratedPasswords(target.Kind)

@@ -96,7 +96,7 @@ var ours = []row{
 	{
 		name: "webhook-by-hook", edit: values{"path": "/v2"},
 		leaves: []string{"PersistentVolumeClaim web-hook", "Secret web-ca"},
-		keys: clusterScoped("ClusterRole.rbac.authorization.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io"),
+		keys:   clusterScoped("ClusterRole.rbac.authorization.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io"),
 	},
 	{name: "workloads", edit: values{"schedule": "0 4 * * *"}},
 }

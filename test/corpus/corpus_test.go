@@ -21,8 +21,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// patience is how long one step of one chart may take.
+// patience is how long one step of a chart of ours may take.
 const patience = time.Minute
+
+// within is how long one step may take. Public charts are larger, and charts of
+// Bitnami are upgraded whenever another test installs a definition.
+func (r row) within() time.Duration {
+	if r.public {
+		return 3 * patience
+	}
+	return patience
+}
 
 // TestCorpus installs each chart of the table, edits it, rolls it back, restarts
 // the operator, deletes the custom resource, and expects nothing to be left but
@@ -109,7 +118,7 @@ func (r row) run(t *testing.T) {
 	}
 	rules := tr.rules()
 	tr.env.Delete(tr.cr)
-	tr.env.WaitLong("the custom resource to be gone", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("the custom resource to be gone", tr.within(), func(ctx context.Context) error {
 		live, err := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -153,7 +162,7 @@ func start(t *testing.T, r row) *trial {
 // API, and other tests bring some.
 func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	tr.t.Helper()
-	tr.env.WaitLong(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), patience, func(ctx context.Context) error {
+	tr.env.WaitLong(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), tr.within(), func(ctx context.Context) error {
 		live, err := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -225,7 +225,7 @@ const definition = "CustomResourceDefinition"
 func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	tr.t.Helper()
 	var found []string
-	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", tr.within(), func(ctx context.Context) error {
 		live, err := tr.scan(ctx, permitted.rendered)
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func (w *world) watchRecords() {
 			object = unknown.Obj
 		}
 		record, ok := object.(*corev1.Secret)
-		if _, copy := record.GetLabels()[copied]; !ok || copy {
+		if !ok || record.Labels[copied] != "" {
 			return
 		}
 		mu.Lock()
@@ -51,8 +51,8 @@ func (w *world) watchRecords() {
 			w.violatef("release %s has two pending revisions of the operator's own: %v", release, pending[release])
 		}
 	}
-	// Helm's own revisions have Jobs, too, and records without our labels do not
-	// exist: the helm command copies them.
+	// The helm command copies our labels to its records, so that its revisions,
+	// which create Jobs, too, are counted.
 	job := func(object any) {
 		created, ok := object.(*batchv1.Job)
 		if !ok || created.Spec.TTLSecondsAfterFinished == nil {
