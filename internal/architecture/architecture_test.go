@@ -102,7 +102,7 @@ var may = map[string][]string{
 	"internal/lint":         {"internal/api", "internal/apply", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/templates", "internal/values", "internal/watches"},
 	"internal/preview":      {"internal/api", "internal/catalog", "internal/crd", "internal/helm", "internal/sources", "internal/values", "internal/watches"},
 	"internal/bundle":       {"internal/catalog", "internal/helm", "internal/preview"},
-	"internal/scaffold":     {"internal/api", "internal/bundle", "internal/catalog", "internal/crd", "internal/helm", "internal/rbac", "internal/values", "internal/watches"},
+	"internal/scaffold":     {"internal/api", "internal/bundle", "internal/catalog", "internal/crd", "internal/helm", "internal/lint", "internal/rbac", "internal/values", "internal/watches"},
 	"internal/migrate":      {"internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/helm", "internal/lint", "internal/preview", "internal/rbac", "internal/records", "internal/scaffold", "internal/values", "internal/watches"},
 	"internal/plugin":       {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/records", "internal/sources", "internal/values"},
 	"internal/reconcile":    {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/rollout", "internal/sources", "internal/values", "internal/watches"},

@@ -33,7 +33,12 @@ type builder struct {
 	// skipUnknown leaves out objects whose kind the server no longer knows,
 	// which on an uninstall are gone by definition.
 	skipUnknown bool
-	built       map[string]kube.ResourceList
+	// awaited are kinds that the release itself defines and that the server does
+	// not know yet.
+	awaited map[schema.GroupKind]bool
+	// ctx is the action's.
+	ctx   context.Context
+	built map[string]kube.ResourceList
 }
 
 func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
@@ -134,7 +139,7 @@ func (b *builder) info(object *unstructured.Unstructured) (kube.ResourceList, er
 	if object.GetName() == "" {
 		return nil, fmt.Errorf("a %s has no metadata.name", gvk.Kind)
 	}
-	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := b.mapping(gvk)
 	if meta.IsNoMatchError(err) && b.skipUnknown {
 		return nil, nil
 	}

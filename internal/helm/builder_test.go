@@ -28,6 +28,7 @@ func newTestBuilder(t *testing.T) *builder {
 		mapper:    mapper,
 		clients:   newBoundClients(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, http.DefaultClient),
 		namespace: "apps",
+		ctx:       t.Context(),
 		built:     map[string]kube.ResourceList{},
 	}
 }

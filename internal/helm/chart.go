@@ -59,6 +59,10 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 // for their notes. Nobody may change them.
 func (c *Chart) Templates() []templates.File { return c.templates }
 
+// Notes parses the notes of the chart and its subcharts. They are templates that
+// can fail.
+func (c *Chart) Notes() ([]templates.File, error) { return parseTemplates(c.chart, "", true) }
+
 // Examples returns values that the chart's author tries it with, by the names
 // of their files: ci/*-values.yaml. The caller may change them.
 func (c *Chart) Examples() (map[string]map[string]any, error) {
@@ -159,7 +163,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parseTemplates(loaded, "")
+	parsed, err := parseTemplates(loaded, "", false)
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +172,12 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	}, nil
 }
 
-// parseTemplates reads the templates of a chart in a folder, and of its subcharts.
-func parseTemplates(c *chart.Chart, folder string) ([]templates.File, error) {
+// parseTemplates reads the templates of a chart in a folder, and of its
+// subcharts: all but the notes, or the notes alone.
+func parseTemplates(c *chart.Chart, folder string, notes bool) ([]templates.File, error) {
 	var files []templates.File
 	for _, template := range c.Templates {
-		if strings.HasSuffix(template.Name, "/NOTES.txt") {
+		if strings.HasSuffix(template.Name, "/NOTES.txt") != notes {
 			continue
 		}
 		file, err := templates.Parse(folder+template.Name, string(template.Data))
@@ -182,7 +187,7 @@ func parseTemplates(c *chart.Chart, folder string) ([]templates.File, error) {
 		files = append(files, file)
 	}
 	for _, child := range c.Dependencies() {
-		inner, err := parseTemplates(child, folder+"charts/"+child.Name()+"/")
+		inner, err := parseTemplates(child, folder+"charts/"+child.Name()+"/", notes)
 		if err != nil {
 			return nil, err
 		}

@@ -200,6 +200,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			mapper:    c.mapper,
 			clients:   newBoundClients(ctx, as.config, as.http),
 			namespace: r.Namespace,
+			ctx:       ctx,
 			built:     map[string]kube.ResourceList{},
 		},
 	}

@@ -35,6 +35,11 @@ type Offline struct {
 	KubeVersion string
 	// Unchecked renders values that the chart's schemas refuse, too.
 	Unchecked bool
+	// Upgrade renders revision 2 in the place of an install.
+	Upgrade bool
+	// Lookup answers the template function of that name; without it, lookup
+	// finds nothing.
+	Lookup render.Lookup
 }
 
 // Rendered is what a chart makes of values.
@@ -93,7 +98,11 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := c.rendered(context.Background(), in, offline, firstRevision(o.Release, o.Namespace), capabilities, render.Options{})
+	options := firstRevision(o.Release, o.Namespace)
+	if o.Upgrade {
+		options.Revision, options.IsInstall, options.IsUpgrade = 2, false, true
+	}
+	rendered, err := c.rendered(context.Background(), in, offline, options, capabilities, render.Options{Lookup: o.Lookup})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}

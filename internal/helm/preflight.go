@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -32,6 +33,13 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
 	everything := objects
 	for _, hook := range rls.Hooks {
 		list, err := k.builder.build(strings.NewReader(hook.Manifest))
+		missing, unserved := errors.AsType[*meta.NoKindMatchError](err)
+		if kinds := definedIn(everything); unserved && kinds[missing.GroupKind] {
+			// Helm builds a hook when it runs, and so does the operator: the kind
+			// is served by then. What the rules forbid is refused there, too.
+			k.builder.awaited = kinds
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrRender, err)
 		}

@@ -57,7 +57,7 @@ type check struct {
 // error says that the look could not be taken.
 func Run(target Target) ([]Finding, error) {
 	c := &check{Target: target, files: target.Kind.Chart.Templates()}
-	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.objects, c.rights} {
+	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.rights} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", target.Path, err)
 		}

@@ -90,6 +90,9 @@ var hazards = []struct {
 	{"nothing", nil, nil},
 	{"a template that only checks", files{"templates/b.yaml": "{{ if gt (int .Values.size) 5 }}{{ fail \"too large\" }}{{ end }}\n{{ include \"check\" . }}", "templates/_c.tpl": "{{ define \"check\" }}{{ if not .Values.size }}{{ fail (printf \"no %s\" \"size\") }}{{ end }}{{ end }}"}, nil},
 
+	{"notes that demand a password", files{
+		"templates/NOTES.txt": `{{ $e := dict "valueKey" "name" }}{{ if and .Release.IsUpgrade (not .Values.name) }}{{ fail "PASSWORDS ERROR" }}{{ end }}`,
+	}, []string{"warning upgrade-needs-password templates/NOTES.txt:1"}},
 	{"a version that is none", files{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0\nappVersion: 1.5\n"}, []string{"error helm Chart.yaml"}},
 	{"a template that fails", files{"templates/b.yaml": "a: 1\n\nb: {{ .Values.name | b64dec | toYaml | fromYaml | index 1 }}\n"}, []string{"error helm templates/b.yaml:3", "warning not-rendered values.yaml"}},
 	{"values that nobody has given", files{

@@ -36,6 +36,7 @@ const (
 	rulePhase         = "release-phase"
 	ruleLookup        = "lookup"
 	ruleLookupAway    = "lookup-elsewhere"
+	rulePasswords     = "upgrade-needs-password"
 	ruleNoFile        = "missing-file"
 	ruleName          = "name-ignores-release"
 	ruleClusterName   = "cluster-name-shared"
@@ -125,6 +126,12 @@ var rules = []Rule{
 		Finds: "`lookup` outside the release's namespace, or in one that is computed; an error where the entry in watches.yaml forbids it",
 		Why:   "by default a template may read the release's namespace alone, since values steer it and whoever writes a spec could read what is not theirs; the release then fails with NotAllowed",
 		Fix:   "give `.Release.Namespace` as the namespace; or set `allow.lookup: all` in the watches entry, if no value of the spec gets into the call",
+	},
+	{
+		Name: rulePasswords, Severity: Warning,
+		Finds: "a chart that generates passwords at the install and refuses an upgrade that does not set them, as many Bitnami charts do (`PASSWORDS ERROR`)",
+		Why:   "the first edit of a custom resource fails with RenderFailed, and so does every later one",
+		Fix:   "add to the watches entry the `valuesFrom` that the finding prints: it reads each password back from the Secret that the release has created; see [chart-authors.md](chart-authors.md#generated-passwords)",
 	},
 	{
 		Name: ruleNoFile, Severity: Warning,

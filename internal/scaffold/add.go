@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/crd"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/lint"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -84,7 +85,28 @@ func (p Project) Add(a Add) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := plan.notePasswords(kinds, a); err != nil {
+		return nil, err
+	}
 	return plan, p.generate(plan, name, kinds)
+}
+
+// notePasswords prints what the entry of the kind needs if its chart refuses
+// upgrades without the passwords that it has generated.
+func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
+	for _, kind := range kinds {
+		if kind.Kind != a.Kind || kind.Group != a.Group {
+			continue
+		}
+		recipe, err := lint.GeneratedPasswords(kind)
+		if err != nil {
+			return err
+		}
+		if recipe.Needed() {
+			p.notef("%s: %s", kind.Kind, recipe)
+		}
+	}
+	return nil
 }
 
 // source is where a chart comes from and where it goes.

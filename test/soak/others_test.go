@@ -1,8 +1,10 @@
 package soak
 
 import (
+	"fmt"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -100,6 +102,31 @@ func (s *subject) corruptRecord() string {
 	s.corrupt = record.Name
 	s.setSpec(s.nextSpec(), false)
 	return record.Name + ", and edit " + strconv.Itoa(s.edits)
+}
+
+// copied marks copies of records, which belong to whoever has made them.
+const copied = "soak.test/copied"
+
+// copyRecord stores a copy of a record under another name, as a backup does
+// that was restored. It changes nothing, and stays when the release goes.
+func (s *subject) copyRecord() string {
+	records := s.env.Records(s.name)
+	if len(records) == 0 {
+		return ""
+	}
+	record := records[s.world.rng.IntN(len(records))]
+	if api.Pending(record.Labels["status"]) {
+		return ""
+	}
+	s.world.copies++
+	name := fmt.Sprintf("backup-%d-of-%s", s.world.copies, record.Name)
+	record.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: record.Labels, Annotations: record.Annotations}
+	record.Labels[copied] = "true"
+	_, err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Create(s.world.t.Context(), &record, metav1.CreateOptions{})
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		s.world.t.Fatal(err)
+	}
+	return name
 }
 
 // dependent names one of the release's objects, if it has any.

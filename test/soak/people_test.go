@@ -1,8 +1,12 @@
 package soak
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -38,6 +42,35 @@ func (s *subject) fix() string {
 
 // rollBack asks for a revision of the operator's that was deployed once.
 func (s *subject) rollBack() string {
+	past := s.past()
+	if len(past) == 0 {
+		return ""
+	}
+	target := past[s.world.rng.IntN(len(past))]
+	value := s.request(strconv.Itoa(target.Version))
+	s.hold, s.manifest = held, target.Manifest
+	return value
+}
+
+// rollBackAndEdit asks for a revision, and edits the spec before the operator
+// may have executed the request. The request names the generation, so that the
+// edit is followed in any case: it is the later one, or it ends the hold.
+func (s *subject) rollBackAndEdit() string {
+	past := s.past()
+	if len(past) == 0 || s.bad {
+		return ""
+	}
+	target := past[s.world.rng.IntN(len(past))]
+	s.requests++
+	value := fmt.Sprintf("%d@g%d@%d", target.Version, s.env.Get(s.object()).GetGeneration(), s.requests)
+	s.annotate("rollback-to", value)
+	s.asked, s.refused = 0, false
+	s.setSpec(s.nextSpec(), false)
+	return fmt.Sprintf("%s, and edit %d", value, s.edits)
+}
+
+// past returns the operator's revisions that were deployed once.
+func (s *subject) past() []harness.Revision {
 	var past []harness.Revision
 	records := s.env.Records(s.name)
 	for i := range records {
@@ -49,13 +82,39 @@ func (s *subject) rollBack() string {
 			past = append(past, revision)
 		}
 	}
-	if len(past) == 0 {
+	return past
+}
+
+// runJob edits the spec so that the release has a Job that removes itself.
+func (s *subject) runJob() string {
+	if s.bad {
 		return ""
 	}
-	target := past[s.world.rng.IntN(len(past))]
-	value := s.request(strconv.Itoa(target.Version))
-	s.hold, s.manifest = held, target.Manifest
-	return value
+	spec := s.nextSpec()
+	spec["job"] = map[string]any{"enabled": true, "name": fmt.Sprintf("job-%d", s.edits)}
+	s.setSpec(spec, false)
+	return fmt.Sprintf("to edit %d", s.edits)
+}
+
+// hang edits the spec so that a hook cannot pull its image, and corrects that
+// when the hook hangs, or soon.
+func (s *subject) hang() string {
+	if s.bad {
+		return ""
+	}
+	spec := s.nextSpec()
+	spec["hook"] = map[string]any{"enabled": true, "outcome": "image-pull"}
+	s.setSpec(spec, false)
+	stuck := s.edits
+	s.world.soon(func(ctx context.Context) (bool, error) {
+		jobs, err := s.env.Typed.BatchV1().Jobs(s.env.Namespace).Get(ctx, s.name+"-before", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil && jobs.Status.Active > 0, err
+	})
+	s.setSpec(s.nextSpec(), false)
+	return fmt.Sprintf("to edit %d, corrected by edit %d", stuck, s.edits)
 }
 
 // rollBackToPrevious asks for what the operator knows best.

@@ -1,19 +1,24 @@
 package soak
 
 import (
+	"errors"
+	"strings"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// watchRecords sees to it, at all times, that the operator never has two
-// actions on a release under way: two pending revisions that it wrote.
+// watchRecords checks at all times that the operator never has two actions on a
+// release under way, which are two pending revisions that it wrote, and that no
+// release creates more Jobs than it has revisions.
 func (w *world) watchRecords() {
 	w.t.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(w.Typed, 0*time.Second, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -21,20 +26,23 @@ func (w *world) watchRecords() {
 	}))
 	var mu sync.Mutex
 	pending := map[string]map[string]bool{}
+	// revisions and jobs hold the UIDs that there ever were.
+	revisions, jobs := map[string]map[types.UID]bool{}, map[string]map[types.UID]bool{}
 	see := func(object any, there bool) {
 		if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = unknown.Obj
 		}
 		record, ok := object.(*corev1.Secret)
-		if !ok {
+		if !ok || record.Labels[copied] != "" {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		release := record.Namespace + "/" + record.Labels["name"]
 		if pending[release] == nil {
-			pending[release] = map[string]bool{}
+			pending[release], revisions[release] = map[string]bool{}, map[types.UID]bool{}
 		}
+		revisions[release][record.UID] = true
 		delete(pending[release], record.Name)
 		if there && api.Pending(record.Labels["status"]) && record.Labels[api.LabelRevision] == record.Labels["version"] {
 			pending[release][record.Name] = true
@@ -43,15 +51,37 @@ func (w *world) watchRecords() {
 			w.violatef("release %s has two pending revisions of the operator's own: %v", release, pending[release])
 		}
 	}
-	informer := factory.Core().V1().Secrets().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	// The helm command copies our labels to its records, so that its revisions,
+	// which create Jobs, too, are counted.
+	job := func(object any) {
+		created, ok := object.(*batchv1.Job)
+		if !ok || created.Spec.TTLSecondsAfterFinished == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		name, _, _ := strings.Cut(created.Name, "-")
+		release := created.Namespace + "/" + name
+		if jobs[release] == nil {
+			jobs[release] = map[types.UID]bool{}
+		}
+		jobs[release][created.UID] = true
+		if len(jobs[release]) > len(revisions[release]) {
+			w.violatef("release %s has created %d Jobs in %d revisions", release, len(jobs[release]), len(revisions[release]))
+		}
+	}
+	all := informers.NewSharedInformerFactory(w.Typed, 0*time.Second)
+	_, errRecords := factory.Core().V1().Secrets().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { see(o, true) },
 		UpdateFunc: func(_, o any) { see(o, true) },
 		DeleteFunc: func(o any) { see(o, false) },
 	})
-	if err != nil {
+	_, errJobs := all.Batch().V1().Jobs().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: job})
+	if err := errors.Join(errRecords, errJobs); err != nil {
 		w.t.Fatal(err)
 	}
-	factory.Start(w.t.Context().Done())
-	factory.WaitForCacheSync(w.t.Context().Done())
+	for _, f := range []informers.SharedInformerFactory{factory, all} {
+		f.Start(w.t.Context().Done())
+		f.WaitForCacheSync(w.t.Context().Done())
+	}
 }

@@ -62,7 +62,7 @@ func (w *world) bury() {
 		})
 		// The finalizer goes last.
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + damaged})
+			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + damaged + ",!" + copied})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func (w *world) noOrphans(ctx context.Context) error {
 	}
 	for _, place := range w.places {
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + damaged})
+			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + damaged + ",!" + copied})
 			if err != nil {
 				return err
 			}

@@ -32,6 +32,8 @@ type world struct {
 
 	step   int
 	totals totals
+	// copies counts those of records.
+	copies int
 	// errands are what others do meanwhile.
 	errands sync.WaitGroup
 
@@ -132,13 +134,21 @@ const (
 // stir lets what was done meet the faults, and the operator its end.
 func (w *world) stir(disturbed bool, before int) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), long)
-	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, long/50, false, func(context.Context) (bool, error) {
-		w.keep()
+	w.soon(func(context.Context) (bool, error) {
 		return w.trap == nil && (!disturbed || w.disturbances()-before >= enough), nil
 	})
-	if err != nil && !wait.Interrupted(err) {
+}
+
+// soon waits for a condition, at most as long as a round may last.
+func (w *world) soon(condition wait.ConditionWithContextFunc) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), long)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, long/50, false, func(ctx context.Context) (bool, error) {
+		w.keep()
+		return condition(ctx)
+	})
+	if err != nil && !wait.Interrupted(err) && ctx.Err() == nil {
 		w.t.Fatal(err)
 	}
 }

@@ -28,6 +28,10 @@ func (e *Env) records(ctx context.Context, release string) ([]corev1.Secret, err
 	if err != nil {
 		return nil, err
 	}
+	// A copy of a record has its labels and another name.
+	list.Items = slices.DeleteFunc(list.Items, func(record corev1.Secret) bool {
+		return record.Name != "sh.helm.release.v1."+release+".v"+record.Labels["version"]
+	})
 	slices.SortFunc(list.Items, func(a, b corev1.Secret) int { return version(a) - version(b) })
 	return list.Items, nil
 }

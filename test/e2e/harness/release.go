@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,8 @@ type Revision struct {
 	// Config are the values.
 	Config map[string]any
 	Info   struct{ Status, Description string }
+	// Hooks are the hooks, each with its manifest.
+	Hooks []struct{ Manifest string }
 }
 
 // ReadRevision decodes a record by Helm's format, and by nothing of ours.
@@ -51,15 +54,37 @@ func ReadRevision(record *corev1.Secret) (Revision, error) {
 
 // Objects returns what the manifest holds.
 func (r Revision) Objects() ([]*unstructured.Unstructured, error) {
+	objects, err := ReadObjects(r.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("manifest of %s: %w", r.Name, err)
+	}
+	return objects, nil
+}
+
+// HookObjects returns the objects of the hooks.
+func (r Revision) HookObjects() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, hook := range r.Hooks {
+		objects, err := ReadObjects(hook.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("hooks of %s: %w", r.Name, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+// ReadObjects decodes a file of YAML documents.
+func ReadObjects(text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(r.Manifest), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		switch err := decoder.Decode(&object.Object); {
 		case errors.Is(err, io.EOF):
 			return objects, nil
 		case err != nil:
-			return nil, fmt.Errorf("manifest of %s: %w", r.Name, err)
+			return nil, err
 		}
 		if len(object.Object) > 0 {
 			objects = append(objects, object)
@@ -116,6 +141,9 @@ func (e *Env) Intact(ctx context.Context, cr *unstructured.Unstructured, revisio
 	}
 	for _, object := range wanted {
 		live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
+		if _, expires, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "ttlSecondsAfterFinished"); expires && apierrors.IsNotFound(err) {
+			continue // a Job that has finished and removed itself
+		}
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,130 @@
+package corpus
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/lint"
+	"github.com/chartwright/chartwright/internal/watches"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// demandedSecret is the Secret of the chart demanded-password.
+const demandedSecret = "web-demanded-password"
+
+// demanded is the row of the chart that demands its generated password in every
+// upgrade. Its entry is the one that lint prints.
+var demanded = row{
+	name: "demanded-password", edit: values{"user": "second"},
+	keys: harness.Entry{"valuesFrom": []watches.ValuesFrom{{
+		Kind: watches.SourceSecret, Key: "user-password", TargetPath: "auth.password", Optional: true,
+		Name: `{{ if contains "demanded-password" .metadata.name }}{{ .metadata.name }}{{ else }}{{ .metadata.name }}-demanded-password{{ end }}`,
+	}}},
+	// The second revision has the password among its values.
+	installs: 2,
+	deployed: samePassword(demandedSecret, "user-password"),
+	before:   passwordNotTold,
+}
+
+// sourcesFor returns the valuesFrom that lint prints for a chart.
+func sourcesFor(chart *helm.Chart) ([]watches.ValuesFrom, error) {
+	recipe, err := lint.GeneratedPasswords(catalog.Kind{Chart: chart})
+	if err == nil && len(recipe.Unknown) > 0 {
+		err = fmt.Errorf("%s", recipe)
+	}
+	return recipe.Sources, err
+}
+
+// TestDemandedPassword_TheTableHasTheEntryThatLintPrints compares the two.
+func TestDemandedPassword_TheTableHasTheEntryThatLintPrints(t *testing.T) {
+	t.Parallel()
+	chart, err := catalog.OpenChart(harness.Root("test", "corpus", "testdata", demanded.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sourcesFor(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprint(demanded.keys["valuesFrom"]); fmt.Sprint(got) != want {
+		t.Errorf("lint prints %v, the table has %s", got, want)
+	}
+}
+
+// passwordNotTold searches for the password wherever somebody may read it.
+func passwordNotTold(tr *trial) {
+	tr.t.Helper()
+	password, err := base64.StdEncoding.DecodeString(tr.remembered)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	resource, err := json.Marshal(tr.env.Get(tr.cr).Object)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	for where, text := range map[string]string{
+		"the custom resource": string(resource),
+		"an event":            tr.env.Kubectl("get", "events", "-o", "yaml"),
+		"the log":             tr.operator.Log(),
+	} {
+		if strings.Contains(text, string(password)) || strings.Contains(text, tr.remembered) {
+			tr.t.Errorf("%s holds the password", where)
+		}
+	}
+}
+
+// TestDemandedPassword_SecretIsDeleted deletes the Secret that the values come
+// from. It comes back from the release record, with the same password.
+func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
+	t.Parallel()
+	r := demanded
+	r.chart = harness.Root("test", "corpus", "testdata", r.name)
+	tr := start(t, r)
+	tr.cr.Object["spec"] = values{}
+	tr.env.Create(tr.cr)
+	tr.ready(2)
+	before := tr.env.Get(harness.Secret(demandedSecret))
+
+	tr.env.Delete(harness.Secret(demandedSecret))
+	tr.env.WaitLong("the Secret to be created again with its password", patience, func(ctx context.Context) error {
+		live, err := tr.env.At(before).Get(ctx, demandedSecret, metav1.GetOptions{})
+		if err != nil {
+			cr, _ := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
+			return fmt.Errorf("%w; status %v", err, cr.Object["status"])
+		}
+		want, _, _ := unstructured.NestedString(before.Object, "data", "user-password")
+		if got, _, _ := unstructured.NestedString(live.Object, "data", "user-password"); live.GetUID() == before.GetUID() || got != want {
+			return fmt.Errorf("it has UID %s, password as before: %t", live.GetUID(), got == want)
+		}
+		return nil
+	})
+}
+
+// TestDemandedPassword_SecretIsChanged changes the password in the Secret that
+// the values come from. An upgrade takes it over.
+func TestDemandedPassword_SecretIsChanged(t *testing.T) {
+	t.Parallel()
+	r := demanded
+	r.chart = harness.Root("test", "corpus", "testdata", r.name)
+	r.deployed = nil
+	tr := start(t, r)
+	tr.cr.Object["spec"] = values{}
+	tr.env.Create(tr.cr)
+	tr.ready(2)
+	changed := base64.StdEncoding.EncodeToString([]byte("chosen by a person"))
+	tr.env.Patch(harness.Secret(demandedSecret), `[{"op": "replace", "path": "/data/user-password", "value": "`+changed+`"}]`)
+	tr.ready(3)
+	data, _, _ := unstructured.NestedString(tr.env.Get(harness.Secret(demandedSecret)).Object, "data", "user-password")
+	if data != changed {
+		t.Error("the password in the Secret is not the one that a person has chosen")
+	}
+}
