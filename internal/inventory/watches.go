@@ -214,7 +214,7 @@ func (w *Watches) spread(ctx context.Context, begun *watch) error {
 				return nil
 			}
 		}
-		informer, err := at.cache.GetInformer(ctx, shapeOf(begun.gvk), cache.BlockUntilSynced(false))
+		informer, err := at.cache.GetInformer(ctx, w.index.Judge.shapeOf(begun.gvk), cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", begun.gvk.GroupKind(), err)
 		}
@@ -260,7 +260,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		delete(w.kinds, gk)
 		// What cannot be stopped goes on watching nothing.
 		for at := range unused.synced {
-			_ = at.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
+			_ = at.cache.RemoveInformer(context.Background(), w.index.Judge.shapeOf(unused.gvk))
 		}
 		w.index.purge(gk)
 	})
@@ -268,14 +268,15 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 
 // shapeOf says how objects of a kind are watched: whole, where their health is
 // to be read, and their metadata else. Kubernetes' own kinds are watched by their
-// types, and so by protobuf, which costs a fraction of JSON.
-func shapeOf(gvk schema.GroupVersionKind) client.Object {
-	if !tells(gvk.GroupKind()) {
+// types, and so by protobuf, which costs a fraction of JSON. A health rule may
+// read any field, under the name that it has in JSON.
+func (j Judge) shapeOf(gvk schema.GroupVersionKind) client.Object {
+	if !j.whole(gvk.GroupKind()) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(gvk)
 		return object
 	}
-	if typed, err := scheme.Scheme.New(gvk); err == nil {
+	if typed, err := scheme.Scheme.New(gvk); err == nil && !j.ruled(gvk.GroupKind()) {
 		if object, ok := typed.(client.Object); ok {
 			return object
 		}
@@ -286,7 +287,7 @@ func shapeOf(gvk schema.GroupVersionKind) client.Object {
 }
 
 // Options completes the options of the dependents' cache.
-func Options(options cache.Options) cache.Options {
-	options.DefaultTransform = compact
+func (x *Index) Options(options cache.Options) cache.Options {
+	options.DefaultTransform = x.Judge.compact
 	return options
 }

@@ -66,14 +66,14 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 			return next.RoundTrip(request)
 		})
 	})
-	dependents, err := cache.New(config, Options(cache.Options{
+	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(types.UID) {})
+	dependents, err := cache.New(config, index.Options(cache.Options{
 		Scheme:               runtime.NewScheme(),
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{api.LabelOperator: "chartwright"}),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(types.UID) {})
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, nil)}
 	if err := w.Join(t.Context(), "", dependents); err != nil {
 		t.Fatal(err)

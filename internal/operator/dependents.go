@@ -14,6 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -22,11 +23,27 @@ import (
 // label. It begins empty, and with no area.
 func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
+	index.Judge = k.judge()
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (bool, error) {
 		return apiutil.IsGVKNamespaced(gvk, k.manager.GetRESTMapper())
 	})
 	metrics.CountObjects(watches.Counts)
 	return inventory.Inventory{Index: index, Watches: watches}
+}
+
+// judge returns what the health of objects depends on beside the objects.
+func (k *kinds) judge() inventory.Judge {
+	rules := map[schema.GroupKind]health.Rules{}
+	for _, kind := range k.options.Kinds {
+		if len(kind.HealthRules) > 0 {
+			rules[kind.GVK().GroupKind()] = kind.HealthRules
+		}
+	}
+	judge := inventory.Judge{Rules: rules}
+	if known, ok := k.manager.GetRESTMapper().(*mapper); ok {
+		judge.NoStatus = known.noStatus
+	}
+	return judge
 }
 
 // dependentsWithin is how long the start waits for all dependents together. What
@@ -39,7 +56,7 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	options := k.cacheOptions()
 	a.limit(&options)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
-	dependents, err := cache.New(k.manager.GetConfig(), inventory.Options(options))
+	dependents, err := cache.New(k.manager.GetConfig(), k.shared.Inventory.Options(options))
 	if err != nil {
 		return fmt.Errorf("watch dependents: %w", err)
 	}

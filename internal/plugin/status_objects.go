@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -162,7 +163,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 
 // judge says how an object is that was read.
 func (f *found) judge(live *unstructured.Unstructured) {
-	health := inventory.HealthOf(live)
+	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
 	if !health.Ready {
 		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, health.Reason, oneLine(health.Message)

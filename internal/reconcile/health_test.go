@@ -39,7 +39,7 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 				v.cr.SetUID("u")
 				v.history[0].Deployed = metav1.NewTime(now.Add(-test.age))
 				r.observeHealth(v)
-				if len(v.unready) != 1 {
+				if len(v.health.Unready) != 1 {
 					t.Fatal("it is ready")
 				}
 				if v.overdue != overdue || v.observation.Overdue != neverReady {

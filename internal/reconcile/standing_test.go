@@ -39,7 +39,7 @@ func resumed(chart string) func(*view) { return marked(records.Marks{ResumedChar
 func asksBack(o *decide.Observation) { o.Request = &decide.Request{Token: "asked", Revision: 1} }
 
 func unready(failed bool) func(*view) {
-	return func(v *view) { v.unready = []inventory.Unready{{Health: inventory.Health{Failed: failed}}} }
+	return func(v *view) { v.health.Unready = []inventory.Found{{Health: inventory.Health{Failed: failed}}} }
 }
 
 func fails(v *view) { withFailure(decide.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
