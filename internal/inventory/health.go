@@ -31,6 +31,17 @@ var unseen = Health{OpenEnded: true, Reason: "Applied", Message: "it was applied
 // gone is the health of an expected object that does not exist.
 var gone = Health{Reason: "Gone", Message: "it is not there"}
 
+// ByContext reports whether a reason follows from more than the object: from a
+// rule of the watches entry, or from other objects of the kind.
+func ByContext(reason string) bool {
+	switch reason {
+	case health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported:
+		return true
+	default:
+		return false
+	}
+}
+
 // HealthOf computes the health of an object that was read whole, without the
 // rules of a watches entry.
 func HealthOf(o *unstructured.Unstructured, now time.Time) Health {

@@ -16,8 +16,11 @@ const (
 	ReasonFirstConsumer = "WaitForFirstConsumer"
 	// ReasonOnDelete: pods are replaced when a person deletes them.
 	ReasonOnDelete = "OnDelete"
-	// ReasonEvaluationFailed: a health rule could not be evaluated.
-	ReasonEvaluationFailed = "EvaluationFailed"
+	// The reasons of health rules: ready is false, failed is true, or ready cannot
+	// be evaluated.
+	ReasonRuleNotReady     = "RuleNotReady"
+	ReasonRuleFailed       = "RuleFailed"
+	ReasonRuleNotEvaluated = "RuleNotEvaluated"
 
 	reasonUnreadable  = "Unreadable"
 	reasonTerminating = "Terminating"

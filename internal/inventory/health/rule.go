@@ -95,20 +95,20 @@ func (r *Rule) of(s subject) Result {
 	variables := map[string]any{self: s.object}
 	if r.failed != nil {
 		if has, err := boolean(r.failed, variables); err == nil && has {
-			return failed(reasonFailed, either(r.explanation(variables), "the health rule's failed is true"))
+			return failed(ReasonRuleFailed, either(r.explanation(variables), "the health rule's failed is true"))
 		}
 	}
 	is, err := boolean(r.ready, variables)
 	switch {
 	case err != nil:
 		return Result{
-			OpenEnded: true, Reported: reported(s.status()), Reason: ReasonEvaluationFailed,
+			OpenEnded: true, Reported: reported(s.status()), Reason: ReasonRuleNotEvaluated,
 			Message: bounded(fmt.Sprintf("the health rule's ready cannot be evaluated yet: %v", err)),
 		}
 	case is:
 		return Result{Ready: true, Reported: reported(s.status())}
 	default:
-		waits := progressing(reasonInProgress, either(r.explanation(variables), "the health rule's ready is false"))
+		waits := progressing(ReasonRuleNotReady, either(r.explanation(variables), "the health rule's ready is false"))
 		waits.Reported = reported(s.status())
 		return waits
 	}
