@@ -140,9 +140,9 @@ func shared(found Health) *Health {
 	return &found
 }
 
-func reduced(gk schema.GroupKind, m metav1.Object, health *Health) dependent {
+func reduced(gk schema.GroupKind, m metav1.Object, known *Health) dependent {
 	state := apply.StateOf(gk, m)
-	return dependent{state: &state, health: health}
+	return dependent{state: &state, health: known}
 }
 
 // handler feeds the index from a cache.

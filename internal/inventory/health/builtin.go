@@ -59,11 +59,11 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 func corrected(o *unstructured.Unstructured) (Result, bool) {
 	switch gk := o.GroupVersionKind().GroupKind(); gk {
 	case deployment:
-		if at(o.Object, "spec.paused") == true {
+		if isTrue(o, "spec.paused") {
 			return suspended("its rollout is paused by spec.paused"), true
 		}
 	case job:
-		if at(o.Object, "spec.suspend") == true {
+		if isTrue(o, "spec.suspend") {
 			return suspended("it is suspended by spec.suspend"), true
 		}
 	case pod:
@@ -80,6 +80,12 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 	return Result{}, false
 }
 
+// isTrue reports whether a field is the boolean true.
+func isTrue(o *unstructured.Unstructured, path string) bool {
+	value, ok := at(o.Object, path).(bool)
+	return ok && value
+}
+
 // Annotations that Kubernetes writes on a claim: the provisioner that is to make
 // its volume, and the node of the pod that uses it first.
 const (
@@ -91,7 +97,7 @@ const (
 // ClaimAnnotations are those that the health of a claim depends on.
 var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta, annotationSelectedNode}
 
-// unclaimed recognises a claim that waits for its first consumer: it has a
+// unclaimed recognizes a claim that waits for its first consumer: it has a
 // class, and nothing has begun to provision it. A class that provisions at once
 // gets the annotation of its provisioner within seconds. The pod that needs the
 // claim, if any, is not ready without it, so that a release whose claims wait for
@@ -113,7 +119,7 @@ func unclaimed(o *unstructured.Unstructured) (Result, bool) {
 	}, true
 }
 
-// onDelete recognises pods of an older revision that stay until a person deletes
+// onDelete recognizes pods of an older revision that stay until a person deletes
 // them. They are not what the release asks for, and no time limit applies to the
 // person. The status is trusted only for the present generation.
 func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods string) (Result, bool) {

@@ -47,26 +47,28 @@ func (e *entry) documentedReady() string {
 		all = append(all, strings.Join(e.notFalse, " and ")+" not False")
 	}
 	for _, w := range e.words {
-		all = append(all, fmt.Sprintf("`%s` is %s", w.path, strings.Join(w.ready, " or ")))
+		all = append(all, code(w.path)+" is "+strings.Join(w.ready, " or "))
 	}
 	for _, pair := range e.equal {
-		all = append(all, fmt.Sprintf("`%s` equals `%s`", pair[1], pair[0]))
+		all = append(all, code(pair[1])+" equals "+code(pair[0]))
 	}
 	for _, path := range e.set {
 		all = append(all, "`"+path+"` is set")
 	}
-	text := strings.Join(all, "; ")
+	all = []string{strings.Join(all, "; ")}
 	for _, f := range e.suspended {
-		text += fmt.Sprintf("; or `%s: %s`", f.path, f.value)
+		all = append(all, code(f.path+": "+f.value))
 	}
 	for _, c := range e.paused {
-		text += "; or " + c.documented()
+		all = append(all, c.documented())
 	}
 	if e.stored != nil {
-		text += fmt.Sprintf("; or `%s: %s`", e.stored.path, e.stored.value)
+		all = append(all, code(e.stored.path+": "+e.stored.value))
 	}
-	return text
+	return strings.Join(all, "; or ")
 }
+
+func code(text string) string { return "`" + text + "`" }
 
 func (e *entry) documentedFailed() string {
 	var all []string
@@ -75,7 +77,7 @@ func (e *entry) documentedFailed() string {
 	}
 	for _, w := range e.words {
 		if len(w.failed) > 0 {
-			all = append(all, fmt.Sprintf("`%s` is %s", w.path, strings.Join(w.failed, " or ")))
+			all = append(all, code(w.path)+" is "+strings.Join(w.failed, " or "))
 		}
 	}
 	return strings.Join(all, "; ")

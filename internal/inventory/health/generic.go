@@ -18,7 +18,7 @@ var (
 var (
 	failures = []string{"failed", "failure"}
 	pending  = []string{
-		"pending", "creating", "provisioning", "initializing", "initialising", "installing", "starting", "updating",
+		"pending", "creating", "provisioning", "initializing", "installing", "starting", "updating",
 		"upgrading", "progressing", "reconciling", "inprogress", "applyingchanges", "error", "degraded", "notready", "unhealthy",
 	}
 )

@@ -50,7 +50,8 @@ type entry struct {
 // field is a field with a value.
 type field struct{ path, value string }
 
-// is is a condition with a status, and a reason where it counts.
+// An is describes a condition: its type, its status, and its reason where that
+// counts.
 type is struct{ kind, status, reason string }
 
 // word is a field of the status with a vocabulary. A word that is in no list
@@ -117,7 +118,7 @@ func (e *entry) of(s subject) Result {
 	return e.compare(s)
 }
 
-// kept recognises objects that are as they are meant to be without progress.
+// kept recognizes objects that are as they are meant to be without progress.
 func (e *entry) kept(s subject) (Result, bool) {
 	if e.stored != nil && strings.EqualFold(text(at(s.object, e.stored.path)), e.stored.value) {
 		return Result{Ready: true}, true
@@ -134,7 +135,7 @@ func (e *entry) kept(s subject) (Result, bool) {
 	return Result{}, false
 }
 
-// worse recognises objects that have failed, or wait for a person.
+// worse recognizes objects that have failed, or wait for a person.
 func (e *entry) worse(s subject, conditions []condition, unready bool) (Result, bool) {
 	if c, ok := match(s, conditions, e.failed); ok && unready {
 		return failed(either(c.reason, c.kind), c.message), true
@@ -152,7 +153,7 @@ func (e *entry) worse(s subject, conditions []condition, unready bool) (Result, 
 	return Result{}, false
 }
 
-// unready recognises objects whose conditions are not as they must be.
+// unready recognizes objects whose conditions are not as they must be.
 func (e *entry) unready(s subject, conditions []condition) (Result, bool) {
 	for _, kind := range e.ready {
 		if r, not := s.required(conditions, kind); not {
