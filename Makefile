@@ -219,7 +219,7 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities, b
 ##@ Generated files
 
 # The parts of docs/ that are made of the code, by the tests that hold them.
-REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/crd ./internal/lint ./internal/migrate
+REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/crd ./internal/inventory/health ./internal/lint ./internal/migrate
 
 .PHONY: generate
 generate: build ## Write anew what follows from watches.yaml, the charts and the code: CRDs, rights, missing samples, reference.

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/kindstatus"
 	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -39,6 +40,8 @@ type Kind struct {
 	// templates.
 	Fields   *kindstatus.Fields
 	Observes []Observe
+	// HealthRules are Health, compiled.
+	HealthRules health.Rules
 	// Defaults are the chart's default values, where Fields speak of values.
 	// Nobody may change them.
 	Defaults map[string]any
@@ -121,7 +124,8 @@ func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error))
 	wrong(err)
 	kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName)
 	wrong(err)
-	return kind, append(problems, kind.readStatus()...)
+	problems = append(problems, kind.readStatus()...)
+	return kind, append(problems, kind.readHealth()...)
 }
 
 // open loads a chart from a folder or an archive.

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
 // dependent is what a cache stores of an object: its state, which the index
@@ -34,24 +37,66 @@ func (d dependent) GetObjectMeta() metav1.Object {
 	}
 }
 
+// Judge is what the health of objects depends on beside the objects. The zero
+// value knows nothing.
+type Judge struct {
+	// Rules are the health rules of each served kind, by the group and kind of
+	// the custom resources that own the objects.
+	Rules map[schema.GroupKind]health.Rules
+	// NoStatus reports whether the API server serves no status of a kind; nil
+	// means that this is not known.
+	NoStatus func(schema.GroupVersionKind) bool
+}
+
+// whole reports whether objects of a kind are watched whole, because their health
+// is read from them.
+func (j Judge) whole(gk schema.GroupKind) bool { return j.ruled(gk) || !health.AlwaysReady(gk) }
+
+// ruled reports whether some served kind has a health rule for objects of a kind.
+func (j Judge) ruled(gk schema.GroupKind) bool {
+	for _, rules := range j.Rules {
+		if rules[gk] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the health of an object. An object may have any shape, and a panic
+// here would end the process.
+func (j Judge) of(o *unstructured.Unstructured) (found *Health) {
+	defer func() {
+		if p := recover(); p != nil {
+			found = &Health{OpenEnded: true, Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", p)}
+		}
+	}()
+	gvk := o.GroupVersionKind()
+	kind := health.Kind{NoStatus: j.NoStatus}
+	if len(j.Rules) > 0 {
+		owner, _, _ := strings.Cut(o.GetAnnotations()[api.AnnotationOwner], "/")
+		kind.Rule = j.Rules[schema.ParseGroupKind(owner)][gvk.GroupKind()]
+	}
+	return shared(health.Of(o, kind))
+}
+
 // compact is the transform of the caches: managed fields, labels, annotations,
-// spec and status are most of an object and go once they were read.
-func compact(object any) (any, error) {
+// spec and status are most of an object and are dropped once they were read.
+func (j Judge) compact(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		return reduced(o.GroupVersionKind().GroupKind(), o, nil), nil
 	case *unstructured.Unstructured:
-		return reduced(o.GroupVersionKind().GroupKind(), o, shared(readHealth(healthOf, o))), nil
+		return reduced(o.GroupVersionKind().GroupKind(), o, j.of(o)), nil
 	case client.Object:
-		return typed(o)
+		return j.typed(o)
 	default:
 		return object, nil
 	}
 }
 
 // typed reduces an object of one of Kubernetes' own kinds, which is watched by
-// its type. Whoever reads health reads fields by their names.
-func typed(o client.Object) (any, error) {
+// its type. Health is read from fields by their names.
+func (j Judge) typed(o client.Object) (any, error) {
 	gvk, err := apiutil.GVKForObject(o, watchedTypes)
 	if err != nil {
 		return nil, err
@@ -67,16 +112,18 @@ func typed(o client.Object) (any, error) {
 	}
 	whole := &unstructured.Unstructured{Object: content}
 	whole.SetGroupVersionKind(gvk)
-	known.health = shared(readHealth(healthOf, whole))
+	known.health = j.of(whole)
 	return known, nil
 }
 
-// trim takes away what is most of an object and tells nothing of its health.
+// trim drops most of an object that its health does not depend on.
 func trim(o client.Object) {
 	o.SetManagedFields(nil)
 	o.SetLabels(nil)
-	o.SetAnnotations(nil)
 	o.SetOwnerReferences(nil)
+	if _, isClaim := o.(*corev1.PersistentVolumeClaim); !isClaim {
+		o.SetAnnotations(nil)
+	}
 	switch o := o.(type) {
 	case *corev1.Service:
 		o.Spec = corev1.ServiceSpec{Type: o.Spec.Type, ClusterIP: o.Spec.ClusterIP}
@@ -93,28 +140,19 @@ func trim(o client.Object) {
 	}
 }
 
-// readHealth reads the health of an object. An object may have any shape, and a
-// panic here would end the process.
-func readHealth(read func(*unstructured.Unstructured) Health, o *unstructured.Unstructured) (health Health) {
-	defer func() {
-		if r := recover(); r != nil {
-			health = Health{Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", r)}
+// shared spares a copy of what most objects have.
+func shared(found Health) *Health {
+	for _, common := range []*Health{&healthy, &healthyReported, &silent} {
+		if found == *common {
+			return common
 		}
-	}()
-	return read(o)
-}
-
-// shared spares a copy of what most have.
-func shared(health Health) *Health {
-	if health == healthy {
-		return &healthy
 	}
-	return &health
+	return &found
 }
 
-func reduced(gk schema.GroupKind, m metav1.Object, health *Health) dependent {
+func reduced(gk schema.GroupKind, m metav1.Object, known *Health) dependent {
 	state := apply.StateOf(gk, m)
-	return dependent{state: &state, health: health}
+	return dependent{state: &state, health: known}
 }
 
 // handler feeds the index from a cache.

@@ -83,8 +83,8 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 			if got := l.drifts(web); got != test.drift {
 				t.Errorf("drift is %q, want %q", got, test.drift)
 			}
-			if _, unready := l.Health(web); len(unready) == 0 != test.ready {
-				t.Errorf("not ready: %+v", unready)
+			if found := l.Health(web, time.Now()); len(found.Unready) == 0 != test.ready {
+				t.Errorf("not ready: %+v", found.Unready)
 			}
 			if (test.drift == "") != (len(l.Finished(web)) == 1) {
 				t.Errorf("finished: %v", l.Finished(web))
@@ -147,9 +147,9 @@ func TestRecall_FinishedJobs(t *testing.T) {
 				return
 			}
 			l.gone(new(but(job, 12)), true)
-			total, unready := l.Health(web)
-			if l.drifts(web) != "" || total != 2 || len(unready) > 0 || len(l.Finished(web)) != 1 {
-				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), total, unready, l.Finished(web))
+			found := l.Health(web, time.Now())
+			if l.drifts(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.Finished(web)) != 1 {
+				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), found.Total, found.Unready, l.Finished(web))
 			}
 		})
 	}

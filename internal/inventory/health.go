@@ -2,133 +2,112 @@ package inventory
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"time"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
-// Health is whether an object does what it is there for.
-type Health struct {
-	Ready bool
-	// Failed: it will not become ready unless somebody does something about it.
-	Failed bool
-	// Reason is a word and Message a sentence on what it waits for, both empty
-	// where it is ready.
-	Reason  string
-	Message string
-}
+// Health is the health of one object, see package health.
+type Health = health.Result
 
-// healthy is the health of most objects, and shared by them.
-var healthy = Health{Ready: true}
+// Shared by the many objects that have one of these.
+var (
+	healthy         = Health{Ready: true}
+	healthyReported = Health{Ready: true, Reported: true}
+	// silent is the health of objects of kinds that have no status.
+	silent = Health{Ready: true, Silent: true}
+)
 
-// unseen is the health of an object of which the watch has not told yet.
-var unseen = Health{Reason: "Applied", Message: "it was applied, and nothing is known of it yet"}
+// unseen is the health of an object that the watch has not delivered yet. That
+// is no failure of the object.
+var unseen = Health{OpenEnded: true, Reason: "Applied", Message: "it was applied, and the watch has not delivered it yet"}
 
-// gone is the health of an object that is to be there and is not.
+// gone is the health of an expected object that does not exist.
 var gone = Health{Reason: "Gone", Message: "it is not there"}
 
-// mute are the kinds of Kubernetes' own that are what they are from the moment
-// that they are stored. They are watched as metadata alone.
-var mute = map[string][]string{
-	"":                             {"ConfigMap", "Secret", "ServiceAccount", "Namespace", "Endpoints", "LimitRange", "ResourceQuota", "PodTemplate"},
-	"apps":                         {"ControllerRevision"},
-	"autoscaling":                  {"HorizontalPodAutoscaler"},
-	"batch":                        {"CronJob"},
-	"networking.k8s.io":            {"Ingress", "IngressClass", "NetworkPolicy"},
-	"discovery.k8s.io":             {"EndpointSlice"},
-	"rbac.authorization.k8s.io":    {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"},
-	"scheduling.k8s.io":            {"PriorityClass"},
-	"storage.k8s.io":               {"StorageClass", "CSIDriver"},
-	"node.k8s.io":                  {"RuntimeClass"},
-	"coordination.k8s.io":          {"Lease"},
-	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
-}
-
-// tells says whether objects of a kind have a health of their own.
-func tells(gk schema.GroupKind) bool { return !slices.Contains(mute[gk.Group], gk.Kind) }
-
-// HealthOf computes the health of an object that was read whole. One of a kind
-// that has no health of its own is ready.
-func HealthOf(o *unstructured.Unstructured) Health {
-	if !tells(o.GroupVersionKind().GroupKind()) {
-		return Health{Ready: true}
-	}
-	return healthOf(o)
-}
-
-// healthOf computes the health of an object by kstatus: from the status of the
-// kinds that it knows, and from the conditions Ready, Reconciling and Stalled
-// of others. What has no status convention is ready.
-func healthOf(o *unstructured.Unstructured) Health {
-	if paused(o) {
-		return Health{Ready: true}
-	}
-	result, err := status.Compute(o)
-	if err != nil {
-		return Health{Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: %v", err)}
-	}
-	switch result.Status {
-	case status.CurrentStatus:
-		return Health{Ready: true}
-	case status.FailedStatus:
-		return Health{Failed: true, Reason: reason(result, status.ConditionStalled, "Failed"), Message: result.Message}
-	case status.TerminatingStatus:
-		return Health{Reason: "Terminating", Message: "it is being deleted"}
+// ByContext reports whether a reason follows from more than the object: from a
+// rule of the watches entry, or from other objects of the kind.
+func ByContext(reason string) bool {
+	switch reason {
+	case health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported:
+		return true
 	default:
-		return Health{Reason: reason(result, status.ConditionReconciling, "InProgress"), Message: result.Message}
-	}
-}
-
-// paused tells a Deployment that a person, or the chart, keeps from rolling
-// out. It is left as it is, and what it is counts as ready.
-func paused(o *unstructured.Unstructured) bool {
-	if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apps", Kind: "Deployment"}) {
 		return false
 	}
-	set, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
-	return set
 }
 
-func reason(r *status.Result, kind status.ConditionType, otherwise string) string {
-	for _, c := range r.Conditions {
-		if c.Type == kind {
-			return cmp.Or(c.Reason, otherwise)
-		}
-	}
-	return otherwise
+// HealthOf computes the health of an object that was read whole, without the
+// rules of a watches entry.
+func HealthOf(o *unstructured.Unstructured, now time.Time) Health {
+	found, _ := health.Of(o, health.Kind{}).At(now, false)
+	return found
 }
 
-// Unready is an object that does not do yet what it is there for.
-type Unready struct {
+// Summary is the health of the objects of one owner.
+type Summary struct {
+	// Total is the number of objects.
+	Total int
+	// Unready are those that are not ready: failed ones first, and last those of
+	// which that is no failure however long it lasts.
+	Unready []Found
+	// Assumed are those that count as ready, although no controller says so. Each
+	// has a message.
+	Assumed []Found
+	// Next is when the summary changes although no object does, the zero time for
+	// never.
+	Next time.Time
+}
+
+// Found is one object with its health.
+type Found struct {
 	apply.Key
 	UID types.UID
 	Health
 }
 
-// Health returns how many objects an owner has, and which of them are not
-// ready, those that failed first.
-func (x *Index) Health(owner types.UID) (total int, unready []Unready) {
+// Health returns the health of an owner's objects at a time.
+func (x *Index) Health(owner types.UID, now time.Time) Summary {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	keys := x.keysOf(owner)
+	s := Summary{Total: len(keys)}
 	for _, key := range keys {
-		if health := x.outlived(owner, key, x.healthOf(key)); !health.Ready {
-			unready = append(unready, Unready{Key: key, UID: x.uidOf(key), Health: health})
+		found, next := x.healthOf(key, now)
+		found = x.outlived(owner, key, found)
+		if !next.IsZero() && (s.Next.IsZero() || next.Before(s.Next)) {
+			s.Next = next
+		}
+		switch {
+		case !found.Ready:
+			s.Unready = append(s.Unready, Found{Key: key, UID: x.uidOf(key), Health: found})
+		case found.Message != "":
+			s.Assumed = append(s.Assumed, Found{Key: key, UID: x.uidOf(key), Health: found})
 		}
 	}
-	slices.SortFunc(unready, func(a, b Unready) int {
-		if a.Failed != b.Failed {
-			return map[bool]int{true: -1, false: 1}[a.Failed]
-		}
-		return cmp.Compare(a.String(), b.String())
-	})
-	return len(keys), unready
+	order := func(a, b Found) int {
+		return cmp.Or(cmp.Compare(urgency(a.Health), urgency(b.Health)), cmp.Compare(a.String(), b.String()))
+	}
+	slices.SortFunc(s.Unready, order)
+	slices.SortFunc(s.Assumed, order)
+	return s
+}
+
+// urgency orders objects that are not ready: lower comes first.
+func urgency(h Health) int {
+	switch {
+	case h.Failed:
+		return 0
+	case !h.OpenEnded:
+		return 1
+	default:
+		return 2
+	}
 }
 
 // keysOf returns the objects that an owner is expected to have, or has where
@@ -152,16 +131,32 @@ func (x *Index) uidOf(key apply.Key) types.UID {
 	return ""
 }
 
-func (x *Index) healthOf(key apply.Key) Health {
+// healthOf returns the health of one object, and when it changes by itself.
+func (x *Index) healthOf(key apply.Key, now time.Time) (Health, time.Time) {
 	o := x.objects[key]
 	switch {
 	case o == nil || o.live == nil:
-		return gone
-	case !tells(key.GroupKind()):
-		return healthy
-	case o.health == nil:
-		return x.unknownHealth(key)
+		return gone, time.Time{}
+	case o.health != nil:
+		return o.health.At(now, x.reporting[key.GroupKind()])
+	case !x.Judge.whole(key.GroupKind()):
+		return healthy, time.Time{}
 	default:
-		return *o.health
+		return x.unknownHealth(key), time.Time{}
 	}
+}
+
+// report notes that a controller reports on objects of a kind. It returns the
+// owners of objects that it has not reported on, for which that is news.
+func (x *Index) report(gk schema.GroupKind) (waiting []types.UID) {
+	if x.reporting[gk] {
+		return nil
+	}
+	x.reporting[gk] = true
+	for key, o := range x.objects {
+		if key.GroupKind() == gk && o.live != nil && o.health != nil && o.health.Silent {
+			waiting = append(waiting, o.live.Owner)
+		}
+	}
+	return waiting
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +32,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 // it is one of Kubernetes' own kinds.
 func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 	t.Helper()
-	shape := shapeOf(whole.GroupVersionKind())
+	shape := Judge{}.shapeOf(whole.GroupVersionKind())
 	if _, unknown := shape.(*unstructured.Unstructured); unknown {
 		shape = whole
 	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, shape); err != nil {
@@ -40,12 +41,16 @@ func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 		// A watch by a type leaves out which it is.
 		shape.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
-	kept, err := compact(shape)
+	kept, err := Judge{}.compact(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return *kept.(dependent).health //nolint:forcetypeassert // or the test fails
+	found, _ := kept.(dependent).health.At(created, false) //nolint:forcetypeassert // or the test fails
+	return found
 }
+
+// created is when the objects of the tests were created: they have no time.
+var created time.Time
 
 const deployment = `
 apiVersion: apps/v1
@@ -74,24 +79,28 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "True",
 		{name: "a Deployment that gave up", object: deployment + `
 spec: {replicas: 1, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}`, failed: true, reason: "ProgressDeadlineExceeded"},
-		{name: "a Deployment that is paused", object: deployment + "spec: {replicas: 1, paused: true}", ready: true},
+		{name: "a Deployment that is paused", object: deployment + "spec: {replicas: 1, paused: true}", ready: true, reason: "Suspended"},
 		{name: "a Job that runs", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", active: 1}}`, ready: true},
 		{name: "a Job that is done", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Complete, status: "True"}]}}`, ready: true},
 		{name: "a Job that failed", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
 		{name: "a Pod that is done", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`, ready: true},
 		{name: "a Pod that is not ready", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, reason: "PodRunningNotReady"},
 		{name: "a claim that is not bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}", reason: "NotBound"},
+		{name: "a claim that is provisioned", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, annotations: {volume.kubernetes.io/storage-provisioner: csi.example.com}}, spec: {storageClassName: fast}, status: {phase: Pending}}`, reason: "NotBound"},
+		{name: "a claim that no pod uses", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: late}, status: {phase: Pending}}`, reason: "WaitForFirstConsumer"},
+		{name: "a HorizontalPodAutoscaler without its controller", object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}`, reason: "NotReported"},
+		{name: "a HorizontalPodAutoscaler whose target is missing", object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale, message: no such Deployment}]}}`, reason: "FailedGetScale"},
 		{name: "a claim that is bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Bound}}", ready: true},
 		{name: "a load balancer with no address", object: "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: LoadBalancer}}", reason: "NoIPAssigned"},
 		{name: "something else that is ready", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "True"}]}}`, ready: true},
 		{name: "something else that is not", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "False", reason: Waiting, message: for rain}]}}`, reason: "Waiting"},
 		{name: "something else that is stuck", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Stalled, status: "True", reason: Broken, message: for good}]}}`, failed: true, reason: "Broken"},
-		{name: "something else that says nothing", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", ready: true},
+		{name: "something else that says nothing", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", reason: "NotReported"},
 		{name: "something on its way out", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}}`, reason: "Terminating"},
-		{name: "something that cannot be read", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: none}}`, reason: "Unreadable"},
+		{name: "something that cannot be read", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: none}}`, ready: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := healthOf(object(t, test.object))
+			got := HealthOf(object(t, test.object), created)
 			if got.Ready != test.ready || got.Failed != test.failed || got.Reason != test.reason {
 				t.Errorf("got %+v", got)
 			}
@@ -114,9 +123,9 @@ func deployed(version string, generation int64) apply.State {
 }
 
 func (l *listened) unready() string {
-	_, unready := l.Health(web)
-	texts := make([]string, len(unready))
-	for i, u := range unready {
+	summary := l.Health(web, created)
+	texts := make([]string, len(summary.Unready))
+	for i, u := range summary.Unready {
 		texts[i] = u.Name + " " + u.Reason
 	}
 	return strings.Join(texts, ", ")
@@ -150,7 +159,7 @@ func TestHealthFollowsWhatIsSeen(t *testing.T) {
 	l.Expect(web, []apply.State{deployed("14", 2)})
 	l.gone(new(deployed("15", 2)), true)
 	expect("gone", "web Gone")
-	if total, _ := l.Health(web); total != 1 {
+	if total := l.Health(web, created).Total; total != 1 {
 		t.Errorf("%d objects", total)
 	}
 	if diff := cmp.Diff(len(l.changed), 3); diff != "" {
@@ -175,16 +184,16 @@ func TestMuteKindsAreReady(t *testing.T) {
 	l := newListened()
 	a := applied("a")
 	l.Put(a)
-	if total, unready := l.Health(a.Owner); total != 1 || len(unready) != 0 {
-		t.Errorf("%d objects, not ready %v", total, unready)
+	if s := l.Health(a.Owner, created); s.Total != 1 || len(s.Unready) != 0 {
+		t.Errorf("%d objects, not ready %v", s.Total, s.Unready)
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "ConfigMap"}, {Group: "batch", Kind: "CronJob"}} {
-		if tells(gk) {
+		if (Judge{}).whole(gk) {
 			t.Errorf("%s has a health", gk)
 		}
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "Service"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "ConfigMap"}} {
-		if !tells(gk) {
+		if !(Judge{}).whole(gk) {
 			t.Errorf("%s has no health", gk)
 		}
 	}

@@ -17,9 +17,15 @@ import (
 // It holds several objects of each release, so that what the caches hold of
 // them is shared. A state that is held is never changed.
 type Index struct {
+	// Judge is set before the index is used, if at all.
+	Judge Judge
+
 	mu      sync.RWMutex
 	objects map[apply.Key]*entry
 	owners  map[types.UID]*owner
+
+	// reporting are the kinds of which some object has a report of its controller.
+	reporting map[schema.GroupKind]bool
 
 	departures departures
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
@@ -64,7 +70,11 @@ type owner struct {
 // drifted when an object of an owner is not, or no longer, what is expected,
 // and changed when an object of an owner has become ready, or is so no more.
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
-	return &Index{objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, unwatched: map[schema.GroupKind][]string{}, drifted: drifted, changed: changed}
+	return &Index{
+		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
+		unwatched: map[schema.GroupKind][]string{},
+		drifted:   drifted, changed: changed,
+	}
 }
 
 // Get returns the state of one object.
@@ -131,12 +141,19 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	}
 	owner, damaged := x.damaged(s.Key)
 	other := health != nil && x.putHealth(s, health)
+	var waiting []types.UID
+	if health != nil && health.Reported {
+		waiting = x.report(s.GroupKind())
+	}
 	x.mu.Unlock()
 	if !stale && damaged {
 		x.drifted(owner)
 	}
 	if other {
 		x.changed(s.Owner)
+	}
+	for _, owner := range waiting {
+		x.changed(owner)
 	}
 }
 
@@ -196,6 +213,7 @@ func (x *Index) gone(s *apply.State, certain bool) {
 func (x *Index) purge(gk schema.GroupKind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	delete(x.reporting, gk)
 	for key, o := range x.objects {
 		if key.GroupKind() == gk {
 			x.drop(key, o)

@@ -71,7 +71,7 @@ func newListened() *listened {
 		l.Drift(owner)
 		l.told = append(l.told, owner)
 	}, func(owner types.UID) {
-		l.Health(owner)
+		l.Health(owner, created)
 		l.changed = append(l.changed, owner)
 	})
 	return l
@@ -349,7 +349,7 @@ func TestHandler(t *testing.T) {
 
 func compacted(t *testing.T, m *metav1.PartialObjectMetadata) dependent {
 	t.Helper()
-	object, err := compact(m)
+	object, err := (Judge{}).compact(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("the state is %+v, want %+v", d.state, want)
 	}
 	for _, what := range []any{cache.DeletedFinalStateUnknown{Key: "a"}, "a", nil, d} {
-		if got, err := compact(what); err != nil || fmt.Sprint(got) != fmt.Sprint(what) {
+		if got, err := (Judge{}).compact(what); err != nil || fmt.Sprint(got) != fmt.Sprint(what) {
 			t.Errorf("compact of %v: %v, %v", what, got, err)
 		}
 	}

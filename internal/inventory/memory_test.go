@@ -23,7 +23,7 @@ func testMemory(t *testing.T, w *watched) {
 	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
 	w.write(t, api.FieldManager, object)
 	w.need(t, web, configMaps)
-	informer, err := w.joined[0].cache.GetInformer(t.Context(), shapeOf(configMaps))
+	informer, err := w.joined[0].cache.GetInformer(t.Context(), Judge{}.shapeOf(configMaps))
 	if err != nil {
 		t.Fatal(err)
 	}

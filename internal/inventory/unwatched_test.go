@@ -141,7 +141,7 @@ func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	u.Put(bad)
 	u.Put(good)
 	u.Expect(web, []apply.State{bad, good})
-	if _, unready := u.Health(web); len(unready) != 1 || unready[0].Kind != "Good" {
+	if unready := u.Health(web, time.Now()).Unready; len(unready) != 1 || unready[0].Kind != "Good" {
 		t.Errorf("not ready are %v, want the object that a watch will report", unready)
 	}
 
@@ -154,7 +154,7 @@ func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	if got := u.AllUnwatched(); len(got) > 0 {
 		t.Errorf("afterwards, unwatched are %v", got)
 	}
-	if _, unready := u.Health(web); len(unready) != 2 {
+	if unready := u.Health(web, time.Now()).Unready; len(unready) != 2 {
 		t.Errorf("not ready are %v, want both objects until the watch has reported them", unready)
 	}
 }
@@ -229,9 +229,10 @@ func TestResourceOf(t *testing.T) {
 }
 
 // An object whose shape the reader of its health does not expect ends nothing.
-func TestReadHealth_SurvivesAPanic(t *testing.T) {
-	health := readHealth(func(*unstructured.Unstructured) Health { panic("odd shape") }, &unstructured.Unstructured{})
-	if health.Ready || !strings.Contains(health.Message, "odd shape") {
-		t.Errorf("the health is %+v", health)
+func TestJudge_SurvivesAPanic(t *testing.T) {
+	odd := Judge{NoStatus: func(schema.GroupVersionKind) bool { panic("odd shape") }}
+	widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
+	if found := odd.of(widget); found.Ready || !found.OpenEnded || !strings.Contains(found.Message, "odd shape") {
+		t.Errorf("the health is %+v", found)
 	}
 }

@@ -123,7 +123,7 @@ func (w *Watches) missing(begun *watch) []joined {
 
 // listen begins the watch of a kind in a namespace.
 func (w *Watches) listen(at joined, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
-	informer, err := at.cache.GetInformer(context.Background(), shapeOf(gvk), cache.BlockUntilSynced(false))
+	informer, err := at.cache.GetInformer(context.Background(), w.index.Judge.shapeOf(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +199,15 @@ var watchedTypes = func() *runtime.Scheme {
 
 // shapeOf returns how objects of a kind are watched: whole, where their health is
 // read, and by their metadata otherwise. Kubernetes' own kinds are watched by
-// their types, and so by protobuf, which costs a fraction of JSON.
-func shapeOf(gvk schema.GroupVersionKind) client.Object {
-	if !tells(gvk.GroupKind()) {
+// their types, and so by protobuf, which costs a fraction of JSON. A health rule
+// may read any field, under the name that it has in JSON.
+func (j Judge) shapeOf(gvk schema.GroupVersionKind) client.Object {
+	if !j.whole(gvk.GroupKind()) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(gvk)
 		return object
 	}
-	if typed, err := watchedTypes.New(gvk); err == nil {
+	if typed, err := watchedTypes.New(gvk); err == nil && !j.ruled(gvk.GroupKind()) {
 		if object, ok := typed.(client.Object); ok {
 			return object
 		}
@@ -221,7 +222,7 @@ func shapeOf(gvk schema.GroupVersionKind) client.Object {
 // learns from the answers to its requests which kinds cannot be watched.
 func (w *Watches) Options(namespace string, options cache.Options) cache.Options {
 	options.Scheme = watchedTypes
-	options.DefaultTransform = compact
+	options.DefaultTransform = w.index.Judge.compact
 	if options.HTTPClient != nil {
 		options.HTTPClient = w.observed(namespace, options.HTTPClient)
 	}

@@ -221,7 +221,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		w.forget(gk, unused)
 		// What cannot be stopped goes on watching nothing.
 		for at := range unused.synced {
-			_ = at.cache.RemoveInformer(context.Background(), shapeOf(unused.gvk))
+			_ = at.cache.RemoveInformer(context.Background(), w.index.Judge.shapeOf(unused.gvk))
 		}
 		w.index.purge(gk)
 	})

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/cel"
+
+	"github.com/chartwright/chartwright/internal/expression"
 )
 
 // Fields are the status fields of a kind. A nil Fields has none. It may be used
@@ -55,37 +56,24 @@ func Compile(expressions map[string]string, observed []string) (*Fields, []Error
 	return compiled, nil
 }
 
-func compile(name, expression string, observed []string) (field, error) {
+func compile(name, text string, observed []string) (field, error) {
 	env, err := environment()
 	if err != nil {
 		return field{}, fmt.Errorf("set up CEL: %w", err)
 	}
-	ast, issues := env.Compile(expression)
-	if issues.Err() != nil {
-		return field{}, fmt.Errorf("%s", explain(expression, issues))
+	ast, err := expression.Check(env, text)
+	if err != nil {
+		return field{}, err
 	}
 	f := field{name: name, shape: shapeOf(ast.OutputType())}
 	if f.values, f.observed, err = uses(ast, observed); err != nil {
 		return field{}, err
 	}
-	f.program, err = env.Program(ast, append(limits(), cel.CustomDecoratorV2(literalsInOrder))...)
+	f.program, err = expression.Program(env, ast)
 	if err != nil {
 		return field{}, err
 	}
 	return f, nil
-}
-
-// explain says on one line what CEL says in several, with a drawing.
-func explain(expression string, issues *cel.Issues) string {
-	said := make([]string, 0, len(issues.Errors()))
-	for _, e := range issues.Errors() {
-		at := fmt.Sprintf("column %d", e.Location.Column()+1)
-		if strings.Contains(strings.TrimSpace(expression), "\n") {
-			at = fmt.Sprintf("line %d, %s", e.Location.Line(), at)
-		}
-		said = append(said, at+": "+strings.ReplaceAll(e.Message, " (in container '')", ""))
-	}
-	return strings.Join(said, "; ")
 }
 
 // Names returns the names of the fields, in order.

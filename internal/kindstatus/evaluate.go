@@ -3,7 +3,8 @@ package kindstatus
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/chartwright/chartwright/internal/expression"
 )
 
 // Result is what became of a kind's fields.
@@ -44,23 +45,15 @@ func (f field) evaluate(in Input, variables map[string]any) (value any, err erro
 			return nil, errors.New(why)
 		}
 	}
-	// CEL recovers its own; what it gave is walked here.
+	// What CEL returns is walked here.
 	defer func() {
 		if p := recover(); p != nil {
 			value, err = nil, fmt.Errorf("internal error: %v", p)
 		}
 	}()
-	given, _, err := f.program.Eval(variables)
+	given, err := expression.Evaluate(f.program, variables)
 	if err != nil {
-		return nil, plainer(err)
+		return nil, err
 	}
 	return (&encoder{left: largest, redact: in.Redact}).encode(given, f.shape)
-}
-
-// plainer says in a user's words what CEL says in its own.
-func plainer(err error) error {
-	if strings.Contains(err.Error(), "cost limit exceeded") {
-		return fmt.Errorf("it takes too long: more than %d steps", costLimit)
-	}
-	return err
 }

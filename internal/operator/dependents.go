@@ -13,6 +13,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -21,6 +22,7 @@ import (
 // label. It begins empty, and with no area.
 func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
+	index.Judge = k.judge()
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
@@ -47,6 +49,21 @@ func unwatchedLines(unwatched []inventory.Unwatched) []string {
 		lines = append(lines, fmt.Sprintf("  %s: %s", u.GroupKind, u.Why))
 	}
 	return lines
+}
+
+// judge returns what the health of objects depends on beside the objects.
+func (k *kinds) judge() inventory.Judge {
+	rules := map[schema.GroupKind]health.Rules{}
+	for _, kind := range k.options.Kinds {
+		if len(kind.HealthRules) > 0 {
+			rules[kind.GVK().GroupKind()] = kind.HealthRules
+		}
+	}
+	judge := inventory.Judge{Rules: rules}
+	if known, ok := k.manager.GetRESTMapper().(*mapper); ok {
+		judge.NoStatus = known.noStatus
+	}
+	return judge
 }
 
 // dependentsWithin is how long the start waits for all dependents together. A

@@ -3,6 +3,7 @@ package operator
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,8 @@ type mapper struct {
 	// reading lets one request at a time read a version. A version that is slow to
 	// answer, such as that of an aggregated API, does not delay the others.
 	reading map[schema.GroupVersion]*sync.Mutex
+	// statuses are the kinds of these versions that are served with a status.
+	statuses map[schema.GroupVersion]map[string]bool
 }
 
 func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
@@ -41,7 +44,9 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	if err != nil {
 		return nil, err
 	}
-	return &mapper{RESTMapper: all, discovery: client, known: map[schema.GroupVersion]meta.RESTMapper{}, reading: map[schema.GroupVersion]*sync.Mutex{}}, nil
+	return &mapper{RESTMapper: all, discovery: client,
+		known: map[schema.GroupVersion]meta.RESTMapper{}, reading: map[schema.GroupVersion]*sync.Mutex{}, statuses: map[schema.GroupVersion]map[string]bool{},
+	}, nil
 }
 
 // RESTMapping returns the resource of a kind.
@@ -100,6 +105,13 @@ func (m *mapper) read(version schema.GroupVersion) error {
 		delete(m.known, version)
 		return nil
 	}
+	statuses := map[string]bool{}
+	for _, resource := range resources.APIResources {
+		if strings.HasSuffix(resource.Name, "/status") {
+			statuses[resource.Kind] = true
+		}
+	}
+	m.statuses[version] = statuses
 	m.known[version] = restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
 		Group: metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{
 			GroupVersion: version.String(), Version: version.Version,
@@ -107,4 +119,17 @@ func (m *mapper) read(version schema.GroupVersion) error {
 		VersionedResources: map[string][]metav1.APIResource{version.Version: resources.APIResources},
 	}})
 	return nil
+}
+
+// noStatus reports whether the API server serves no status of a kind. It makes a
+// request only where the version of the group was not read yet.
+func (m *mapper) noStatus(gvk schema.GroupVersionKind) bool {
+	if _, err := m.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		// Nothing is known. Some kinds get a report all the same.
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	statuses, read := m.statuses[gvk.GroupVersion()]
+	return read && !statuses[gvk.Kind]
 }

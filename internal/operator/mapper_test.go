@@ -88,6 +88,34 @@ func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestMapper_KindsWithoutStatus: which kinds are served without a status is known
+// from the same request.
+func TestMapper_KindsWithoutStatus(t *testing.T) {
+	env := testserver.Start(t)
+	client, err := rest.HTTPClientFor(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := newMapper(env.Config, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := made.(*mapper)
+	if !ok {
+		t.Fatalf("the mapper is a %T", made)
+	}
+	for gvk, want := range map[schema.GroupVersionKind]bool{
+		{Version: "v1", Kind: "ConfigMap"}:                   true,
+		{Version: "v1", Kind: "Service"}:                     false,
+		{Group: "apps", Version: "v1", Kind: "Deployment"}:   false,
+		{Group: "nobody.test", Version: "v1", Kind: "Thing"}: false,
+	} {
+		if got := m.noStatus(gvk); got != want {
+			t.Errorf("%s is served without a status: %v, want %v", gvk, got, want)
+		}
+	}
+}
+
 // away is an API server that does not answer.
 type away struct{}
 

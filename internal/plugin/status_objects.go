@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -150,6 +151,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 	switch {
 	case err == nil:
 		f.judge(live)
+		x.correct(&f)
 	case apierrors.IsNotFound(err):
 		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "it is not there"
 	case apierrors.IsForbidden(err):
@@ -175,10 +177,20 @@ func (f *found) finish(outcome string) {
 
 // judge says how an object is that was read.
 func (f *found) judge(live *unstructured.Unstructured) {
-	health := inventory.HealthOf(live)
+	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
 	if !health.Ready {
 		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, health.Reason, oneLine(health.Message)
+	}
+}
+
+// correct takes the operator's report of an object where it follows from more
+// than the object, which this program does not know.
+func (x *objectSearch) correct(f *found) {
+	reported := found{objectOutput: f.objectOutput}
+	x.report(&reported)
+	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.ByContext(reported.Reason) {
+		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
 	}
 }
 

@@ -123,9 +123,9 @@ func (r *Reconciler) resourcesOf(v *view) []kindstatus.Resource {
 	for _, o := range r.Inventory.OwnedBy(v.cr.GetUID()) {
 		add(o.Key, inventory.Health{Ready: true})
 	}
-	_, unready := r.Inventory.Health(v.cr.GetUID())
-	for _, u := range unready {
-		add(u.Key, u.Health)
+	summary := r.Inventory.Health(v.cr.GetUID(), v.observation.Now)
+	for _, o := range slices.Concat(summary.Assumed, summary.Unready) {
+		add(o.Key, o.Health)
 	}
 	keys := slices.SortedFunc(maps.Keys(found), func(a, b apply.Key) int {
 		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Group, b.Group))

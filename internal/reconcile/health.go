@@ -25,25 +25,49 @@ const (
 func (r *Reconciler) observeHealth(v *view) {
 	o := &v.observation
 	uid := v.cr.GetUID()
-	v.total, v.unready = r.Inventory.Health(uid)
+	v.health = r.Inventory.Health(uid, o.Now)
 	newest := v.history[0]
-	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), len(v.unready) == 0, o.Now)
-	if len(v.unready) == 0 {
+	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), v.standing(), o.Now)
+	if len(v.health.Unready) == 0 {
 		return
 	}
-	v.overdue = !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
+	v.overdue = v.standing() == inProgress && !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
 	o.Overdue = v.overdue && !v.progress.wasReady && !v.progress.late
 	o.Puzzling = !o.Now.Before(v.progress.lookAt)
+}
+
+// objectsStanding is how the objects of a revision are together.
+type objectsStanding int
+
+const (
+	// inProgress: some are not ready, and should be before the deadline.
+	inProgress objectsStanding = iota
+	// openEnded: some are not ready, and for none of them there is a deadline.
+	openEnded
+	// allReady: every object is ready.
+	allReady
+)
+
+// standing sums up the objects. Those without a deadline are sorted last.
+func (v *view) standing() objectsStanding {
+	switch {
+	case len(v.health.Unready) == 0:
+		return allReady
+	case v.health.Unready[0].OpenEnded:
+		return openEnded
+	default:
+		return inProgress
+	}
 }
 
 // diagnose asks about the first object that is not ready, and remembers the
 // answer.
 func (r *Reconciler) diagnose(ctx context.Context, v *view) error {
 	why := ""
-	if len(v.unready) > 0 {
+	if len(v.health.Unready) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, visit)
 		defer cancel()
-		cause, err := r.Why(ctx, v.unready[0].Key, v.unready[0].UID)
+		cause, err := r.Why(ctx, v.health.Unready[0].Key, v.health.Unready[0].UID)
 		if why = cause; err != nil && why == "" {
 			why = fmt.Sprintf("Why cannot be found out: %v", err)
 		}
@@ -54,7 +78,7 @@ func (r *Reconciler) diagnose(ctx context.Context, v *view) error {
 
 // unreadiness says what the release waits for.
 func unreadiness(v *view) summary {
-	first := v.unready[0]
+	first := v.health.Unready[0]
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonProgressing, reconciling: true}
 	switch {
 	case first.Failed:
@@ -63,8 +87,8 @@ func unreadiness(v *view) summary {
 		s.reason, s.reconciling, s.stalled = api.ReasonProgressDeadlineExceeded, false, true
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d of %d objects are ready. %s: %s", v.total-len(v.unready), v.total, first.Key, strings.TrimSuffix(first.Message, "."))
-	if more := len(v.unready) - 1; more > 0 {
+	fmt.Fprintf(&text, "%d of %d objects are ready. %s: %s", v.health.Total-len(v.health.Unready), v.health.Total, first.Key, strings.TrimSuffix(first.Message, "."))
+	if more := len(v.health.Unready) - 1; more > 0 {
 		fmt.Fprintf(&text, " (and %d more)", more)
 	}
 	if v.progress.why != "" {
@@ -74,13 +98,27 @@ func unreadiness(v *view) summary {
 	return s
 }
 
+// assumption names the first object that counts as ready although no controller
+// says so, empty where there is none.
+func assumption(v *view) string {
+	assumed := v.health.Assumed
+	if len(assumed) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(". %s: %s", assumed[0].Key, strings.TrimSuffix(assumed[0].Message, "."))
+	if more := len(assumed) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return cut(v.secrets.Redact(text))
+}
+
 // resources counts the objects, nil where no revision is deployed.
 func resources(v *view) *api.ResourcesStatus {
-	if v.total == 0 && len(v.unready) == 0 {
+	if v.health.Total == 0 && len(v.health.Unready) == 0 {
 		return nil
 	}
-	s := &api.ResourcesStatus{Total: int64(v.total), Ready: int64(v.total - len(v.unready))}
-	for i, u := range v.unready {
+	s := &api.ResourcesStatus{Total: int64(v.health.Total), Ready: int64(v.health.Total - len(v.health.Unready))}
+	for i, u := range v.health.Unready {
 		if i == api.NotReadyLimit {
 			break
 		}

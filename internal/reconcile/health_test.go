@@ -39,7 +39,7 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 				v.cr.SetUID("u")
 				v.history[0].Deployed = metav1.NewTime(now.Add(-test.age))
 				r.observeHealth(v)
-				if len(v.unready) != 1 {
+				if len(v.health.Unready) != 1 {
 					t.Fatal("it is ready")
 				}
 				if v.overdue != overdue || v.observation.Overdue != neverReady {
@@ -51,6 +51,52 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 			}
 			look(now, test.overdue, test.neverReady)
 			look(now.Add(deadline), test.overdueLater, test.neverReadyLater)
+		})
+	}
+}
+
+// TestOpenEndedObjectsAreNeverOverdue: what no controller has reported on is not
+// rolled back, however late it is. What is in progress beside it is.
+func TestOpenEndedObjectsAreNeverOverdue(t *testing.T) {
+	const deadline = 10 * time.Minute
+	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	for _, test := range []struct {
+		name    string
+		missing bool
+		overdue bool
+	}{
+		{"not reported", false, false},
+		{"not reported, and another is missing", true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
+			// The watch has not delivered the first.
+			widget := apply.State{Key: apply.Key{Group: "example.com", Kind: "Widget", Name: "web"}, UID: "w", ResourceVersion: "1", Owner: "u", Ours: true}
+			index.Put(widget)
+			expected := []apply.State{widget}
+			if test.missing {
+				expected = append(expected, apply.State{Key: apply.Key{Group: "apps", Kind: "Deployment", Name: "web"}, Owner: "u"})
+			}
+			index.Expect("u", expected)
+			r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}}}
+			look := func(after time.Duration) *view {
+				v := viewOf([]string{dep, sup}, observed(func(o *decide.Observation) { o.Now, o.Retries, o.LastGood = now.Add(after), 1, 1 }))
+				v.cr.SetUID("u")
+				v.history[0].Deployed = metav1.NewTime(now)
+				r.observeHealth(v)
+				return v
+			}
+			look(time.Second)
+			v := look(2 * deadline)
+			if v.overdue != test.overdue || v.observation.Overdue != test.overdue {
+				t.Errorf("overdue: %v, to be rolled back: %v, want %v", v.overdue, v.observation.Overdue, test.overdue)
+			}
+			if d := decide.Next(v.observation); (d.Step == decide.StepRollback) != test.overdue {
+				t.Errorf("the next step is %s", d.Step)
+			}
+			if s := unreadiness(v); s.stalled != test.overdue {
+				t.Errorf("stalled: %v, want %v", s.stalled, test.overdue)
+			}
 		})
 	}
 }

@@ -39,8 +39,8 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{dep}, func(v *view) {
 				v.observation.Now = now
-				v.unready = []inventory.Unready{{}}
-				v.total = 1
+				v.health.Unready = []inventory.Found{{}}
+				v.health.Total = 1
 				v.overdue = test.deadline <= 0
 				v.observation.Puzzling = test.look <= 0
 			}, test.change)

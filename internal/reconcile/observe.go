@@ -61,10 +61,9 @@ type view struct {
 	// repairIn is when the next of them may be repaired.
 	repairIn time.Duration
 
-	// total counts the release's objects, and unready are those that are not
-	// ready; overdue tells that they should be.
-	total    int
-	unready  []inventory.Unready
+	// health is that of the release's objects; overdue tells that those which are
+	// not ready should be.
+	health   inventory.Summary
 	progress progress
 	overdue  bool
 	// update is the chart that is to come and why it has not, if any; undecided

@@ -16,6 +16,8 @@ type progress struct {
 	// revision from the beginning, and would know.
 	wasReady bool
 	watched  bool
+	// openEnded: when they were last observed, none had a deadline.
+	openEnded bool
 	// late: the revision's time was up when this process saw it first, not ready.
 	// Whether it ever was nobody knows.
 	late bool
@@ -30,19 +32,22 @@ type progress struct {
 // beginning.
 const fresh = time.Minute
 
-// progress notes whether the objects of a revision are ready, which they may
-// take a while for, and returns how they come along.
-func (m *memory) progress(uid types.UID, revision int, deployed time.Time, within time.Duration, ready bool, now time.Time) (p progress) {
+// progress notes how the objects of a revision are, and returns how long they
+// have not been ready. That time does not run while no object has a deadline.
+func (m *memory) progress(uid types.UID, revision int, deployed time.Time, within time.Duration, standing objectsStanding, now time.Time) (p progress) {
 	m.with(uid, func(r *remembered) {
 		if r.progress.revision != revision {
 			r.progress = firstSeen(r.progress.revision, revision, deployed, within, now)
 		}
 		switch {
-		case ready:
+		case standing == allReady:
 			r.progress = progress{revision: revision, wasReady: true, watched: r.progress.watched}
 		case r.progress.since.IsZero():
 			r.progress.since, r.progress.lookAt = now, now.Add(firstLook)
+		case standing == openEnded, r.progress.openEnded:
+			r.progress.since = now
 		}
+		r.progress.openEnded = standing == openEnded
 		p = r.progress
 	})
 	return p

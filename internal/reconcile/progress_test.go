@@ -12,7 +12,11 @@ func TestProgress(t *testing.T) {
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	step := func(what string, revision int, ready bool, now time.Time, want progress) {
 		t.Helper()
-		if got := m.progress("u", revision, began, 400*time.Second, ready, now); got != want {
+		standing := inProgress
+		if ready {
+			standing = allReady
+		}
+		if got := m.progress("u", revision, began, 400*time.Second, standing, now); got != want {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
@@ -45,11 +49,11 @@ func TestProgress(t *testing.T) {
 func TestLooksBecomeSeldom(t *testing.T) {
 	var m memory
 	now := time.Now()
-	m.progress("u", 1, now, time.Hour, false, now)
+	m.progress("u", 1, now, time.Hour, inProgress, now)
 	last := time.Duration(0)
 	for range 40 {
 		m.diagnosed("u", "", now)
-		p := m.progress("u", 1, now, time.Hour, false, now)
+		p := m.progress("u", 1, now, time.Hour, inProgress, now)
 		if wait := p.lookAt.Sub(now); wait < last || wait > lastLook {
 			t.Fatalf("after %s it waits for %s", last, wait)
 		} else {
@@ -58,5 +62,32 @@ func TestLooksBecomeSeldom(t *testing.T) {
 	}
 	if last != lastLook {
 		t.Errorf("it waits for %s at last", last)
+	}
+}
+
+// TestProgress_NoDeadlineWhileOpenEnded: the time in which objects have to become
+// ready begins when the last of them that has no deadline is known.
+func TestProgress_NoDeadlineWhileOpenEnded(t *testing.T) {
+	var m memory
+	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
+	since := func(standing objectsStanding, now time.Time) time.Time {
+		return m.progress("u", 1, began, 10*time.Minute, standing, now).since
+	}
+	for _, step := range []struct {
+		what     string
+		standing objectsStanding
+		now      int
+		since    int
+	}{
+		{"in progress at first", inProgress, 1, 0},
+		{"open-ended", openEnded, 2, 2},
+		{"open-ended for hours", openEnded, 500, 500},
+		{"in progress again", inProgress, 900, 900},
+		{"still in progress", inProgress, 905, 900},
+	} {
+		if got := since(step.standing, at(step.now)); !got.Equal(at(step.since)) {
+			t.Errorf("%s: not ready since %s, want %s", step.what, got, at(step.since))
+		}
 	}
 }

@@ -99,7 +99,7 @@ func serving(v *view) summary {
 		}
 		return working(decide.StepUpgrade, v)
 	}
-	if len(v.unready) > 0 {
+	if len(v.health.Unready) > 0 {
 		s := unreadiness(v)
 		s.serves = true
 		return s
@@ -108,7 +108,7 @@ func serving(v *view) summary {
 	if o.Held != nil && !o.Held.Over {
 		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
 	}
-	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text, serves: true}
+	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v), serves: true}
 }
 
 // waiting says what the pause keeps from being done. Where that is nothing, it

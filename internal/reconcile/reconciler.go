@@ -163,7 +163,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 		metrics.PassDone(r.kindName(), metrics.PassActed)
 	}
 	after := decision.After
-	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v)} {
+	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v), graceIn(v)} {
 		if sooner > 0 && (after == 0 || sooner < after) {
 			after = sooner
 		}
@@ -173,7 +173,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 
 // settling is how long the status is to wait for objects that were just applied.
 func (r *Reconciler) settling(v *view) time.Duration {
-	if len(v.unready) == 0 || v.unready[0].Failed {
+	if len(v.health.Unready) == 0 || v.health.Unready[0].Failed {
 		return 0
 	}
 	return r.memory.touchedAt(v.cr.GetUID()).Add(unsettled).Sub(v.observation.Now)
@@ -183,15 +183,27 @@ func (r *Reconciler) settling(v *view) time.Duration {
 // changes: to find out why, or because their time is up. What is due by now, and
 // was not done, waits for another state to end, and that calls for a pass.
 func (r *Reconciler) lookIn(v *view) time.Duration {
-	if len(v.unready) == 0 {
+	if len(v.health.Unready) == 0 {
 		return 0
 	}
 	look := max(0, v.progress.lookAt.Sub(v.observation.Now))
+	if v.standing() == openEnded {
+		return look
+	}
 	deadline := v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.observation.Now)
 	if deadline > 0 && (look == 0 || deadline < look) {
 		look = deadline
 	}
 	return look
+}
+
+// graceIn is how long until an object counts as ready that no controller has
+// reported on, 0 where there is none.
+func graceIn(v *view) time.Duration {
+	if v.health.Next.IsZero() {
+		return 0
+	}
+	return max(time.Millisecond, v.health.Next.Sub(v.observation.Now))
 }
 
 // Seen notes that the cache now holds this state of a custom resource. It is

@@ -67,7 +67,9 @@ func arrived(v *view, fails bool) rollout.Standing {
 		return rollout.Failed
 	case healthy(v), v.progress.wasReady:
 		return rollout.Done
-	case v.overdue, v.progress.late, len(v.unready) > 0 && v.unready[0].Failed:
+	case v.standing() == openEnded:
+		return rollout.Moving
+	case v.overdue, v.progress.late, len(v.health.Unready) > 0 && v.health.Unready[0].Failed:
 		// One whose time was up before this process began may be why the rollout
 		// had stopped: it does not go on until that one is ready.
 		return rollout.Failed
@@ -92,7 +94,7 @@ func asideReason(v *view) string {
 
 // healthy tells whether what runs is ready.
 func healthy(v *view) bool {
-	return v.observation.Newest.Status == api.StatusDeployed && len(v.unready) == 0
+	return v.observation.Newest.Status == api.StatusDeployed && len(v.health.Unready) == 0
 }
 
 // asked tells whether a person wants it to be upgraded now: the spec was edited,

@@ -61,4 +61,13 @@ func read(t testing.TB, page string) string {
 }
 
 // file is where a page is for the tests of a package, which run in its folder.
-func file(page string) string { return filepath.Join("..", "..", "docs", page) }
+func file(page string) string {
+	up := ".."
+	for {
+		docs := filepath.Join(up, "docs")
+		if _, err := os.Stat(docs); err == nil || len(up) > 20 {
+			return filepath.Join(docs, page)
+		}
+		up = filepath.Join(up, "..")
+	}
+}

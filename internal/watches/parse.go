@@ -107,8 +107,11 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		lines[key.Value] = key.Line
 		written = append(written, key.Value)
 		p.field(&w, key, value)
-		if key.Value == "status" {
+		switch key.Value {
+		case "status":
 			w.StatusLines = keyLines(value)
+		case "health":
+			w.HealthLines = itemKeyLines(value)
 		}
 		for i, line := range itemLines(value) {
 			lines[fmt.Sprintf("%s[%d]", key.Value, i)] = line
@@ -191,6 +194,7 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 	p.checkSubresources(w, lines)
 	p.checkStatus(w)
 	p.checkObserve(w, lines)
+	p.checkHealth(w, lines)
 	p.checkDisplay(w, lines)
 	p.checkVersions(w, lines)
 	if w.Kind == "" {

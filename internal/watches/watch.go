@@ -92,6 +92,8 @@ type Watch struct {
 	// Observe names objects that these expressions speak of, beside those of
 	// the release.
 	Observe []Observe `json:"observe,omitempty"`
+	// Health tells when objects of the release are ready, by kind.
+	Health []HealthRule `json:"health,omitempty"`
 	// AdditionalPrinterColumns are what kubectl get shows, in place of the
 	// usual columns.
 	AdditionalPrinterColumns []PrinterColumn `json:"additionalPrinterColumns,omitempty"`
@@ -116,12 +118,14 @@ type Watch struct {
 	// taken over with a release that somebody else has made.
 	FormerManagers []string `json:"formerManagers,omitempty"`
 
-	// File and Line tell where the entry, its chart and its status fields stand,
-	// for messages.
+	// File and Line tell where the entry, its chart, its status fields and its
+	// health rules are, for messages.
 	File        string         `json:"-"`
 	Line        int            `json:"-"`
 	ChartLine   int            `json:"-"`
 	StatusLines map[string]int `json:"-"`
+	// HealthLines are the lines of the keys of each health rule.
+	HealthLines []map[string]int `json:"-"`
 }
 
 // GVK returns the kind that the entry serves.

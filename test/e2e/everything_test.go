@@ -46,6 +46,9 @@ func prepareEverything(t *testing.T) everything {
 	}).With("rbac", []any{
 		// The values choose the widget's group.
 		map[string]any{"apiGroups": []string{e.widget.Group}, "resources": []string{"widgets"}, "template": "templates/data.yaml"},
+	}).With("health", []any{
+		// No controller reports on widgets.
+		map[string]any{"apiVersion": e.widget.GroupVersion().String(), "kind": "Widget", "ready": "true"},
 	})
 	return e
 }

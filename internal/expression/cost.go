@@ -1,4 +1,4 @@
-package kindstatus
+package expression
 
 import (
 	"fmt"

@@ -1,0 +1,172 @@
+package health
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Groups and kinds of Kubernetes' own that need a correction of kstatus.
+var (
+	deployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	statefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	daemonSet   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+	job         = schema.GroupKind{Group: "batch", Kind: "Job"}
+	pod         = schema.GroupKind{Kind: "Pod"}
+	claim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+)
+
+// builtIn reports whether kstatus has a function for a kind.
+func builtIn(gk schema.GroupKind) bool {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gk.WithVersion("v1"))
+	return status.GetLegacyConditionsFn(o) != nil
+}
+
+// builtInOf returns the health of an object of such a kind.
+func builtInOf(o *unstructured.Unstructured) Result {
+	if r, known := corrected(o); known {
+		return r
+	}
+	found, err := compute(o)
+	if err != nil {
+		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: bounded(fmt.Sprintf("its status cannot be read: %v", err))}
+	}
+	switch found.Status {
+	case status.CurrentStatus:
+		return Result{Ready: true}
+	case status.FailedStatus:
+		return failed(reasonOf(found, status.ConditionStalled), found.Message)
+	default:
+		return progressing(reasonOf(found, status.ConditionReconciling), found.Message)
+	}
+}
+
+// compute calls kstatus, which may panic on a status that the API server would
+// not have stored.
+func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("unexpected content: %v", p)
+		}
+	}()
+	return status.Compute(o)
+}
+
+// corrected returns the health of objects that kstatus takes for something else.
+func corrected(o *unstructured.Unstructured) (Result, bool) {
+	switch gk := o.GroupVersionKind().GroupKind(); gk {
+	case deployment:
+		if isTrue(o, "spec.paused") {
+			return suspended("its rollout is paused by spec.paused"), true
+		}
+	case job:
+		if isTrue(o, "spec.suspend") {
+			return suspended("it is suspended by spec.suspend"), true
+		}
+	case pod:
+		if at(o.Object, "status.phase") == "Failed" {
+			return failed(text(at(o.Object, "status.reason")), either(text(at(o.Object, "status.message")), "the pod has failed")), true
+		}
+	case claim:
+		return unclaimed(o)
+	case statefulSet:
+		return onDelete(o, "spec.updateStrategy.type", "spec.replicas", "status.updatedReplicas", "status.readyReplicas")
+	case daemonSet:
+		return onDelete(o, "spec.updateStrategy.type", "status.desiredNumberScheduled", "status.updatedNumberScheduled", "status.numberReady")
+	}
+	return Result{}, false
+}
+
+// expiring recognizes a finished Job that Kubernetes deletes after its
+// ttlSecondsAfterFinished. Its deletion is no news.
+func expiring(o *unstructured.Unstructured) (Result, bool) {
+	if o.GroupVersionKind().GroupKind() != job || at(o.Object, "spec.ttlSecondsAfterFinished") == nil {
+		return Result{}, false
+	}
+	conditions, _ := conditionsOf(at(o.Object, "status.conditions"))
+	for kind, result := range map[string]Result{"Complete": {Ready: true}, "Failed": failed("JobFailed", "the Job failed")} {
+		if c, ok := find(conditions, kind); ok && c.holds("True") {
+			return result, true
+		}
+	}
+	return Result{}, false
+}
+
+// isTrue reports whether a field is the boolean true.
+func isTrue(o *unstructured.Unstructured, path string) bool {
+	value, ok := at(o.Object, path).(bool)
+	return ok && value
+}
+
+// Annotations that Kubernetes writes on a claim: the provisioner that is to make
+// its volume, and the node of the pod that uses it first.
+const (
+	annotationProvisioner     = "volume.kubernetes.io/storage-provisioner"
+	annotationProvisionerBeta = "volume.beta.kubernetes.io/storage-provisioner"
+	annotationSelectedNode    = "volume.kubernetes.io/selected-node"
+)
+
+// ClaimAnnotations are those that the health of a claim depends on.
+var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta, annotationSelectedNode}
+
+// unclaimed recognizes a claim that waits for its first consumer: it has a
+// class, and nothing has begun to provision it. A class that provisions at once
+// gets the annotation of its provisioner within seconds. The pod that needs the
+// claim, if any, is not ready without it, so that a release whose claims wait for
+// no pod of its own is not held up.
+func unclaimed(o *unstructured.Unstructured) (Result, bool) {
+	phase := text(at(o.Object, "status.phase"))
+	if phase != "" && phase != "Pending" || text(at(o.Object, "spec.storageClassName")) == "" || text(at(o.Object, "spec.volumeName")) != "" {
+		return Result{}, false
+	}
+	annotations := o.GetAnnotations()
+	for _, key := range ClaimAnnotations {
+		if annotations[key] != "" {
+			return Result{}, false
+		}
+	}
+	return Result{
+		OpenEnded: true, Until: o.GetCreationTimestamp().Add(Grace).Unix(), Reason: ReasonFirstConsumer,
+		Message: "the claim is not bound: nothing has begun to provision it, which is so while no pod uses it",
+	}, true
+}
+
+// onDelete recognizes pods of an older revision that stay until a person deletes
+// them. They are not what the release asks for, and no time limit applies to the
+// person. The status is trusted only for the present generation.
+func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods string) (Result, bool) {
+	observed, known := whole(at(o.Object, "status.observedGeneration"))
+	if text(at(o.Object, strategy)) != "OnDelete" || !known || observed < o.GetGeneration() {
+		return Result{}, false
+	}
+	want, ok := whole(at(o.Object, wanted))
+	if !ok {
+		want = 1
+	}
+	// Kubernetes omits zero.
+	have, _ := whole(at(o.Object, updated))
+	running, _ := whole(at(o.Object, readyPods))
+	switch {
+	case have < want && running >= want:
+		return Result{
+			OpenEnded: true, Reported: true, Reason: ReasonOnDelete,
+			Message: fmt.Sprintf("%d of %d pods run an older revision until somebody deletes them (update strategy OnDelete)", want-have, want),
+		}, true
+	case running < want:
+		return progressing("LessReady", fmt.Sprintf("Ready: %d/%d", running, want)), true
+	default:
+		return Result{Ready: true}, true
+	}
+}
+
+func reasonOf(r *status.Result, kind status.ConditionType) string {
+	for _, c := range r.Conditions {
+		if c.Type == kind {
+			return c.Reason
+		}
+	}
+	return ""
+}

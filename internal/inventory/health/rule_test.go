@@ -1,0 +1,87 @@
+package health
+
+import (
+	"strings"
+	"testing"
+)
+
+func compiled(t *testing.T, ready, failed, message string) *Rule {
+	t.Helper()
+	rule, mistakes := Compile(ready, failed, message)
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	return rule
+}
+
+func TestRule(t *testing.T) {
+	const (
+		isReady  = "self.status.stage == 'up'"
+		isFailed = "self.status.stage == 'broken'"
+		says     = "'stage ' + self.status.stage"
+	)
+	for _, test := range []struct {
+		name                  string
+		ready, failed, says   string
+		status                string
+		want, reason, message string
+	}{
+		{"ready", isReady, isFailed, says, "{stage: up}", "ready", "", ""},
+		{"not yet", isReady, isFailed, says, "{stage: warming}", "progressing", "RuleNotReady", "stage warming"},
+		{"failed", isReady, isFailed, says, "{stage: broken}", "failed", "RuleFailed", "stage broken"},
+		{"a missing field is no failure", isReady, isFailed, says, "{}", "waiting", "RuleNotEvaluated", "no such key: stage"},
+		{"no status is no failure", isReady, isFailed, says, "", "waiting", "RuleNotEvaluated", "no such key: status"},
+		{"failed cannot be evaluated", isReady, "self.status.fault != ''", says, "{stage: up}", "ready", "", ""},
+		{"message cannot be evaluated", isReady, "", "self.status.text", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
+		{"without a message", isReady, "", "", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
+		{"not a boolean", "self.status.stage", "", "", "{stage: up}", "waiting", "RuleNotEvaluated", "got a value of type string, want bool"},
+		{"a status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1 of 2"},
+		{"a rule that reads the generation itself", isReady + " && self.status.observedGeneration > 0", "", "", "{stage: up, observedGeneration: 1}", "ready", "", ""},
+		{"too expensive", "range.all(a, range.all(b, range.all(c, a + b + c >= 0)))", "", "", "{}", "waiting", "RuleNotEvaluated", "takes too long"},
+		{"metadata", "self.metadata.name == 'a' && self.kind == 'Widget'", "", "", "", "ready", "", ""},
+		{"optional fields", "self.?status.?stage.orValue('up') == 'up'", "", "", "", "ready", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ready := strings.ReplaceAll(test.ready, "range", "lists.range(1000)")
+			text := widget
+			if test.status != "" {
+				text += "status: " + test.status
+			}
+			got := Of(parse(t, text), Kind{Rule: compiled(t, ready, test.failed, test.says)})
+			if named(got) != test.want || got.Reason != test.reason || !strings.Contains(got.Message, test.message) {
+				t.Errorf("got %s: %+v", named(got), got)
+			}
+		})
+	}
+}
+
+// TestRule_WinsOverTheTable: a rule is the first that decides.
+func TestRule_WinsOverTheTable(t *testing.T) {
+	rollout := parse(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: a, generation: 1}, status: {phase: Degraded}}`)
+	if got := Of(rollout, Kind{Rule: compiled(t, "true", "", "")}); !got.Ready {
+		t.Errorf("got %+v", got)
+	}
+	configMap := parse(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {done: "no"}}`)
+	if got := Of(configMap, Kind{Rule: compiled(t, "self.data.done == 'yes'", "", "")}); got.Ready {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCompile_Refuses(t *testing.T) {
+	for _, test := range []struct{ ready, failed, message, want string }{
+		{"self.status.", "", "", "ready: column 13: Syntax error"},
+		{"object.status.ok", "", "", "ready: column 1: undeclared reference to 'object'"},
+		{"'yes'", "", "", "ready: got an expression of type string, want bool"},
+		{"true", "1 + 1", "", "failed: got an expression of type int, want bool"},
+		{"true", "", "self.status.ready && true", "message: got an expression of type bool, want string"},
+		{"now() > 1", "", "", "ready: column 4: undeclared reference to 'now'"},
+	} {
+		_, mistakes := Compile(test.ready, test.failed, test.message)
+		if len(mistakes) != 1 || !strings.HasPrefix(mistakes[0].Error(), test.want) {
+			t.Errorf("%+v: got %v", test, mistakes)
+		}
+	}
+	if _, mistakes := Compile("a", "b", "c"); len(mistakes) != 3 {
+		t.Errorf("three mistakes, got %v", mistakes)
+	}
+}

@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// reports is an operator of a kind whose releases have widgets. The test plays the
+// controller of the widgets.
+type reports struct {
+	*harness.Env
+	kind, widget harness.Kind
+}
+
+func serveReports(t *testing.T, change func(widget harness.Kind, e harness.Entry) harness.Entry) reports {
+	t.Helper()
+	env := harness.New(t)
+	r := reports{Env: env, kind: env.NewKind("Report"), widget: env.NewKind("Widget")}
+	env.InstallCRD(r.kind)
+	env.InstallCRD(r.widget)
+	entry := harness.MakeEntry(r.kind, harness.Chart("reports")).With("rbac", []any{
+		map[string]any{"apiGroups": []string{r.widget.Group}, "resources": []string{"widgets"}, "template": "templates/widgets.yaml"},
+	})
+	env.NewOperator(harness.Options{Watches: env.Watches(change(r.widget, entry)), Account: env.NewAccount()}).Start()
+	return r
+}
+
+// cr begins a custom resource with a widget.
+func (r reports) cr(name, size string) harness.CR {
+	return harness.MakeCR(r.kind, name).Set("group", r.widget.Group).Set("widgets.a.size", size)
+}
+
+func (r reports) widgetOf(name string) *unstructured.Unstructured {
+	return harness.Object(r.widget.GroupVersion().String(), "Widget", name+"-a")
+}
+
+// report writes the status of a widget, once it is of a generation.
+func (r reports) report(name string, generation int64, status any) {
+	r.T().Helper()
+	widget := r.widgetOf(name)
+	r.Wait(fmt.Sprintf("generation %d of widget %s", generation, name), func(ctx context.Context) error {
+		live, err := r.At(widget).Get(ctx, widget.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if live.GetGeneration() != generation {
+			return fmt.Errorf("it is at generation %d", live.GetGeneration())
+		}
+		return nil
+	})
+	data, err := json.Marshal(status)
+	if err != nil {
+		r.T().Fatal(err)
+	}
+	r.Patch(widget, `[{"op": "add", "path": "/status", "value": `+string(data)+`}]`, "status")
+}
+
+// waitMessage waits until Ready has a status and a message that contains the text.
+func (r reports) waitMessage(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string, within time.Duration) {
+	r.T().Helper()
+	r.WaitLong(fmt.Sprintf("Ready=%s: %s", ready, text), within, func(context.Context) error {
+		return r.says(cr, ready, text)
+	})
+}
+
+func (r reports) says(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string) error {
+	c := harness.Condition(r.Status(cr), "Ready")
+	if c == nil || c.Status != ready || !strings.Contains(c.Message, text) {
+		return fmt.Errorf("Ready is %+v", c)
+	}
+	return nil
+}
+
+// unharmed returns an error where a release is stalled or was rolled back.
+func (r reports) unharmed(cr *unstructured.Unstructured) error {
+	status := r.Status(cr)
+	switch {
+	case harness.Condition(status, "Stalled") != nil:
+		return errors.New("it is Stalled")
+	case harness.Condition(status, "Held") != nil:
+		return errors.New("it was rolled back")
+	default:
+		return nil
+	}
+}
+
+func rollsBack(_ harness.Kind, e harness.Entry) harness.Entry {
+	return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
+}
+
+// TestHealth_UnusualStatusIsNotRolledBack: an upgrade stays whose objects have a
+// text as observedGeneration, as Argo Rollouts write it, or conditions that cannot
+// be read.
+func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
+	t.Parallel()
+	r := serveReports(t, rollsBack)
+	for name, status := range map[string]func(generation int64) any{
+		"text-generation": func(g int64) any { return map[string]any{"observedGeneration": strconv.FormatInt(g, 10), "phase": "Healthy"} },
+		"map-conditions":  func(int64) any { return map[string]any{"conditions": map[string]any{"Ready": "True"}} },
+		"text-conditions": func(int64) any { return map[string]any{"conditions": "none"} },
+		"list-of-texts":   func(int64) any { return map[string]any{"conditions": []any{"Ready"}} },
+		"boolean-condition": func(int64) any {
+			return map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": true}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := reports{Env: r.For(t), kind: r.kind, widget: r.widget}
+			cr := r.cr(name, "small").Obj()
+			r.Create(cr)
+			r.report(name, 1, status(1))
+			r.WaitReady(cr)
+			r.SetSpec(r.cr(name, "large").Obj())
+			r.report(name, 2, status(2))
+			r.WaitRevision(cr, 2)
+			r.WaitReady(cr)
+			r.Consistently("no rollback after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
+		})
+	}
+}
+
+// TestHealth_WithoutReport: a controller that has not reported is waited for as
+// long as it reports on other objects of the kind, which never fails; and for 60
+// seconds where it reports on none.
+func TestHealth_WithoutReport(t *testing.T) {
+	t.Parallel()
+	r := serveReports(t, rollsBack)
+	first := r.cr("first", "small").Obj()
+	r.Create(first)
+	r.waitMessage(first, metav1.ConditionFalse, "its controller has not reported on it yet", 30*time.Second)
+	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
+	r.waitMessage(first, metav1.ConditionTrue, "it counts as ready: no controller has reported on it within 60 seconds", 90*time.Second)
+	if waited := time.Since(began.Time); waited < 59*time.Second {
+		t.Errorf("it was ready after %s", waited)
+	}
+	if err := r.unharmed(first); err != nil {
+		t.Error(err)
+	}
+
+	// From now on there is a controller.
+	second := r.cr("second", "small").Obj()
+	r.Create(second)
+	r.report("second", 1, map[string]any{"phase": "Up"})
+	r.WaitReady(second)
+	r.waitMessage(first, metav1.ConditionFalse, "does so on other objects of the kind", 30*time.Second)
+	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
+		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "does so on other objects"))
+	})
+	r.report("first", 1, map[string]any{"phase": "Up"})
+	r.WaitReady(first)
+}
+
+// TestHealth_KindWithoutStatus: what the API server serves without a status is
+// ready at once.
+func TestHealth_KindWithoutStatus(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	r := reports{Env: env, kind: env.NewKind("Report"), widget: env.NewKind("Widget")}
+	env.InstallCRD(r.kind)
+	env.InstallCRD(r.widget)
+	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", r.widget.Resource())
+	env.Patch(crd, `[{"op": "remove", "path": "/spec/versions/0/subresources"}]`)
+	env.Wait("no status in discovery", func(context.Context) error {
+		served, err := env.Typed.Discovery().ServerResourcesForGroupVersion(r.widget.GroupVersion().String())
+		if err != nil {
+			return err
+		}
+		for _, resource := range served.APIResources {
+			if resource.Name == "widgets/status" {
+				return errors.New("widgets have a status")
+			}
+		}
+		return nil
+	})
+	entry := harness.MakeEntry(r.kind, harness.Chart("reports")).With("rbac", []any{
+		map[string]any{"apiGroups": []string{r.widget.Group}, "resources": []string{"widgets"}, "template": "templates/widgets.yaml"},
+	})
+	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: env.NewAccount()}).Start()
+	cr := r.cr("web", "small").Obj()
+	env.Create(cr)
+	env.WaitReady(cr)
+}
+
+// TestHealth_RuleGatesReady: a health rule of the watches entry decides, with its
+// own words.
+func TestHealth_RuleGatesReady(t *testing.T) {
+	t.Parallel()
+	r := serveReports(t, func(widget harness.Kind, e harness.Entry) harness.Entry {
+		return e.With("progressDeadline", "3s").With("health", []any{map[string]any{
+			"apiVersion": widget.GroupVersion().String(), "kind": "Widget",
+			"ready":   "self.status.served >= self.spec.wanted",
+			"failed":  "self.status.broken",
+			"message": "'it serves ' + string(self.status.served) + ' of ' + string(self.spec.wanted)",
+		}})
+	})
+	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
+	r.Create(cr)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
+	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
+	// What is ready by every convention is not ready by the rule.
+	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	r.waitMessage(cr, metav1.ConditionFalse, "it serves 1 of 3", 30*time.Second)
+	r.report("web", 1, map[string]any{"served": 3})
+	r.WaitReady(cr)
+	r.report("web", 1, map[string]any{"served": 3, "broken": true})
+	waitNotReady(r.Env, cr, "ObjectFailed", "it serves 3 of 3")
+	r.report("web", 1, map[string]any{"served": 4, "broken": false})
+	r.WaitReady(cr)
+}
+
+// TestHealth_ForeignConditions: what conditions and phases of a kind that the
+// operator does not know make of a release.
+func TestHealth_ForeignConditions(t *testing.T) {
+	t.Parallel()
+	r := serveReports(t, func(_ harness.Kind, e harness.Entry) harness.Entry { return e })
+	condition := func(fields map[string]any) any { return map[string]any{"conditions": []any{fields}} }
+	for _, test := range []struct {
+		name, reason, says string
+		status             any
+	}{
+		{"old-condition", "Progressing", "generation 0 of 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
+		{"failed-condition", "ObjectFailed", "it broke", condition(map[string]any{"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"})},
+		{"degraded", "Progressing", "one of two", condition(map[string]any{"type": "Degraded", "status": "True", "message": "one of two"})},
+		{"not-available", "Progressing", "no endpoints", condition(map[string]any{"type": "Available", "status": "False", "message": "no endpoints"})},
+		{"not-synced", "Progressing", "access denied", condition(map[string]any{"type": "Synced", "status": "False", "message": "access denied"})},
+		{"failed-phase", "ObjectFailed", "its phase is Failed", map[string]any{"phase": "Failed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := reports{Env: r.For(t), kind: r.kind, widget: r.widget}
+			cr := r.cr(test.name, "small").Obj()
+			r.Create(cr)
+			r.report(test.name, 1, test.status)
+			waitNotReady(r.Env, cr, test.reason, test.says)
+			r.report(test.name, 1, condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 1}))
+			r.WaitReady(cr)
+		})
+	}
+}
+
+// TestHealth_Workloads: Kubernetes' own kinds that wait for a person or a pod.
+func TestHealth_Workloads(t *testing.T) {
+	t.Parallel()
+	r := serveReports(t, rollsBack)
+	class := func(name string, mode storagev1.VolumeBindingMode) string {
+		name = r.Namespace + "-" + name
+		classes := r.Typed.StorageV1().StorageClasses()
+		_, err := classes.Create(t.Context(), &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.com/nobody", VolumeBindingMode: &mode,
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = classes.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+		return name
+	}
+	late, early := class("late", storagev1.VolumeBindingWaitForFirstConsumer), class("early", storagev1.VolumeBindingImmediate)
+
+	t.Run("a suspended Job", func(t *testing.T) {
+		t.Parallel()
+		r := reports{Env: r.For(t), kind: r.kind}
+		cr := harness.MakeCR(r.kind, "suspended").Set("suspendedJob", true).Obj()
+		r.Create(cr)
+		r.WaitReady(cr)
+		r.waitMessage(cr, metav1.ConditionTrue, "suspended by spec.suspend", time.Second)
+	})
+	t.Run("claims", func(t *testing.T) {
+		t.Parallel()
+		r := reports{Env: r.For(t), kind: r.kind}
+		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
+		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
+		r.Create(unused, unbound)
+		r.waitMessage(unused, metav1.ConditionFalse, "nothing has begun to provision it", 30*time.Second)
+		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
+		r.waitMessage(unused, metav1.ConditionTrue, "it gets its volume when the first pod uses it", 90*time.Second)
+		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
+	})
+	t.Run("a StatefulSet whose pods are replaced by a person", func(t *testing.T) {
+		t.Parallel()
+		r := reports{Env: r.For(t), kind: r.kind}
+		cr := harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:1").Obj()
+		r.Create(cr)
+		r.WaitReady(cr)
+		r.SetSpec(harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:2").Obj())
+		r.waitMessage(cr, metav1.ConditionFalse, "1 of 1 pods run an older revision", 30*time.Second)
+		r.Consistently("neither Stalled nor rolled back after the deadline", 5*time.Second, func(context.Context) error { return r.unharmed(cr) })
+		r.Delete(harness.Object("v1", "Pod", "manual-0"))
+		r.WaitReady(cr)
+		if status := r.Status(cr); status.Release == nil || status.Release.Revision != 2 || status.Release.Status != api.StatusDeployed {
+			t.Errorf("the release is %+v", status.Release)
+		}
+	})
+}
