@@ -108,7 +108,9 @@ func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, rollsBack)
 	for name, status := range map[string]func(generation int64) any{
-		"text-generation": func(g int64) any { return map[string]any{"observedGeneration": strconv.FormatInt(g, 10), "phase": "Healthy"} },
+		"text-generation": func(g int64) any {
+			return map[string]any{"observedGeneration": strconv.FormatInt(g, 10), "phase": "Healthy"}
+		},
 		"map-conditions":  func(int64) any { return map[string]any{"conditions": map[string]any{"Ready": "True"}} },
 		"text-conditions": func(int64) any { return map[string]any{"conditions": "none"} },
 		"list-of-texts":   func(int64) any { return map[string]any{"conditions": []any{"Ready"}} },
