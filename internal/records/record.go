@@ -3,6 +3,7 @@ package records
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -238,22 +239,32 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	}
 	// A value that is no number leaves 0, which no revision has.
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])
-	if text := m.GetAnnotations()[AnnotationRelease]; text != "" {
-		// An annotation that somebody broke costs the description alone.
-		_ = json.Unmarshal([]byte(text), &r.Description)
+	// An annotation that somebody broke costs the description alone.
+	readAnnotation(m, AnnotationRelease, &r.Description)
+	var tested *Tested
+	if readAnnotation(m, AnnotationTested, &tested) {
+		r.Tested = tested
 	}
-	if text := m.GetAnnotations()[AnnotationTested]; text != "" {
-		var tested Tested
-		if json.Unmarshal([]byte(text), &tested) == nil {
-			r.Tested = &tested
-		}
+	if lookups := m.GetAnnotations()[AnnotationLookups]; r.Status == api.StatusDeployed && len(lookups) <= maxAnnotation {
+		r.Lookups = lookups
 	}
-	if r.Status == api.StatusDeployed {
-		r.Lookups = m.GetAnnotations()[AnnotationLookups]
-	}
-	if text := m.GetAnnotations()[AnnotationInventory]; text != "" {
-		// And one more pass over the objects.
-		_ = json.Unmarshal([]byte(text), &r.Inventory)
-	}
+	// And one more reconcile that applies every object.
+	readAnnotation(m, AnnotationInventory, &r.Inventory)
+	r.Inventory.Kinds = slices.DeleteFunc(r.Inventory.Kinds, func(kind string) bool { return kind == "" })
+	r.Inventory.Kinds = r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)]
 	return r, true
+}
+
+// Everybody who may write Secrets can write these annotations, and the index
+// holds what they say. Larger ones are not read, and no more kinds are.
+const (
+	maxAnnotation = 16 << 10
+	maxKinds      = 100
+)
+
+// readAnnotation decodes an annotation. It reports whether there is one that can
+// be decoded.
+func readAnnotation(m metav1.Object, key string, into any) bool {
+	text := m.GetAnnotations()[key]
+	return text != "" && len(text) <= maxAnnotation && json.Unmarshal([]byte(text), into) == nil
 }

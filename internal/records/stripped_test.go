@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func TestStripped_RecordOfOursWithoutAnnotations(t *testing.T) {
 	}{
 		{"with its annotations", nil, false},
 		{"without", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true},
-		{"another revision with our labels", func(m *metav1.PartialObjectMetadata) { m.Annotations, m.Labels["version"] = nil, "4" }, false},
+		{"another revision with our labels", func(m *metav1.PartialObjectMetadata) { m.Annotations, m.Labels["version"], m.Name = nil, "4", "sh.helm.release.v1.web.v4" }, false},
 		{"without our labels", func(m *metav1.PartialObjectMetadata) {
 			m.Annotations = nil
 			delete(m.Labels, api.LabelOwnerUID)
@@ -81,5 +82,34 @@ func TestIndex_KeepsWhatAStrippedRecordSaid(t *testing.T) {
 	w.OnUpdate(full("13"), failed)
 	if now := w.History("apps", "web")[0]; now.Inventory.Digest != "" {
 		t.Errorf("of another status it still says %+v", now.Inventory)
+	}
+}
+
+// A tenant who may write Secrets must not fill the memory of the operator by the
+// annotations of records that nobody decodes.
+func TestFromMeta_BoundsAnnotations(t *testing.T) {
+	with := func(key, text string) records.Record {
+		m := stored(3, "uid", "1", api.StatusDeployed)
+		m.Annotations[key] = text
+		return record(t, m)
+	}
+	kinds := func(n int, kind string) string {
+		return `{"kinds":["` + strings.Repeat(kind+`","`, n) + kind + `"]}`
+	}
+	if got := with(records.AnnotationInventory, kinds(5000, "")).Inventory.Kinds; len(got) > 0 {
+		t.Errorf("%d empty kinds are held", len(got))
+	}
+	if got := with(records.AnnotationInventory, kinds(1000, "v1/A")).Inventory.Kinds; len(got) != 100 {
+		t.Errorf("%d kinds are held", len(got))
+	}
+	large := strings.Repeat("x", 20<<10)
+	if got := with(records.AnnotationRelease, `{"description":"`+large+`"}`).Description.Description; got != "" {
+		t.Errorf("a description of %d bytes is held", len(got))
+	}
+	if got := with(records.AnnotationTested, `{"message":"`+large+`"}`).Tested; got != nil {
+		t.Errorf("a message of %d bytes is held", len(got.Message))
+	}
+	if got := with(records.AnnotationLookups, `["`+large+`"]`).Lookups; got != "" {
+		t.Errorf("lookups of %d bytes are held", len(got))
 	}
 }
