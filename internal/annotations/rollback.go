@@ -32,7 +32,7 @@ const (
 func (r Rollback) Malformed() bool { return r.Revision == 0 && !r.Previous && !r.None }
 
 // generation is the part of a token that names a generation, see WithGeneration.
-var generation = regexp.MustCompile(`^g([1-9][0-9]{0,17})(@|$)`)
+var generation = regexp.MustCompile(`^g([1-9]\d{0,17})(@|$)`)
 
 // WithGeneration returns the value of a request, made when the custom resource
 // had that generation: an edit that came later is followed, and the request is

@@ -45,8 +45,7 @@ func (c Client) Try(ctx context.Context, o Object) error {
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
 	giveUpPorts(probe.Object)
 	_, err := c.patch(ctx, probe, true)
-	var refusal *apierrors.StatusError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
 	}
 	return err

@@ -98,7 +98,7 @@ func fieldType(of reflect.Type, name string) reflect.Type {
 
 // checkNumber refuses a number that a field of the type cannot hold.
 func checkNumber(number any, of reflect.Type) error {
-	bits := 0
+	var bits int
 	switch {
 	case of == reflect.TypeFor[intstr.IntOrString](), of.Kind() == reflect.Int32:
 		bits = 32

@@ -12,7 +12,7 @@ import (
 // bomb is a text whose anchors each hold ten aliases of the one before.
 func bomb(levels int) string {
 	var text strings.Builder
-	text.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	text.WriteString("a0: &a0 [" + strings.Repeat("x, ", 9) + "x]\n")
 	for i := range levels {
 		fmt.Fprintf(&text, "a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}

@@ -28,7 +28,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	}
 	cause := fmt.Errorf("%w: spec.password is %s", ErrInvalidValues, canary)
 	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
-		r := &run{driver: &recordDriver{}, log: log}
+		r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log}
 		if err == nil {
 			r.driver.writeErr = cause
 		}
@@ -45,7 +45,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// What a parser quotes is known by less.
-	parts := &run{driver: &recordDriver{}, log: log, redactParts: func(said string) string { return strings.ReplaceAll(said, canary[:4], "…") }}
+	parts := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactParts: func(said string) string { return strings.ReplaceAll(said, canary[:4], "…") }}
 	for _, test := range []struct {
 		err  error
 		want string
@@ -58,7 +58,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{driver: &recordDriver{}, log: &tail{}}
+	r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: &tail{}}
 	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}

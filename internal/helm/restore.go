@@ -95,19 +95,20 @@ func unaltered(record records.Record, stored *release.Release, request Request) 
 // changing the release: when hooks ran and how they ended, the order in which
 // the hooks are listed, and the delete policies that Helm fills in.
 func contentDigest(rls *release.Release) string {
-	parts := []string{rls.Name, rls.Namespace, strconv.Itoa(rls.Version), "", "", configDigest(rls.Config), rls.Manifest}
+	var status, chart string
 	if rls.Info != nil {
-		parts[3] = rls.Info.Status.String()
+		status = rls.Info.Status.String()
 	}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
-		parts[4] = rls.Chart.Metadata.Name + "-" + rls.Chart.Metadata.Version
+		chart = rls.Chart.Metadata.Name + "-" + rls.Chart.Metadata.Version
 	}
 	hooks := make([]string, len(rls.Hooks))
 	for i, hook := range rls.Hooks {
 		hooks[i] = values.DigestOf(hook.Name, hook.Kind, hook.Path, hook.Manifest, fmt.Sprint(hook.Events), strconv.Itoa(hook.Weight))
 	}
 	slices.Sort(hooks)
-	return values.DigestOf(append(parts, hooks...)...)
+	parts := []string{rls.Name, rls.Namespace, strconv.Itoa(rls.Version), status, chart, configDigest(rls.Config), rls.Manifest}
+	return values.DigestOf(slices.Concat(parts, hooks)...)
 }
 
 // configDigest is the digest of values as they are once they have been stored

@@ -35,7 +35,9 @@ func TestStripped_RecordOfOursWithoutAnnotations(t *testing.T) {
 	}{
 		{"with its annotations", nil, false},
 		{"without", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true},
-		{"another revision with our labels", func(m *metav1.PartialObjectMetadata) { m.Annotations, m.Labels["version"], m.Name = nil, "4", "sh.helm.release.v1.web.v4" }, false},
+		{"another revision with our labels", func(m *metav1.PartialObjectMetadata) {
+			m.Annotations, m.Labels["version"], m.Name = nil, "4", "sh.helm.release.v1.web.v4"
+		}, false},
 		{"without our labels", func(m *metav1.PartialObjectMetadata) {
 			m.Annotations = nil
 			delete(m.Labels, api.LabelOwnerUID)

@@ -181,7 +181,8 @@ func (l *Line) drop(uid types.UID) {
 	delete(l.members, uid)
 	l.counts[m.Standing]--
 	if m.Standing == Failed {
-		if l.failed[m.Key.Namespace]--; l.failed[m.Key.Namespace] == 0 {
+		l.failed[m.Key.Namespace]--
+		if l.failed[m.Key.Namespace] == 0 {
 			delete(l.failed, m.Key.Namespace)
 		}
 	}
