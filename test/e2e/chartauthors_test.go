@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/watches"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -23,6 +26,7 @@ import (
 //	sh operator  are run in another terminal, where they end the last such block
 //	text         are what the block before prints, at least; words are apart by
 //	             any space, and * is any word
+//	yaml         are part of a watches entry
 //
 // The operator logs in as the account that the project deploys, with the rights
 // that were generated and no others.
@@ -60,6 +64,11 @@ func TestChartAuthors(t *testing.T) {
 			author.operate(block.text)
 		case "text":
 			expectSaid(t, block, said)
+		case "yaml":
+			// Part of an entry in watches.yaml, for a chart that is not in this repository.
+			if err := yaml.UnmarshalStrict([]byte(block.text), &watches.Watch{}); err != nil {
+				t.Errorf("line %d: not part of a watches entry: %v", block.line, err)
+			}
 		default:
 			t.Errorf("line %d: a block of %q is not tested", block.line, block.kind)
 		}

@@ -26,7 +26,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	operator := env.NewOperator(harness.Options{
 		Everywhere: true, Account: env.NewAccount(),
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("defining")).With("allow", map[string]any{
-			"clusterScoped": []string{"CustomResourceDefinition.apiextensions.k8s.io", "PriorityClass.scheduling.k8s.io"},
+			"clusterScoped": []string{"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io"},
 		}).With("rbac", []any{
 			// No release of this test has a widget.
 			map[string]any{"apiGroups": []string{kind.Group}, "resources": []string{"widgets"}, "template": "templates/objects.yaml"},

@@ -34,7 +34,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		Account:    env.NewAccount(),
 		Watches: env.Watches(
 			harness.MakeEntry(defining, harness.Chart("defining")).With("allow", map[string]any{"clusterScoped": []string{
-				"CustomResourceDefinition.apiextensions.k8s.io", "PriorityClass.scheduling.k8s.io",
+				"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
 			}}).With("rbac", []any{
 				// The values choose the widget's group.
 				map[string]any{"apiGroups": []string{widget.Group}, "resources": []string{"widgets"}, "template": "templates/objects.yaml"},
@@ -61,11 +61,11 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 	// Drift of these objects, and of those of the kinds after them, is corrected.
 	corrected := func(name string) {
 		t.Helper()
-		lease := harness.Object("coordination.k8s.io/v1", "Lease", name)
-		env.Patch(lease, `[{"op": "replace", "path": "/spec/holderIdentity", "value": "somebody"}]`)
-		env.Wait("lease "+name+" to be corrected", func(ctx context.Context) error {
-			live, err := env.At(lease).Get(ctx, name, metav1.GetOptions{})
-			if err == nil && live.Object["spec"].(map[string]any)["holderIdentity"] != "chart" {
+		role := harness.Object("rbac.authorization.k8s.io/v1", "Role", name)
+		env.Patch(role, `[{"op": "replace", "path": "/rules/0/verbs/0", "value": "list"}]`)
+		env.Wait("role "+name+" to be corrected", func(ctx context.Context) error {
+			live, err := env.At(role).Get(ctx, name, metav1.GetOptions{})
+			if err == nil && strings.Contains(fmt.Sprint(live.Object["rules"]), "list") {
 				err = errors.New("it is not")
 			}
 			return err

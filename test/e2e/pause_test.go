@@ -130,7 +130,7 @@ func TestInvalidAnnotations(t *testing.T) {
 		{"take-ownership", "all", `chartwright.dev/take-ownership is "all"`},
 		{"upgrade-disable-hooks", "some", `chartwright.dev/upgrade-disable-hooks is "some"`},
 		{"uninstall-disable-hooks", "some", `chartwright.dev/uninstall-disable-hooks is "some"`},
-		{"rollback", "1", `chartwright.dev/rollback is not known; known are deletion-policy, force`},
+		{"rollback", "1", `chartwright.dev/rollback is not known; known are abort, deletion-policy, force`},
 		{"rollback-to", "yesterday", ""},
 	} {
 		t.Run(bad.key, func(t *testing.T) {

@@ -96,8 +96,8 @@ func TestFreshResource(t *testing.T) {
 // is known to both, also where it is not stalled.
 func TestFailures(t *testing.T) {
 	aside := []string{
-		// Of Drifted, Tested and StatusFieldsFailed, not of Ready.
-		api.ReasonRepairFailed, api.ReasonTestsFailed, api.ReasonExpressionFailed,
+		// Of Drifted, Tested, StatusFieldsFailed and Unwatched, not of Ready.
+		api.ReasonRepairFailed, api.ReasonTestsFailed, api.ReasonExpressionFailed, api.ReasonWatchFailed,
 	}
 	known := 0
 	for _, reason := range reasons(t) {
