@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,11 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 )
 
-// watchedHook is a hook of which a test sets the state.
+// watchedHook is a hook of which a test sets the state. The test holds the lock
+// except while time passes.
 type watchedHook struct {
 	*hookWait
+	sync.Mutex
 	now   HookReport
 	err   error
 	looks int
@@ -33,13 +36,32 @@ func follow(t *testing.T) *watchedHook {
 	h.hookWait = &hookWait{
 		name: "Job default/web", now: time.Now, stop: stop,
 		changes: make(chan decide.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
-		look:   func(context.Context) (HookReport, error) { h.looks++; return h.now, h.err },
-		report: func(hook *decide.Hook, isNew bool) { h.reports = append(h.reports, reportOf(hook, isNew)) },
-		end:    func(cause error) { h.ended = cause },
-		again:  func() { h.postponed++ },
+		look: func(context.Context) (HookReport, error) {
+			h.Lock()
+			defer h.Unlock()
+			h.looks++
+			return h.now, h.err
+		},
+		report: func(hook *decide.Hook, isNew bool) {
+			h.Lock()
+			defer h.Unlock()
+			h.reports = append(h.reports, reportOf(hook, isNew))
+		},
+		end: func(cause error) {
+			h.Lock()
+			defer h.Unlock()
+			h.ended = cause
+		},
+		again: func() {
+			h.Lock()
+			defer h.Unlock()
+			h.postponed++
+		},
 	}
+	h.Lock()
 	go h.run(ctx)
 	t.Cleanup(func() {
+		h.Unlock()
 		stop()
 		<-h.hookWait.ended
 	})
@@ -55,11 +77,15 @@ func reportOf(hook *decide.Hook, isNew bool) string {
 }
 
 func (h *watchedHook) after(d time.Duration) {
+	h.Unlock()
+	defer h.Lock()
 	time.Sleep(d)
 	synctest.Wait()
 }
 
 func (h *watchedHook) change(change decide.Change) {
+	h.Unlock()
+	defer h.Lock()
 	h.interrupt(change)
 	synctest.Wait()
 }
