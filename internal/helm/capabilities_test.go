@@ -28,11 +28,11 @@ func TestFeaturesOfAPIs(t *testing.T) {
 		`{{ range .Values.l }}{{ with $.Capabilities.APIVersions.Has "a/v1" }}{{ . }}{{ end }}{{ end }}`:              {APIs: []string{"a/v1"}},
 		`{{ if .Capabilities.APIVersions.Has "b/v1/B" }}{{ else if $.Capabilities.APIVersions.Has "a/v1" }}{{ end }}`: {APIs: []string{"a/v1", "b/v1/B"}},
 		`{{ if .Capabilities.APIVersions.Has "a/v1" }}{{ .Capabilities.KubeVersion }}{{ end }}`:                       {KubeVersion: true, APIs: []string{"a/v1"}},
+		`{{ if .root.Capabilities.APIVersions.Has "a/v1" }}x{{ end }}`:                                                {APIs: []string{"a/v1"}},
 		// Where it is not sure which one, it is all of them.
 		`{{ if .Capabilities.APIVersions.Has (printf "%s/v1" .Values.group) }}x{{ end }}`: {APIVersions: true},
 		`{{ if "a/v1" | .Capabilities.APIVersions.Has }}x{{ end }}`:                       {APIVersions: true},
 		`{{ if (.Capabilities.APIVersions).Has "a/v1" }}x{{ end }}`:                       {APIVersions: true},
-		`{{ if .root.Capabilities.APIVersions.Has "a/v1" }}x{{ end }}`:                    {APIVersions: true},
 		`{{ $v := .Capabilities.APIVersions }}{{ $v.Has "a/v1" }}`:                        {APIVersions: true},
 		`{{ has "a/v1" .Capabilities.APIVersions }}`:                                      {APIVersions: true},
 	} {

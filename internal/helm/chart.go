@@ -30,8 +30,10 @@ type Chart struct {
 	schemas schemas
 	// Digest identifies the chart's files: equal digests render alike.
 	Digest string
-	// Features tells what the templates use beyond the values.
+	// Features is what the templates use beyond the values, unless the values of
+	// a release execute more, see FeaturesOf.
 	Features Features
+	scanned  scanned
 	// templates are those of the chart and its subcharts.
 	templates []templates.File
 	// examples are the files ci/*-values.yaml, by their names.
@@ -40,6 +42,20 @@ type Chart struct {
 	parsed parsed
 	// files are what the templates see as .Files.
 	files shownFiles
+}
+
+// FeaturesOf returns what the templates use beyond these values of a release.
+func (c *Chart) FeaturesOf(given map[string]any) Features {
+	if c.scanned.executedBy(given) {
+		return c.scanned.every
+	}
+	return c.Features
+}
+
+// MayReadCapabilities reports whether any release of the chart can depend on
+// .Capabilities.
+func (c *Chart) MayReadCapabilities() bool {
+	return c.Features.Capabilities() || c.scanned.every.Capabilities()
 }
 
 // Name returns the name in Chart.yaml.
@@ -167,8 +183,9 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	scanned := scan(loaded, parsed)
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: scan(loaded, parsed), templates: parsed, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Digest: digest, Features: scanned.reached, scanned: scanned, templates: parsed, examples: examples(loaded),
 	}, nil
 }
 
@@ -212,14 +229,19 @@ func examples(c *chart.Chart) map[string][]byte {
 func digestFiles(files []*loader.BufferedFile) string {
 	parts := make([]string, 0, len(files))
 	for _, f := range files {
-		first, _, _ := strings.Cut(f.Name, "/")
-		if first == "ci" || path.Dir(f.Name) == "." && (strings.HasPrefix(f.Name, "README") || strings.HasPrefix(f.Name, "LICENSE")) {
+		if unread(f.Name) {
 			continue
 		}
 		parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
 	}
 	sort.Strings(parts)
 	return values.DigestOf(parts...)
+}
+
+// unread reports whether no template reads a file of a chart.
+func unread(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return first == "ci" || path.Dir(name) == "." && (strings.HasPrefix(name, "README") || strings.HasPrefix(name, "LICENSE"))
 }
 
 // clone returns a chart that a render may change: Helm drops subcharts that

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,16 +13,18 @@ import (
 	"github.com/chartwright/chartwright/internal/templates"
 )
 
-// Features tells what a chart's templates read beyond values and files, and
-// what its hooks do. It comes from the templates' syntax, so that what stands
-// in a branch that is not taken counts, too.
+// Features is what a chart's templates read beyond values and files, and what
+// its hooks do. It comes from the templates' syntax: branches that are not taken
+// count, too. Named templates that no other one includes do not count, except
+// for lookups.
 type Features struct {
 	// KubeVersion: .Capabilities.KubeVersion is read.
 	KubeVersion bool
 	// APIVersions: .Capabilities.APIVersions is read, or .Capabilities whole,
 	// other than by Has of a literal.
 	APIVersions bool
-	// APIs are the literals of .Capabilities.APIVersions.Has, sorted.
+	// APIs are the literals of .Capabilities.APIVersions.Has, sorted, and those
+	// that helpers are given for it.
 	APIs []string
 	// Lookup: the cluster is read by lookup.
 	Lookup bool
@@ -38,38 +41,88 @@ func (f Features) Capabilities() bool {
 // computedHook finds hooks that may be of any phase.
 var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
 
+// scanned is what scan finds.
+type scanned struct {
+	// reached are the features of the templates that the chart executes by
+	// itself, every those of all templates.
+	reached, every Features
+	// readers are the named templates that read .Capabilities. It is nil if that
+	// makes no difference.
+	readers map[string]bool
+}
+
 // scan reads the templates of a chart and its subcharts.
-func scan(c *chart.Chart, files []templates.File) Features {
-	var f Features
-	f.defaults(c)
+func scan(c *chart.Chart, files []templates.File) scanned {
+	var every Features
+	every.comments(c)
 	for _, file := range files {
 		if strings.Contains(file.Text, "pre-delete") || strings.Contains(file.Text, "post-delete") || computedHook.MatchString(file.Text) {
-			f.DeleteHooks = true
+			every.DeleteHooks = true
 		}
-		file.Walk(f.visit)
+		file.Walk(every.visit)
 	}
+	reach := newReach(c, files)
+	reached := reach.read(defaults(c))
+	reached.Lookup, reached.DeleteHooks = every.Lookup, every.DeleteHooks
+	if reached.APIVersions {
+		// Which ones makes no difference, except to the digest.
+		reached.APIs = every.APIs
+	}
+	s := scanned{reached: reached.sorted(), every: every.sorted()}
+	if !reflect.DeepEqual(s.reached, s.every) {
+		s.readers = reach.readers()
+	}
+	return s
+}
+
+// executedBy reports whether a text in the values of a release may execute a
+// template that reads .Capabilities, by tpl.
+func (s scanned) executedBy(values map[string]any) bool {
+	if s.readers == nil {
+		return false
+	}
+	calls := newCallees()
+	eachText(values, calls.text)
+	return calls.unknown || calls.any(s.readers)
+}
+
+func (f Features) sorted() Features {
 	slices.Sort(f.APIs)
 	f.APIs = slices.Compact(f.APIs)
 	return f
 }
 
 // defaults reads the default values, in which charts keep templates.
-func (f *Features) defaults(c *chart.Chart) {
+func defaults(c *chart.Chart) (f Features) {
+	eachText(c.Values, func(text string) {
+		if strings.Contains(text, ".Capabilities") {
+			f.quoted(text)
+		}
+	})
+	for _, child := range c.Dependencies() {
+		inner := defaults(child)
+		f.KubeVersion, f.APIVersions = f.KubeVersion || inner.KubeVersion, f.APIVersions || inner.APIVersions
+	}
+	return f
+}
+
+// comments reads the default values with their comments.
+func (f *Features) comments(c *chart.Chart) {
 	for _, file := range c.Raw {
 		if file.Name == chartutil.ValuesfileName && strings.Contains(string(file.Data), ".Capabilities") {
 			f.quoted(string(file.Data))
 		}
 	}
 	for _, child := range c.Dependencies() {
-		f.defaults(child)
+		f.comments(child)
 	}
 }
 
 func (f *Features) visit(node parse.Node) bool {
 	switch n := node.(type) {
 	case *parse.CommandNode:
-		if api, ok := asksForAPI(n); ok {
-			f.APIs = append(f.APIs, api)
+		if api, ok := asksForAPI(n).(*parse.StringNode); ok {
+			f.APIs = append(f.APIs, api.Text)
 			return false
 		}
 	case *parse.ChainNode:
@@ -108,11 +161,12 @@ func (f *Features) field(ident []string) {
 	}
 }
 
-// asksForAPI recognizes .Capabilities.APIVersions.Has "monitoring.coreos.com/v1",
-// so that a chart which asks for one API does not depend on every other.
-func asksForAPI(command *parse.CommandNode) (string, bool) {
+// asksForAPI returns the argument of .Capabilities.APIVersions.Has, so that a
+// chart which asks for one API does not depend on every other. It is nil for any
+// other command.
+func asksForAPI(command *parse.CommandNode) parse.Node {
 	if len(command.Args) != 2 {
-		return "", false
+		return nil
 	}
 	var path []string
 	switch n := command.Args[0].(type) {
@@ -121,9 +175,8 @@ func asksForAPI(command *parse.CommandNode) (string, bool) {
 	case *parse.VariableNode:
 		path = n.Ident[1:]
 	}
-	literal, ok := command.Args[1].(*parse.StringNode)
-	if !ok || !slices.Equal(path, []string{"Capabilities", "APIVersions", "Has"}) {
-		return "", false
+	if len(path) < 3 || !slices.Equal(path[len(path)-3:], []string{"Capabilities", "APIVersions", "Has"}) {
+		return nil
 	}
-	return literal.Text, true
+	return command.Args[1]
 }

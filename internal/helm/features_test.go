@@ -8,6 +8,7 @@ import (
 
 func TestFeatures(t *testing.T) {
 	versions, apis := Features{KubeVersion: true}, Features{APIVersions: true}
+	const helper = `{{ define "has" }}{{ if and (empty .x) (.context.Capabilities.APIVersions.Has .version) }}true{{ end }}{{ end }}`
 	has := func(apis ...string) Features { return Features{APIs: apis} }
 	for _, test := range []struct {
 		name, template string
@@ -22,6 +23,27 @@ func TestFeatures(t *testing.T) {
 		{"one API, asked for twice", `{{ if or ($.Capabilities.APIVersions.Has "policy/v1") (.Capabilities.APIVersions.Has "policy/v1") }}a{{ end }}`, has("policy/v1")},
 		{"several APIs", `{{ if .Capabilities.APIVersions.Has "b/v1" }}{{ else if .Capabilities.APIVersions.Has "a/v1/Thing" }}{{ end }}`, has("a/v1/Thing", "b/v1")},
 		{"an API that a value names", `{{ if .Capabilities.APIVersions.Has .Values.api }}a{{ end }}`, apis},
+		{"an API by a context", `{{ if .context.Capabilities.APIVersions.Has "policy/v1" }}a{{ end }}`, has("policy/v1")},
+		{"an API that a deep value names", `{{ if .Capabilities.APIVersions.Has .Values.deep.api }}a{{ end }}`, apis},
+		{"APIs by a helper", helper + `{{ include "has" (dict "version" "a/v1" "context" $) }}{{ if include "has" (dict "context" . "version" "b/v1/Thing") }}{{ end }}`, has("a/v1", "b/v1/Thing")},
+		{"APIs by a helper in a template node", helper + `{{ template "has" (dict "version" "a/v1" "context" $) }}`, has("a/v1")},
+		{"APIs by a helper, beside a checksum", helper + `{{ include "has" (dict "version" "a/v1" "context" $) }}{{ include (print $.Template.BasePath "/a.yaml") . | sha256sum }}`, has("a/v1")},
+		{"APIs by a helper, one by a value", helper + `{{ include "has" (dict "version" "a/v1") }}{{ include "has" (dict "version" .Values.api) }}`, apis},
+		{"APIs by a helper that is given a key twice", helper + `{{ include "has" (dict "version" "a/v1" "version" "b/v1") }}`, has("b/v1")},
+		{"APIs by a helper that is given a computed key", helper + `{{ include "has" (dict "version" "a/v1" .Values.key "b/v1") }}`, apis},
+		{"APIs by a helper in a text for tpl", helper + `{{ include "has" (dict "version" "a/v1") }}{{ tpl "{{ include \"has\" (dict \"version\" \"b/v1\") }}" . }}`, apis},
+		{"APIs by a helper that calls itself", `{{ define "has" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ include "has" (dict "version" .next) }}{{ end }}{{ include "has" (dict "version" "a/v1") }}`, apis},
+		{"APIs by a helper that moves its dot", `{{ define "has" }}{{ range .all }}{{ $.context.Capabilities.APIVersions.Has .version }}{{ end }}{{ end }}{{ include "has" (dict "version" "a/v1" "all" .Values.all) }}`, apis},
+		{"APIs by a helper that may change its argument", `{{ define "has" }}{{ $_ := set . "version" "b/v1" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}{{ include "has" (dict "version" "a/v1") }}`, apis},
+		{"APIs by a helper that passes its argument on", `{{ define "has" }}{{ include "y" $ }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}{{ include "has" (dict "version" "a/v1") }}`, apis},
+		{"APIs of a list", `{{ range .Values.all }}{{ if $.Capabilities.APIVersions.Has .api }}a{{ end }}{{ end }}`, apis},
+		{"APIs by a helper of a helper", helper + `{{ define "y" }}{{ include "has" (dict "version" "a/v1" "context" .) }}{{ end }}{{ include "y" . }}`, has("a/v1")},
+		{"APIs by a helper of an unused helper", helper + `{{ define "y" }}{{ include "has" (dict "version" "a/v1" "context" .) }}{{ end }}{{ include "has" (dict "version" "b/v1") }}`, has("b/v1")},
+		{"all APIs in a helper that nobody calls", `{{ define "x" }}{{ .Capabilities | toString }}{{ end }}`, Features{}},
+		{"APIs by a helper that gets more than a dict", helper + `{{ include "has" . }}`, apis},
+		{"APIs by a helper through a pipe", helper + `{{ . | include "has" }}`, apis},
+		{"APIs by a helper that is computed", helper + `{{ include "has" (dict "version" "a/v1") }}{{ include .Values.helper . }}`, apis},
+		{"a helper that nobody calls", helper, Features{}},
 		{"in an else", `{{ if .Values.a }}{{ else if .Values.b }}{{ else }}{{ .Capabilities.APIVersions }}{{ end }}`, apis},
 		{"in a range", `{{ range .Capabilities.APIVersions }}{{ . }}{{ end }}`, apis},
 		{"in a range's else", `{{ range .Values.a }}{{ else }}{{ .Capabilities.APIVersions }}{{ end }}`, apis},
@@ -38,7 +60,19 @@ func TestFeatures(t *testing.T) {
 		{"in a text for tpl", `{{ tpl "{{ .Capabilities.KubeVersion }}" . }}`, Features{KubeVersion: true, APIVersions: true}},
 		{"Helm's version is ours", `{{ .Capabilities.HelmVersion.Version }}`, Features{}},
 		{"to a helper", `{{ include "x" (dict "v" .Capabilities.KubeVersion) }}`, versions},
-		{"in a define", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}`, versions},
+		{"in a define that is included", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ include "x" . }}`, versions},
+		{"in a define that is included by another", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ define "y" }}{{ include "x" . }}{{ end }}{{ . | include "y" }}`, versions},
+		{"in a define that is included by an unused one", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ define "y" }}{{ include "x" . }}{{ end }}`, Features{}},
+		{"in a define that includes itself", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ include "x" . }}{{ end }}`, Features{}},
+		{"in a define that may be included by a computed name", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ include (printf "%s" .Values.helper) . }}`, versions},
+		{"in a define beside the checksum of a file", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ include (print .Template.BasePath "/a.yaml") . | sha256sum }}`, Features{}},
+		{"in a define that a text for tpl includes", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ tpl "{{ include \"x\" . }}" . }}`, versions},
+		{"in a define that a text for tpl may include", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ tpl (printf "{{ include %q . }}" .Values.helper) . }}`, versions},
+		{"in a define that a text for tpl may include in a with", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ tpl (printf "{{ with %s }}{{ . }}{{ end }}" .Values.call) . }}`, versions},
+		{"in a define that a composed text may include", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ tpl (cat "{{" .Values.call "}}") . }}`, versions},
+		{"in a define beside braces for other programs", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ "{{" }} $labels.pod {{ "}}" }}`, Features{}},
+		{"in a define beside a text for tpl that includes nothing", `{{ define "x" }}{{ .Capabilities.KubeVersion }}{{ end }}{{ tpl (cat "{{- with $.scope -}}" .Values.a "{{- end }}") . }}`, Features{}},
+		{"lookup in a define", `{{ define "x" }}{{ lookup "v1" "Secret" "a" "b" }}{{ end }}`, Features{Lookup: true}},
 		{"in a block", `{{ block "x" . }}{{ .Capabilities.KubeVersion }}{{ end }}`, versions},
 		{"in a template's argument", `{{ define "x" }}{{ end }}{{ template "x" .Capabilities.KubeVersion }}`, versions},
 		{"lookup", `{{ (lookup "v1" "Secret" "a" "b").data }}`, Features{Lookup: true}},
@@ -73,8 +107,11 @@ func TestFeatures(t *testing.T) {
 
 func TestFeaturesOfDefaultValues(t *testing.T) {
 	for text, want := range map[string]Features{
-		"api: '{{ .Capabilities.KubeVersion }}'": {KubeVersion: true, APIVersions: true},
-		"# as Capabilities do\na: 1":             {},
+		"api: '{{ .Capabilities.KubeVersion }}'":              {KubeVersion: true, APIVersions: true},
+		"# as Capabilities do\na: 1":                          {},
+		"# reported by .Capabilities\na: 1":                   {},
+		"a:\n- b: |\n    # {{ .Capabilities.KubeVersion }}\n": {KubeVersion: true, APIVersions: true},
+		"'{{ .Capabilities.KubeVersion }}': 1":                {KubeVersion: true, APIVersions: true},
 	} {
 		child := small().with("charts/child/Chart.yaml", "apiVersion: v2\nname: child\nversion: 1.0.0\n").with("charts/child/values.yaml", text)
 		for _, c := range []files{small().with("values.yaml", text), child} {

@@ -193,7 +193,7 @@ func (k *kinds) recordChanged(record records.Record) {
 func (k *kinds) capabilitiesChanged() {
 	k.shared.Helm.Capabilities().Refresh()
 	k.each(func(r *reconcile.Reconciler) {
-		if r.Kind.Chart.Features.Capabilities() {
+		if r.Kind.Chart.MayReadCapabilities() {
 			r.WakeAll()
 		}
 	})

@@ -273,7 +273,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	// The merge changes what it is given.
 	given := values.Digest(spec)
 	v.values = values.Merge(spec, r.Kind.Overrides)
-	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.Features)
+	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.FeaturesOf(v.values))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
