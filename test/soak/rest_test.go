@@ -40,6 +40,7 @@ func (w *world) rest() {
 		s.rested()
 	}
 	w.Wait("nothing to be left over", w.noOrphans)
+	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }
 
@@ -118,5 +119,6 @@ func (w *world) end() {
 	}
 	w.bury()
 	w.Wait("nothing to be left over", w.noOrphans)
+	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }

@@ -34,6 +34,8 @@ type world struct {
 	totals totals
 	// copies counts those of records.
 	copies int
+	// fewJobs reports a release that has created more Jobs than it has revisions.
+	fewJobs func(context.Context) error
 	// errands are what others do meanwhile.
 	errands sync.WaitGroup
 
