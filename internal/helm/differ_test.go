@@ -98,6 +98,12 @@ func TestAnyTemplateRendersAsByHelm(t *testing.T) {
 			failed++
 			return
 		}
+		// A method's result that is nil reaches a function as an untyped nil, which
+		// it takes; Helm's is a nil of type any, which it does not.
+		if wantErr != nil && strings.Contains(wantErr.Error(), "wrong type for value") && strings.Contains(wantErr.Error(), "got interface {}") {
+			failed++
+			return
+		}
 		// Where a method's result is given to a function that fails, the words of
 		// the place say that it is counted.
 		if errorText(wantErr) != errorText(err) && (wantErr == nil || err == nil || !strings.Contains(err.Error(), "chartwright_")) {
