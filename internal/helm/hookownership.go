@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -30,12 +31,14 @@ const clockSkew = time.Minute
 
 // created refuses a live object with the name of a hook, unless this release
 // created it: as a hook, as a plain object, or by the helm CLI, which marks no
-// hooks and records when it created them.
+// hooks and records when it created them. A Job or a Pod that nobody owns is
+// taken for what an earlier run has left, as by Helm: the record of that run may
+// be gone, and such an object holds no data.
 func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
 	if err := k.ours(live); err != nil {
 		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
 	}
-	if k.marked(live) {
+	if k.marked(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
 	made := live.GetCreationTimestamp()
@@ -46,6 +49,11 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 		}
 	}
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+}
+
+// runs reports whether objects of a kind run to their end, as most hooks do.
+func runs(gk schema.GroupKind) bool {
+	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
 }
 
 // marked reports whether a live object, which is no other owner's, carries the

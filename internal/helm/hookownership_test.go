@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // hookedMap is a chart of a ConfigMap "shared" that is a hook or a plain object.
@@ -170,5 +173,31 @@ func TestInstall_RefusesNumbersBeyondTheirField(t *testing.T) {
 		if step == 0 {
 			w.must(w.helm.Install(t.Context(), w.request(c, "two", of("2"))))
 		}
+	}
+}
+
+// What the hook of an earlier run has left must not block the next run, even if
+// its record is gone. An object of another controller, or one with data, stays.
+func TestCreated_JobsAndPodsWithoutAnOwner(t *testing.T) {
+	for _, test := range []struct {
+		name, apiVersion, kind string
+		owners                 []metav1.OwnerReference
+		refused                bool
+	}{
+		{"a Job", "batch/v1", "Job", nil, false},
+		{"a Pod", "v1", "Pod", nil, false},
+		{"a Job of a CronJob", "batch/v1", "Job", []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly"}}, true},
+		{"a ConfigMap", "v1", "ConfigMap", nil, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			k := &kubeClient{release: "web", namespace: "apps", recordedHooks: func() []*release.Hook { return nil }}
+			o := apply.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": test.apiVersion, "kind": test.kind, "metadata": map[string]any{"name": "a", "namespace": "apps"},
+			}}}
+			live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "apps", OwnerReferences: test.owners}}
+			if err := k.created(o, live); (err != nil) != test.refused {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }

@@ -125,6 +125,10 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 		return true
 	}
 	records := s.env.Records(s.name)
+	if len(records) == 0 {
+		// A helm uninstall has deleted them, and the spec is refused.
+		return true
+	}
 	for i := range records {
 		if strings.HasPrefix(values.DigestOf(asked.Value), records[i].Labels[api.LabelRollbackRequest]) && records[i].Labels[api.LabelRollbackRequest] != "" {
 			return true
