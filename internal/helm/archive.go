@@ -43,6 +43,19 @@ func archived(r io.Reader) ([]*loader.BufferedFile, error) {
 // onlyFiles refuses an archive of anything but files and folders. What a link
 // stands for is decided by who unpacks it, and should not be.
 func onlyFiles(packed io.Reader) error {
+	return eachEntry(packed, func(entry *tar.Header, _ io.Reader) error {
+		switch entry.Typeflag {
+		case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
+			return nil
+		default:
+			return fmt.Errorf("%s is a link or a device: a chart archive may hold files and folders only; 'helm package' makes one of what a link leads to", entry.Name)
+		}
+	})
+}
+
+// eachEntry calls a function with each entry of a .tgz and its content, until
+// one returns an error.
+func eachEntry(packed io.Reader, visit func(*tar.Header, io.Reader) error) error {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
 		return err
@@ -56,10 +69,8 @@ func onlyFiles(packed io.Reader) error {
 		if err != nil {
 			return err
 		}
-		switch entry.Typeflag {
-		case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
-		default:
-			return fmt.Errorf("%s is a link or a device: a chart archive may hold files and folders only; 'helm package' makes one of what a link leads to", entry.Name)
+		if err := visit(entry, entries); err != nil {
+			return err
 		}
 	}
 }
@@ -106,28 +117,17 @@ func checkFile(name string, data []byte, left *int64) error {
 
 // checkPacked looks at the files of a packed subchart, one at a time.
 func checkPacked(packed []byte, left *int64) error {
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return err
-	}
-	entries := tar.NewReader(unpacked)
-	for {
-		entry, err := entries.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return eachEntry(bytes.NewReader(packed), func(entry *tar.Header, content io.Reader) error {
 		if *left -= entry.Size; *left < 0 {
 			return errChartTooLarge
 		}
-		data, err := io.ReadAll(entries)
+		data, err := io.ReadAll(content)
 		if err != nil {
 			return err
 		}
 		if err := checkFile(entry.Name, data, left); err != nil {
 			return fmt.Errorf("%s: %w", entry.Name, err)
 		}
-	}
+		return nil
+	})
 }
