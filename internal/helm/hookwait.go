@@ -20,7 +20,7 @@ var ErrInterrupted = errors.New("the wait for a hook was interrupted")
 type HookWait struct {
 	Hook apply.Key
 	UID  types.UID
-	// End ends the wait, and with it the action. Its error is to be ErrInterrupted.
+	// End ends the wait, and with it the action. Its error must be ErrInterrupted.
 	End context.CancelCauseFunc
 }
 

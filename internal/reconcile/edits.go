@@ -42,7 +42,7 @@ func PackEdits(cr *unstructured.Unstructured, scale []string) {
 	}
 	_, asked := cr.GetAnnotations()[api.AnnotationRollbackTo]
 	if scale == nil && !asked {
-		// Nobody is to ask for them.
+		// No decision needs them.
 		delete(cr.Object, keyEdits)
 		return
 	}
@@ -77,7 +77,7 @@ func readEdits(entries []any, scale []string, asked bool) edits {
 			e.EditedAt = max(e.EditedAt, at)
 		}
 		if at > 0 && owns(fields, annotation) && (e.AskedAt == 0 || at < e.AskedAt) {
-			// Whoever applies the same value later asks for nothing else.
+			// Applying the same value again is not another request.
 			e.AskedAt = at
 		}
 	}

@@ -38,7 +38,7 @@ func (m *memory) request(uid types.UID, token string, first func() request) (ask
 }
 
 // unrequest forgets a request that was answered or taken back: the same value may
-// be asked for anew.
+// be asked for again.
 func (m *memory) unrequest(uid types.UID) {
 	m.look(uid, func(r *remembered) { r.request = request{} })
 }
@@ -64,7 +64,7 @@ func (r *Reconciler) firstObserved(v *view, asked annotations.Rollback) request 
 		return first
 	}
 	e, known := editsOf(v.cr)
-	// What nobody owns was scaled, now or at any time before.
+	// A field without an owner was scaled, now or before.
 	scaled := first.scale != "" && first.scale != unscaled && !e.Scale
 	switch {
 	case asked.Generation > 0 && v.cr.GetGeneration() <= asked.Generation:
@@ -104,7 +104,7 @@ func (r *Reconciler) edited(v *view, spec, scale string) bool {
 	return e.Scale || now == unscaled
 }
 
-// unscaled stands for a scaled field that is not set.
+// unscaled is the value of a scaled field that is not set.
 const unscaled = "unset"
 
 // scale returns the value of the scaled field, which fits into a label; empty

@@ -33,7 +33,7 @@ const (
 // object is in progress.
 type Result struct {
 	Ready bool
-	// Failed: the object does not become ready unless somebody intervenes.
+	// Failed: the object does not become ready without intervention.
 	Failed bool
 	// OpenEnded: the object is not ready, and that is no failure however long it
 	// lasts: a person is waited for, or its state is not known.
