@@ -108,23 +108,3 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 		return nil
 	})
 }
-
-// TestDemandedPassword_SecretIsChanged changes the password in the Secret that
-// the values come from. An upgrade takes it over.
-func TestDemandedPassword_SecretIsChanged(t *testing.T) {
-	t.Parallel()
-	r := demanded
-	r.chart = harness.Root("test", "corpus", "testdata", r.name)
-	r.deployed = nil
-	tr := start(t, r)
-	tr.cr.Object["spec"] = values{}
-	tr.env.Create(tr.cr)
-	tr.ready(2)
-	changed := base64.StdEncoding.EncodeToString([]byte("chosen by a person"))
-	tr.env.Patch(harness.Secret(demandedSecret), `[{"op": "replace", "path": "/data/user-password", "value": "`+changed+`"}]`)
-	tr.ready(3)
-	data, _, _ := unstructured.NestedString(tr.env.Get(harness.Secret(demandedSecret)).Object, "data", "user-password")
-	if data != changed {
-		t.Error("the password in the Secret is not the one that a person has chosen")
-	}
-}
