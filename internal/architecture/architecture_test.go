@@ -79,6 +79,7 @@ var may = map[string][]string{
 	"internal/testpage":         {},
 	"internal/boundedyaml":      {},
 	"internal/values":           {},
+	"internal/signing":          {},
 	"internal/watches":          {"internal/api"},
 	"internal/annotations":      {"internal/api"},
 	"internal/records":          {"internal/api"},
@@ -96,7 +97,7 @@ var may = map[string][]string{
 	"internal/templates":        {},
 	"internal/render":           {"internal/boundedyaml", "internal/templates"},
 	"internal/compat":           {},
-	"internal/helm":             {"internal/api", "internal/apply", "internal/boundedyaml", "internal/compat", "internal/records", "internal/render", "internal/templates", "internal/values", "internal/watches"},
+	"internal/helm":             {"internal/api", "internal/apply", "internal/boundedyaml", "internal/compat", "internal/records", "internal/render", "internal/signing", "internal/templates", "internal/values", "internal/watches"},
 	"internal/catalog":          {"internal/helm", "internal/inventory/health", "internal/kindstatus", "internal/observed", "internal/sources", "internal/values", "internal/watches"},
 	"internal/sources":          {"internal/api", "internal/boundedyaml", "internal/helm", "internal/usage", "internal/values", "internal/watches"},
 	"internal/crd":              {"internal/api", "internal/catalog", "internal/compat", "internal/helm", "internal/kindstatus", "internal/watches"},
@@ -108,7 +109,7 @@ var may = map[string][]string{
 	"internal/migrate":          {"internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/helm", "internal/lint", "internal/preview", "internal/rbac", "internal/records", "internal/scaffold", "internal/values", "internal/watches"},
 	"internal/plugin":           {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/records", "internal/sources", "internal/values"},
 	"internal/reconcile":        {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/rollout", "internal/sources", "internal/values", "internal/watches"},
-	"internal/operator":         {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/inventory/health", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/sources", "internal/watches"},
+	"internal/operator":         {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/inventory/health", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/signing", "internal/sources", "internal/watches"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

@@ -1,0 +1,157 @@
+package signing
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+var (
+	// ErrUnsigned marks content without a signature, or with the signature of a key
+	// that the operator does not have.
+	ErrUnsigned = errors.New("the release record has no signature of this operator")
+	// ErrForged marks content that is not what was signed.
+	ErrForged = errors.New("the content of the release record does not match its signature")
+)
+
+// MinKey is the least number of bytes of a key.
+const MinKey = 32
+
+// Content is what a signature covers. It leaves out what the helm CLI updates
+// without changing the release: status, description and the results of hooks.
+type Content struct {
+	Namespace string
+	Release   string
+	Revision  int
+	// Owner is the UID of the custom resource.
+	Owner string
+	// Inputs are the digests of what the revision was rendered from.
+	Inputs []string
+	// Chart is the name and the version of the chart.
+	Chart string
+	// Values are the values given to the chart, in one encoding.
+	Values []byte
+	// Manifest holds the objects, without hooks.
+	Manifest string
+	// Hooks are the definitions of the hooks, sorted.
+	Hooks []string
+}
+
+// Keys holds the key that signs, and the one before it, whose signatures are
+// still accepted. Its methods may be called concurrently. The zero value has no
+// key: it signs nothing and accepts nothing.
+type Keys struct {
+	mu                sync.RWMutex
+	current, previous *key
+}
+
+type key struct {
+	// id is public: it names the key in signatures.
+	id     string
+	secret []byte
+}
+
+// Set replaces the keys. The previous one may be nil. It returns an error, and
+// changes nothing, if a key is shorter than MinKey.
+func (k *Keys) Set(current, previous []byte) error {
+	if len(current) < MinKey {
+		return fmt.Errorf("the signing key has %d bytes, expected at least %d", len(current), MinKey)
+	}
+	if previous != nil && len(previous) < MinKey {
+		return fmt.Errorf("the previous signing key has %d bytes, expected at least %d", len(previous), MinKey)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.current, k.previous = newKey(current), nil
+	if previous != nil {
+		k.previous = newKey(previous)
+	}
+	return nil
+}
+
+func newKey(secret []byte) *key {
+	sum := sha256.Sum256(append([]byte("key id:"), secret...))
+	return &key{id: hex.EncodeToString(sum[:4]), secret: append([]byte{}, secret...)}
+}
+
+// Sign returns the signature of content, which is a valid label value. It is
+// empty if there is no key.
+func (k *Keys) Sign(content Content) string {
+	k.mu.RLock()
+	current := k.current
+	k.mu.RUnlock()
+	if current == nil {
+		return ""
+	}
+	return current.sign(content)
+}
+
+// Current reports whether a signature names the key that signs now. It does not
+// verify anything, and is for deciding whether a record needs to be signed again.
+func (k *Keys) Current(signature string) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	id, _, _ := strings.Cut(signature, ".")
+	return k.current != nil && id == k.current.id
+}
+
+// Verify returns nil if the current or the previous key has signed the content.
+// Otherwise the error is ErrUnsigned or ErrForged.
+func (k *Keys) Verify(signature string, content Content) error {
+	k.mu.RLock()
+	keys := []*key{k.current, k.previous}
+	k.mu.RUnlock()
+	id, _, _ := strings.Cut(signature, ".")
+	for _, known := range keys {
+		if known == nil || known.id != id {
+			continue
+		}
+		if !hmac.Equal([]byte(signature), []byte(known.sign(content))) {
+			return ErrForged
+		}
+		return nil
+	}
+	return ErrUnsigned
+}
+
+var encoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// sign returns "<key id>.<HMAC-SHA256>", 61 characters.
+func (k *key) sign(content Content) string {
+	mac := hmac.New(sha256.New, k.secret)
+	content.write(mac)
+	return k.id + "." + strings.ToLower(encoding.EncodeToString(mac.Sum(nil)))
+}
+
+// write encodes content so that different content has different encodings: each
+// part follows its length, and each list the number of its parts.
+func (c Content) write(to io.Writer) {
+	text := func(part string) {
+		// Writes to a hash never fail.
+		_, _ = io.WriteString(to, strconv.Itoa(len(part))+":")
+		_, _ = io.WriteString(to, part)
+	}
+	list := func(parts []string) {
+		text(strconv.Itoa(len(parts)))
+		for _, part := range parts {
+			text(part)
+		}
+	}
+	text("chartwright.dev/record/1")
+	text(c.Namespace)
+	text(c.Release)
+	text(strconv.Itoa(c.Revision))
+	text(c.Owner)
+	list(c.Inputs)
+	text(c.Chart)
+	text(string(c.Values))
+	text(c.Manifest)
+	list(c.Hooks)
+}
