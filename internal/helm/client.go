@@ -20,6 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
 	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/signing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -40,6 +41,8 @@ type Client struct {
 	// Confined: the operator serves some namespaces, and asks for nothing beyond
 	// them but what a kind's Allow names. To be set before the first action.
 	Confined bool
+	// Keys sign and verify release records. To be set before the first action.
+	Keys *signing.Keys
 
 	own          identity
 	identitiesMu sync.Mutex
@@ -221,6 +224,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		namespace: r.Namespace,
 		versions:  map[string]string{},
 
+		keys:       c.Keys,
+		unverified: map[string]error{},
+
 		annotations: map[string]map[string]string{},
 
 		stubs:     map[*release.Release]bool{},
@@ -232,8 +238,14 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		neverReady: r.NeverReady,
 	}
 	storedBy.stamp.redact = r.Redact
+	if storedBy.keys == nil {
+		// It signs nothing and verifies nothing.
+		storedBy.keys = &signing.Keys{}
+	}
 	objects.recordedHooks = func() []*release.Hook { return storedBy.hooks }
-	storedBy.check = func(rls *release.Release) error { return objects.preflight(rls, storedBy.manifests) }
+	storedBy.check = func(rls *release.Release) error {
+		return objects.preflight(rls, storedBy.manifests, storedBy.readUnverified())
+	}
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),
@@ -255,6 +267,8 @@ func (r *run) outcome(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues),
 		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
+	case errors.Is(r.driver.readErr, ErrUntrusted):
+		err = r.driver.readErr
 	case errors.Is(r.driver.writeErr, ErrStale):
 		err = r.driver.writeErr
 	case errors.Is(r.kube.failedHook, ErrInterrupted):

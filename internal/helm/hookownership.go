@@ -64,8 +64,8 @@ func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
 		annotations["meta.helm.sh/release-name"] == k.release && annotations["meta.helm.sh/release-namespace"] == k.namespace
 }
 
-// hooksByObject returns the hooks of the revisions that the action has read, by
-// what they create. A hook of a kind that the server does not know has created
+// hooksByObject returns the hooks of the verified records that the action has read,
+// by what they create. A hook of a kind that the server does not know has created
 // nothing.
 func (k *kubeClient) hooksByObject() map[apply.Key][]*release.Hook {
 	found := map[apply.Key][]*release.Hook{}

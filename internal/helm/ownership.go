@@ -41,6 +41,8 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
 		}
 		found[apply.KeyOf(o)] = live
+		// The inventory may not know it yet.
+		k.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	if len(foreign) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(foreign, "; "))

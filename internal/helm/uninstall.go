@@ -36,6 +36,8 @@ var ErrWaiting = errors.New("the release is uninstalled, and some of its objects
 // Hooks are skipped, and the request's Warn is told, where they cannot run any
 // more: in a namespace that goes, and where the service account is gone in
 // whose name they would. The objects are then deleted in the operator's name.
+// Hooks are also skipped where the newest record is not what this operator has
+// written.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
 	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
@@ -98,7 +100,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 	}
 	if len(history) > 0 {
-		if err = run.uninstall(r); err != nil {
+		if err = run.uninstall(r, store); err != nil {
 			err = errors.Join(err, store.mark())
 		} else {
 			err = run.deleteRecords(c.index, r)
@@ -131,13 +133,22 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 }
 
 // uninstall runs Helm's action.
-func (r *run) uninstall(request Request) error {
+func (r *run) uninstall(request Request, store *uninstallDriver) error {
 	uninstall := action.NewUninstall(r.config)
 	uninstall.Timeout = request.Timeout
 	uninstall.IgnoreNotFound = true
 	uninstall.DisableHooks = request.DisableHooks
 	uninstall.Description = request.Description
 	uninstall.Wait = request.WaitForDelete
+	store.read = func(newest *release.Release) {
+		why := r.driver.untrusted(r.driver.keyOf(newest))
+		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
+			return
+		}
+		// Helm looks at this after it has read the record.
+		uninstall.DisableHooks, store.hooks = true, false
+		r.kube.warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+	}
 	if _, err := uninstall.Run(request.Release); err != nil {
 		return err
 	}
@@ -179,11 +190,22 @@ type uninstallDriver struct {
 	kube *kubeClient
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
+	// read is called with the newest record when it was read.
+	read func(*release.Release)
 	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the record that was not marked, and its name.
 	unmarked *release.Release
 	key      string
+}
+
+// Query answers as the recordDriver does.
+func (d *uninstallDriver) Query(labels map[string]string) ([]*release.Release, error) {
+	found, err := d.recordDriver.Query(labels)
+	if err == nil && !d.stubs[found[0]] {
+		d.read(found[0])
+	}
+	return found, err
 }
 
 // Update writes a record back, or notes that it was not.

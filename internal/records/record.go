@@ -133,6 +133,9 @@ type Record struct {
 	InputDigest  string
 	ChartDigest  string
 	ValuesDigest string
+	// Signature is that of the record's content. Only an action that reads the
+	// content verifies it.
+	Signature string
 
 	Description
 	Inventory Inventory
@@ -231,6 +234,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		InputDigest:     labels[api.LabelInputDigest],
 		ChartDigest:     labels[api.LabelChartDigest],
 		ValuesDigest:    labels[api.LabelValuesDigest],
+		Signature:       labels[api.LabelSignature],
 		Marks:           marksFrom(labels),
 		NeverReady:      labels[api.LabelNeverReady] == "true",
 	}
