@@ -126,7 +126,8 @@ const (
 	LabelReconcileRequest = Domain + "/reconcile-request"
 	LabelForceRequest     = Domain + "/force-request"
 	LabelTestRequest      = Domain + "/test-request"
-	// LabelRollbackRefused is "true" where the answer was no.
+	// LabelRollbackRefused is "true" where the answer was no, and "untrusted" where
+	// that is since the record of the revision is not authenticated.
 	LabelRollbackRefused = Domain + "/rollback-refused"
 	// LabelHeldRevision holds the revision that runs again and stays,
 	// LabelHeldFrom the one that it took the place of, and LabelHeldSpec the

@@ -27,6 +27,12 @@ import (
 	"github.com/chartwright/chartwright/internal/values"
 )
 
+// SignedByCurrentKey reports whether the label of a record names the key that
+// signs now. The record is not read, so nothing is verified.
+func (c *Client) SignedByCurrentKey(record records.Record) bool {
+	return c.Keys == nil || c.Keys.Current(record.Signature)
+}
+
 // Sign signs the record of the newest revision with the current key, and makes no
 // revision. A record that the previous key has signed is signed again. A record
 // whose signature is missing, or is of an unknown key, is signed only if the

@@ -79,6 +79,13 @@ type view struct {
 	// unwatched lists the kinds of the release's objects that cannot be watched.
 	unwatched string
 
+	// signIn is how long the newest record waits to be signed; untrusted is why
+	// nothing from it is applied, and untrustedTarget why the revision that a
+	// request names is not rolled back to.
+	signIn          time.Duration
+	untrusted       string
+	untrustedTarget string
+
 	failure       *failure
 	repairFailure *failure
 	observation   decide.Observation
@@ -124,6 +131,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
+	r.observeRefusal(v)
+	r.observeSignature(v)
 	r.observeChange(v)
 	r.observeRights(v)
 	r.observeObjects(v)
@@ -204,26 +213,21 @@ func (r *Reconciler) observeObjects(v *view) {
 
 func (r *Reconciler) revision(v *view) *decide.Revision {
 	record := v.history[0]
+	v.untrusted = r.untrusted.of(record, "")
 	revision := &decide.Revision{
-		Number:  record.Revision,
-		Status:  record.Status,
-		Ours:    !v.observation.Adoptable,
-		Genuine: record.Genuine() && record.Operator == r.Operator,
-		Stripped: record.Stripped() && record.Operator == r.Operator &&
-			!r.foreign.has(stateOf(record)),
-		Began:   record.Changed,
-		Timeout: r.Kind.ActionTimeout(),
+		Number:    record.Revision,
+		Status:    record.Status,
+		Ours:      !v.observation.Adoptable,
+		Genuine:   record.Genuine() && record.Operator == r.Operator,
+		Stripped:  record.Stripped() && record.Operator == r.Operator && v.untrusted == "",
+		Untrusted: v.untrusted != "",
+		Began:     record.Changed,
+		Timeout:   r.Kind.ActionTimeout(),
 	}
 	if revision.Genuine {
 		revision.Digest = record.InputDigest
 	}
 	return revision
-}
-
-// stateOf tells one state of a record from the next, where the UID alone names
-// the record.
-func stateOf(record records.Record) types.UID {
-	return record.UID + "/" + types.UID(record.ResourceVersion)
 }
 
 // period is how often every object is applied again.
