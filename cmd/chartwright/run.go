@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -69,6 +70,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 			if onlyFolder(cmd, watchesFile, chartsDir) {
 				watches = "none"
 			}
+			options.ContextNamespace = contextNamespace()
 			info := version.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
@@ -120,4 +122,15 @@ func splitNamespaces(list string) []string {
 		}
 	}
 	return namespaces
+}
+
+// contextNamespace returns the namespace of the kubeconfig's context. It is empty
+// if the kubeconfig cannot be read, which connecting by it reports.
+func contextNamespace() string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).Namespace()
+	if err != nil {
+		return ""
+	}
+	return namespace
 }

@@ -244,4 +244,10 @@ const (
 	EventKindBroken    = "KindBroken"
 	EventRightsMissing = ConditionRightsMissing
 	EventCRDOutdated   = "CRDOutdated"
+	// EventSigningKeyUnusable: the key that signs release records cannot be read,
+	// stored or used.
+	EventSigningKeyUnusable = "SigningKeyUnusable"
+	// EventSigningKeyRestored: the Secret of the key was deleted, and was created
+	// again with the same key.
+	EventSigningKeyRestored = "SigningKeyRestored"
 )

@@ -89,6 +89,15 @@ const (
 // new chart.
 const AnnotationRolloutPaused = Domain + "/rollout-paused"
 
+// LabelSigningKey marks the Secret that holds the key with which an operator
+// signs release records. Its value is the name of the operator. Neither lookup
+// nor valuesFrom reads a Secret with this label.
+const LabelSigningKey = Domain + "/signing-key"
+
+// AnnotationRotate asks, by "true" on the Secret of the signing key, for a new
+// key. The operator removes the annotation once the new key is stored.
+const AnnotationRotate = Domain + "/rotate"
+
 // LabelCreatedFor is on a namespace that was made for a release: the UID of its
 // custom resource.
 const LabelCreatedFor = Domain + "/created-for"

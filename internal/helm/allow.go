@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -24,7 +25,13 @@ var ErrNotAllowed = errors.New("not allowed for this kind")
 
 // allow is a kind's allow block. Charts are trusted and specs are not: values
 // must not steer a release to where its owner has no business.
-type allow watches.Allow
+type allow struct {
+	watches.Allow
+
+	// signingKey is the Secret of the operator's signing key. Whoever can change
+	// or read it can forge release records.
+	signingKey types.NamespacedName
+}
 
 // check refuses objects outside the release's namespace, unless the block
 // says otherwise. It names every one of them, and the rule.
@@ -40,12 +47,40 @@ func (a allow) check(namespace string, objects kube.ResourceList) error {
 
 // refusesBuilt is refuses for an object that was built from a manifest.
 func (a allow) refusesBuilt(namespace string, info *resource.Info) string {
+	if a.reachesSigningKey(info) {
+		return fmt.Sprintf("%s names Secret %s, which holds the operator's signing key: use another name", apply.Describe(object(info).Unstructured), a.signingKey)
+	}
 	return a.refuses(namespace, placed{
 		what:       apply.Describe(object(info).Unstructured),
 		kind:       info.Mapping.GroupVersionKind.GroupKind(),
 		namespaced: info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		namespace:  info.Namespace,
 	})
+}
+
+// reachesSigningKey reports whether an object is the Secret of the signing key, or
+// could read it for somebody else: a pod that mounts the Secret, a role that
+// allows reading it, a resource of a third party that copies it.
+func (a allow) reachesSigningKey(info *resource.Info) bool {
+	return a.signingKey.Name != "" && (info.Namespace == "" || info.Namespace == a.signingKey.Namespace) &&
+		mentions(object(info).Object, a.signingKey.Name)
+}
+
+// mentions reports whether a key or a text within a value contains a text.
+func mentions(value any, text string) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, text)
+	case []any:
+		return slices.ContainsFunc(value, func(item any) bool { return mentions(item, text) })
+	case map[string]any:
+		for key, item := range value {
+			if strings.Contains(key, text) || mentions(item, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // placed is where an object goes.
@@ -80,7 +115,7 @@ func notAllowed(refused []string) error {
 // offline for a release in a namespace, by which rule of the block; nothing if
 // it would not.
 func (o RenderedObject) Refused(block watches.Allow, namespace string, clusterScoped bool) string {
-	return allow(block).refuses(namespace, placed{
+	return allow{Allow: block}.refuses(namespace, placed{
 		what:       apply.Describe(o.Unstructured),
 		kind:       o.GroupVersionKind().GroupKind(),
 		namespaced: !clusterScoped,

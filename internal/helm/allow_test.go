@@ -8,7 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // rendered returns an object as a build does.
@@ -39,26 +42,26 @@ func TestAllow(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name    string
-		allow   allow
+		allow   watches.Allow
 		objects kube.ResourceList
 		want    string
 	}{
 		{name: "nothing"},
 		{name: "its own", objects: kube.ResourceList{own}},
 		{name: "another namespace", objects: kube.ResourceList{own, foreign}, want: foreignRefused},
-		{name: "another namespace, allowed", allow: allow{OtherNamespaces: true}, objects: kube.ResourceList{own, foreign}},
+		{name: "another namespace, allowed", allow: watches.Allow{OtherNamespaces: true}, objects: kube.ResourceList{own, foreign}},
 		{name: "cluster-scoped", objects: kube.ResourceList{admin}, want: adminRefused},
-		{name: "cluster-scoped, allowed", allow: allow{ClusterScoped: []string{role}}, objects: kube.ResourceList{admin}},
+		{name: "cluster-scoped, allowed", allow: watches.Allow{ClusterScoped: []string{role}}, objects: kube.ResourceList{admin}},
 		{name: "cluster-scoped, of the core", objects: kube.ResourceList{room}, want: roomRefused},
-		{name: "cluster-scoped, of the core, allowed", allow: allow{ClusterScoped: []string{"Namespace"}}, objects: kube.ResourceList{room}},
-		{name: "another kind is allowed", allow: allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: kube.ResourceList{room, admin}, want: adminRefused},
-		{name: "other namespaces are not the cluster", allow: allow{OtherNamespaces: true}, objects: kube.ResourceList{foreign, admin}, want: adminRefused},
-		{name: "the cluster is not other namespaces", allow: allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: kube.ResourceList{foreign, admin}, want: foreignRefused},
-		{name: "everything, where the operator-sdk's entry says nothing", allow: allow{Everything: true}, objects: kube.ResourceList{admin, own, foreign, room}},
+		{name: "cluster-scoped, of the core, allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace"}}, objects: kube.ResourceList{room}},
+		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: kube.ResourceList{room, admin}, want: adminRefused},
+		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: kube.ResourceList{foreign, admin}, want: adminRefused},
+		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: kube.ResourceList{foreign, admin}, want: foreignRefused},
+		{name: "everything, where the operator-sdk's entry says nothing", allow: watches.Allow{Everything: true}, objects: kube.ResourceList{admin, own, foreign, room}},
 		{name: "all that is refused is named", objects: kube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := test.allow.check("apps", test.objects)
+			err := allow{Allow: test.allow}.check("apps", test.objects)
 			if test.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -69,5 +72,41 @@ func TestAllow(t *testing.T) {
 				t.Errorf("got %v, want\n%s", err, test.want)
 			}
 		})
+	}
+}
+
+// A chart cannot write the Secret of the signing key, or have it read, whatever its
+// entry allows.
+func TestAllow_RefusesSigningKey(t *testing.T) {
+	t.Parallel()
+	gvk := func(group, kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	}
+	naming := func(info *resource.Info, value any, path ...string) *resource.Info {
+		content, _ := info.Object.(*unstructured.Unstructured)
+		if err := unstructured.SetNestedField(content.Object, value, path...); err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	const key = "op-signing-key"
+	everything := allow{Allow: watches.Allow{Everything: true}, signingKey: types.NamespacedName{Namespace: "system", Name: key}}
+	volumes := []any{map[string]any{"name": "v", "secret": map[string]any{"secretName": key}}}
+	rules := []any{map[string]any{"resources": []any{"secrets"}, "resourceNames": []any{key}}}
+	for name, test := range map[string]struct {
+		object  *resource.Info
+		refused bool
+	}{
+		"the Secret itself":            {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", key), true},
+		"a pod that mounts it":         {naming(rendered(gvk("", "Pod"), meta.RESTScopeNamespace, "system", "web"), volumes, "spec", "volumes"), true},
+		"a map key":                    {naming(rendered(gvk("", "ConfigMap"), meta.RESTScopeNamespace, "system", "web"), "x", "data", key), true},
+		"a ClusterRole that allows it": {naming(rendered(gvk("rbac.authorization.k8s.io", "ClusterRole"), meta.RESTScopeRoot, "", "web"), rules, "rules"), true},
+		"that name elsewhere":          {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "apps", key), false},
+		"another Secret":               {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", "web"), false},
+	} {
+		err := everything.check("apps", kube.ResourceList{test.object})
+		if refused := errors.Is(err, ErrNotAllowed); refused != test.refused || !refused && err != nil {
+			t.Errorf("%s: got %v, want refused %v", name, err, test.refused)
+		}
 	}
 }

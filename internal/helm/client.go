@@ -41,8 +41,12 @@ type Client struct {
 	// Confined: the operator serves some namespaces, and asks for nothing beyond
 	// them but what a kind's Allow names. To be set before the first action.
 	Confined bool
-	// Keys sign and verify release records. To be set before the first action.
+	// Keys sign the release records that this client writes, and verify those that
+	// it reads. To be set before the first action.
 	Keys *signing.Keys
+	// SigningKey is the Secret that holds the keys. No template reads it, and no
+	// object of a chart may name it.
+	SigningKey types.NamespacedName
 
 	own          identity
 	identitiesMu sync.Mutex
@@ -184,14 +188,14 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		namespace: r.Namespace,
 		log:       log.printf,
 		warn:      r.Warn,
-		allow:     allow(r.Allow),
+		allow:     allow{Allow: r.Allow, signingKey: c.SigningKey},
 		ignore:    r.Ignore,
 		verify:    r.Verify,
 		force:     r.Force,
 		lend:      r.Lend,
 		follow:    r.Hook,
 		inventory: c.inventory,
-		readings:  newReadings(r.Owner.UID, r.LookedUp),
+		readings:  newReadings(r.Owner.UID, r.LookedUp, c.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
 		finished:  map[apply.Key]apply.State{},

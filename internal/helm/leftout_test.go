@@ -216,7 +216,7 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 	} {
 		log, asked := &tail{}, []string{}
 		core := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked).core
-		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow(test.allow)}
+		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {
 			t.Error(err)
 		}

@@ -23,6 +23,8 @@ type readings struct {
 	// secret is called with the data of each Secret that a template gets, which
 	// no output may hold; nil is not called.
 	secret func(data map[string]any)
+	// signingKey is the Secret of the operator's signing key.
+	signingKey types.NamespacedName
 
 	mu   sync.Mutex
 	seen map[string]reading
@@ -47,8 +49,8 @@ const absentDigest = "absent"
 // one state of one object from the next.
 const lookupDigest = 16
 
-func newReadings(owner types.UID, secret func(data map[string]any)) *readings {
-	return &readings{owner: owner, secret: secret, seen: map[string]reading{}}
+func newReadings(owner types.UID, secret func(data map[string]any), signingKey types.NamespacedName) *readings {
+	return &readings{owner: owner, secret: secret, signingKey: signingKey, seen: map[string]reading{}}
 }
 
 // note remembers an answer that is of objects. One that is neither an object
@@ -79,10 +81,10 @@ func (r *readings) note(path string, status int, body []byte) {
 }
 
 // readable returns what a template may see of an object or a list that it has
-// looked up: release records, which hold the values of other custom resources,
-// are left out. It reports the data of Secrets.
+// looked up. It leaves out release records, which hold the values of other custom
+// resources, and signing keys. It reports the data of Secrets.
 func (r *readings) readable(found map[string]any) map[string]any {
-	if found["type"] == records.SecretType {
+	if r.hides(found) {
 		return map[string]any{}
 	}
 	items, list := found["items"].([]any)
@@ -92,12 +94,25 @@ func (r *readings) readable(found map[string]any) map[string]any {
 	}
 	found["items"] = slices.DeleteFunc(items, func(one any) bool {
 		object, ok := one.(map[string]any)
-		if ok && object["type"] != records.SecretType {
-			r.reportSecret(object)
+		if !ok {
+			return false
 		}
-		return ok && object["type"] == records.SecretType
+		if r.hides(object) {
+			return true
+		}
+		r.reportSecret(object)
+		return false
 	})
 	return found
+}
+
+// hides reports whether templates must not see an object: it is a release record,
+// or holds the signing key of this operator or of another one.
+func (r *readings) hides(content map[string]any) bool {
+	object := &unstructured.Unstructured{Object: content}
+	_, marked := object.GetLabels()[api.LabelSigningKey]
+	return content["type"] == records.SecretType || marked ||
+		object.GetKind() == "Secret" && r.signingKey == types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func (r *readings) reportSecret(object map[string]any) {
@@ -124,8 +139,8 @@ func (a *reading) add(r *readings, content map[string]any) {
 	switch {
 	case labels[api.LabelOwnerUID] == string(r.owner), labels[api.LabelHookOwnerUID] == string(r.owner):
 		return
-	case content["type"] == records.SecretType:
-		// Two releases that list all Secrets would upgrade each other for ever.
+	case r.hides(content):
+		// Two releases that list all Secrets would upgrade each other forever.
 		return
 	case object.GetUID() == r.owner:
 		// Its spec is in the values.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -37,7 +39,7 @@ var none = reply{http.StatusNotFound, `{"kind": "Status", "code": 404}`}
 
 // digest is what the reply becomes on the record, empty where it is left out.
 func (r reply) digest(path string, without ...place) string {
-	readings, own := newReadings("cr-uid", nil), map[place]bool{}
+	readings, own := newReadings("cr-uid", nil, types.NamespacedName{}), map[place]bool{}
 	readings.note(path, r.status, []byte(r.body))
 	for _, p := range without {
 		own[p] = true
@@ -122,7 +124,7 @@ func TestReadingsLeftOut(t *testing.T) {
 
 func TestReadingsAreInOrderAndSmall(t *testing.T) {
 	log := &tail{}
-	k := &kubeClient{readings: newReadings("cr-uid", nil), builder: newTestBuilder(t), log: log.printf}
+	k := &kubeClient{readings: newReadings("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log.printf}
 	rls := aRelease()
 	rls.Hooks = nil
 	if text, err := k.looked(rls); text != "" || err != nil {
@@ -160,7 +162,7 @@ func TestReadings_LeaveOutRecordsAndReportSecrets(t *testing.T) {
 	r := newReadings("cr-uid", func(data map[string]any) {
 		text, _ := data["key"].(string)
 		reported = append(reported, text)
-	})
+	}, types.NamespacedName{})
 	if got := r.readable(secret("sh.helm.release.v1.web.v1", records.SecretType, encoded)); len(got) > 0 {
 		t.Errorf("a record: %v", got)
 	}
@@ -176,5 +178,28 @@ func TestReadings_LeaveOutRecordsAndReportSecrets(t *testing.T) {
 	r.readable(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"key": "public"}})
 	if diff := cmp.Diff([]string{plain, plain}, reported); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Templates see no signing key: not the operator's own, by its name, and not that
+// of another operator, by its label.
+func TestReadings_LeaveOutSigningKeys(t *testing.T) {
+	t.Parallel()
+	secret := func(namespace, name string, labels map[string]any) map[string]any {
+		return map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": map[string]any{"current": "aHVudGVyMg=="},
+			"metadata": map[string]any{"namespace": namespace, "name": name, "labels": labels},
+		}
+	}
+	r := newReadings("cr-uid", func(map[string]any) { t.Error("a key is reported as if it had been shown") }, types.NamespacedName{Namespace: "system", Name: "op-signing-key"})
+	own, other := secret("system", "op-signing-key", nil), secret("apps", "any", map[string]any{"chartwright.dev/signing-key": "other"})
+	for _, key := range []map[string]any{own, other} {
+		if got := r.readable(key); len(got) > 0 {
+			t.Errorf("got %v", got)
+		}
+	}
+	list := r.readable(map[string]any{"apiVersion": "v1", "kind": "SecretList", "items": []any{own, other}})
+	if items, _ := list["items"].([]any); len(items) > 0 {
+		t.Errorf("a list: got %v", list)
 	}
 }

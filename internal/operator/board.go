@@ -37,7 +37,10 @@ type board struct {
 	mu sync.Mutex
 	// held is why nothing is served yet, empty once something can be.
 	held string
-	rows []row
+	// signingKey says why the signing key in the cluster cannot be used, empty if
+	// it can.
+	signingKey string
+	rows       []row
 	// details returns more lines for the report; nil returns none.
 	details func() []string
 }
@@ -82,6 +85,13 @@ func (b *board) hold(why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = why
+}
+
+// setSigningKey says why the signing key in the cluster cannot be used.
+func (b *board) setSigningKey(problem string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.signingKey = problem
 }
 
 // change changes what is known of a kind.
@@ -137,6 +147,9 @@ func (b *board) report() (ready bool, text string) {
 		ready, verdict = true, "ready"
 	}
 	lines := []string{verdict}
+	if b.signingKey != "" {
+		lines = append(lines, b.signingKey)
+	}
 	for i := range b.rows {
 		lines = append(lines, b.rows[i].lines()...)
 	}

@@ -28,6 +28,8 @@ type kinds struct {
 	board     *board
 	rights    *rights
 	notices   notices
+	// signingKey signs the release records.
+	signingKey *signingKey
 	// observing is what status fields speak of beside the releases.
 	observing *observing
 	// changed is told of CRDs that come or change.
@@ -88,8 +90,16 @@ func (k *kinds) NeedLeaderElection() bool { return false }
 // Start watches records and CRDs and starts kinds until the context ends.
 func (k *kinds) Start(ctx context.Context) error {
 	go k.shared.Helm.Capabilities().Warm()
+	go k.signingKey.run(ctx)
 	if err := k.watchCRDs(ctx); err != nil {
 		return err
+	}
+	// Nothing is served without a key, because nothing could be signed.
+	select {
+	case <-k.signingKey.loaded:
+		k.board.hold("the operator is starting")
+	case <-ctx.Done():
+		return nil
 	}
 	if err := k.openAreas(ctx); err != nil {
 		return err

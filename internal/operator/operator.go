@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -68,17 +69,23 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, err
 	}
 	helmClient.Confined = len(options.Namespaces) > 0
+	recorder, err := newRecorder(mgr, clientset, options.Name)
+	if err != nil {
+		return nil, err
+	}
+	kinds.notices = newNotices(recorder)
+	unfenced, err := kubernetes.NewForConfig(lease)
+	if err != nil {
+		return nil, fmt.Errorf("set up the client of the signing key: %w", err)
+	}
+	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
+	helmClient.Keys, helmClient.SigningKey = kinds.signingKey.keys, kinds.signingKey.secret
 	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
 	kinds.sources = kinds.newSources()
 	kinds.observing = kinds.newObserving()
-	recorder, err := newRecorder(mgr, clientset, options.Name)
-	if err != nil {
-		return nil, err
-	}
-	kinds.notices = newNotices(recorder)
 	kinds.tellBroken()
 	kinds.shared = reconcile.Shared{
 		Operator:        options.Name,

@@ -1,12 +1,16 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -41,6 +45,9 @@ type Options struct {
 	LeaderElection          bool
 	LeaderElectionID        string
 	LeaderElectionNamespace string
+	// ContextNamespace is that of the kubeconfig's context. An operator outside of
+	// a cluster keeps its signing key there.
+	ContextNamespace string
 	// GracefulShutdown is how long a stop may take.
 	GracefulShutdown time.Duration
 }
@@ -103,6 +110,16 @@ func checkLoopback(address string) error {
 		return errors.New("expected a loopback address, 127.0.0.1, [::1] or localhost, for nobody is asked who they are there; kubectl port-forward reaches it")
 	}
 	return nil
+}
+
+// signingKeySecret returns the Secret that holds the signing key: it is in the
+// namespace of the lease.
+func (o Options) signingKeySecret() types.NamespacedName {
+	namespace := o.LeaderElectionNamespace
+	if pod := ownPod(os.Getenv, os.ReadFile, os.Hostname); namespace == "" && pod != nil {
+		namespace = pod.Namespace
+	}
+	return types.NamespacedName{Namespace: cmp.Or(namespace, o.ContextNamespace, metav1.NamespaceDefault), Name: o.Name + "-signing-key"}
 }
 
 // LeaseName is the name of the leader election's lease.

@@ -18,7 +18,7 @@ import (
 // newSources returns the store of what values come from, which watchSources
 // feeds.
 func (k *kinds) newSources() *sources.Store {
-	return sources.NewStore(sources.FromServer(k.clientset.CoreV1()), k.sourceChanged)
+	return sources.NewStore(sources.FromServer(k.clientset.CoreV1(), k.options.signingKeySecret()), k.sourceChanged)
 }
 
 // watchSources watches the kinds that some served kind takes values from, and

@@ -255,7 +255,8 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	// And one more reconcile that applies every object.
 	readAnnotation(m, AnnotationInventory, &r.Inventory)
 	r.Inventory.Kinds = slices.DeleteFunc(r.Inventory.Kinds, func(kind string) bool { return kind == "" })
-	r.Inventory.Kinds = r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)]
+	// The copy drops the room that a longer list has taken.
+	r.Inventory.Kinds = slices.Clone(r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)])
 	return r, true
 }
 

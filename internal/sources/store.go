@@ -134,6 +134,8 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 		return content{}, errGone
 	case apierrors.IsForbidden(err):
 		return content{}, failf(api.ReasonValuesSourceForbidden, "values come from %s, which the operator may not read: give it the right to get it", source.Ref)
+	case errors.Is(err, errSigningKey):
+		return content{}, failf(api.ReasonValuesSourceForbidden, "values come from %s, which holds the signing key of an operator: no values can come from it; name another Secret", source.Ref)
 	case err != nil:
 		return content{}, fmt.Errorf("read %s: %w", source.Ref, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -11,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // What config/default installs.
@@ -74,6 +76,46 @@ func (e *Env) bindLeases(a Account) {
 	e.waitAllowed(a, a.namespace, role.Rules...)
 	shared.rights.note(a.User(), role.Rules, nil)
 }
+
+// bindSigningKey gives the operator's account the rules for the Secret with the
+// signing key, as config/rbac does for an operator of the name chartwright.
+func (e *Env) bindSigningKey(options Options) {
+	e.t.Helper()
+	ctx, a := e.t.Context(), options.Account
+	roles, bindings := e.Typed.RbacV1().Roles(a.namespace), e.Typed.RbacV1().RoleBindings(a.namespace)
+	shipped, err := roles.Get(ctx, leaderRole, metav1.GetOptions{})
+	e.must(err)
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{GenerateName: a.name + "-"}}
+	for _, rule := range shipped.Rules {
+		if !slices.Contains(rule.Resources, "secrets") {
+			continue
+		}
+		if len(rule.ResourceNames) > 0 {
+			rule.ResourceNames = []string{SigningKey(options.Name)}
+		}
+		role.Rules = append(role.Rules, rule)
+	}
+	role, err = roles.Create(ctx, role, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error { return roles.Delete(ctx, role.Name, metav1.DeleteOptions{}) })
+	_, err = bindings.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   a.subjects(),
+	}, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, role.Name, metav1.DeleteOptions{}) })
+	e.waitAllowed(a, a.namespace, role.Rules...)
+	shared.rights.note(a.User(), role.Rules, nil)
+	e.cleanup(func(ctx context.Context) error {
+		err := e.Typed.CoreV1().Secrets(a.namespace).Delete(ctx, SigningKey(options.Name), metav1.DeleteOptions{})
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// SigningKey returns the name of the Secret, in SystemNamespace, with the signing
+// key of an operator.
+func SigningKey(operator string) string { return operator + "-signing-key" }
 
 // waitAllowed waits until the API server lets the account do what rules allow.
 func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRule) {

@@ -83,6 +83,7 @@ func (e *Env) NewOperator(options Options) *Operator {
 		options.Account = System
 		e.noteSystem()
 	}
+	e.bindSigningKey(options)
 	o := &Operator{
 		env:        e,
 		options:    options,

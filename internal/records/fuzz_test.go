@@ -1,0 +1,67 @@
+package records_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// FuzzFromMeta reads the metadata of Secrets that anybody may have written. What
+// the index would hold of them is bounded, and the name decides with the labels.
+func FuzzFromMeta(f *testing.F) {
+	const name = "sh.helm.release.v1.web.v3"
+	f.Add(name, "web", "3", "u1", "3", `{"chart":"web","deployed":"2026-01-02T03:04:05Z"}`, `{"passed":true}`, `{"kinds":["v1/ConfigMap","apps/v1/Deployment"],"finished":{"a/b":"Complete"}}`, "3")
+	f.Add(name, "web", "03", "u1", "x", `{"deployed":"0001-01-01T00:00:00+23:59"}`, `null`, `{"kinds":[`+strings.Repeat(`"",`, 5000)+`""]}`, "-1")
+	f.Add("sh.helm.release.v1.a.v1.v2", "a.v1", "2", "", "", `{"description":"`+strings.Repeat("x", 20_000)+`"}`, `[]`, `{"finished":{"":""},"kinds":["/","a/b/c/d","//"]}`, "9999999999999999999")
+	f.Fuzz(func(t *testing.T, secret, release, version, owner, revision, description, tested, inventory, held string) {
+		meta := &metav1.ObjectMeta{
+			Namespace: "apps", Name: secret,
+			Labels: map[string]string{
+				records.LabelOwner: records.OwnerHelm, records.LabelName: release, records.LabelVersion: version, records.LabelStatus: api.StatusDeployed,
+				api.LabelOwnerUID: owner, api.LabelRevision: revision, api.LabelHeldRevision: held, "modifiedAt": revision,
+			},
+			Annotations: map[string]string{
+				api.AnnotationOwner: owner, records.AnnotationRelease: description, records.AnnotationTested: tested,
+				records.AnnotationInventory: inventory, records.AnnotationLookups: description,
+			},
+		}
+		r, ok := records.FromMeta(meta)
+		if ok != (release != "" && r.Revision != 0 && secret == records.SecretName(r.Release, r.Revision)) {
+			// A revision 0 is a record, too, if its name says so.
+			if r.Revision != 0 || secret != records.SecretName(release, 0) {
+				t.Fatalf("%q of release %q, version %q: record %v of revision %d", secret, release, version, ok, r.Revision)
+			}
+		}
+		if !ok {
+			return
+		}
+		if r.Written() && (r.Revision < 1 || r.OwnerUID == "") || r.Genuine() && !r.Written() {
+			t.Errorf("revision %d of owner %q is written %v, genuine %v", r.Revision, r.OwnerUID, r.Written(), r.Genuine())
+		}
+		if kinds := r.Inventory.Kinds; len(kinds) > 100 || cap(kinds) > 256 || len(r.Inventory.GVKs()) > len(kinds) {
+			t.Errorf("%d kinds in room for %d", len(kinds), cap(kinds))
+		}
+		given := 0
+		for _, text := range []string{secret, release, version, owner, revision, description, tested, inventory, held} {
+			given += len(text)
+		}
+		if kept := retained(t, r); kept > 8*given+4096 {
+			t.Errorf("%d bytes are retained of %d", kept, given)
+		}
+	})
+}
+
+// retained estimates the bytes that a record holds.
+func retained(t *testing.T, r records.Record) int {
+	t.Helper()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(text) + 16*cap(r.Inventory.Kinds) + 48*len(r.Inventory.Finished)
+}
