@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,6 +204,27 @@ func (a *arena) intact() {
 	if err := a.operator.Survived(); err != nil {
 		a.t.Errorf("the attack has ended the operator: %v", err)
 	}
+}
+
+// many does something so often, eight times at once, until the operator has
+// ended.
+func (a *arena) many(n int, do func(i int) error) {
+	a.t.Helper()
+	var work sync.WaitGroup
+	turns := make(chan struct{}, 8)
+	for i := range n {
+		turns <- struct{}{}
+		if !a.operator.Running() {
+			break
+		}
+		work.Go(func() {
+			if err := do(i); err != nil {
+				a.t.Error(err)
+			}
+			<-turns
+		})
+	}
+	work.Wait()
 }
 
 // create creates a custom resource from JSON text, which is sent as it is.

@@ -78,7 +78,7 @@ rules:
 		}
 		return a.unchanged(ctx, important)
 	})
-	others.served()
+	others.served(few)
 	a.intact()
 }
 
@@ -93,7 +93,7 @@ func (a *arena) forgeDeletion() {
 	a.until("the release to be uninstalled", func(ctx context.Context) error {
 		return a.absent(ctx, a.in(evil))
 	}, func(ctx context.Context) error { return a.unchanged(ctx, important) })
-	others.served()
+	others.served(few)
 	a.intact()
 }
 
@@ -109,7 +109,7 @@ func (a *arena) forgeRollback() {
 	a.untilAnswered(evil, api.AnnotationRollbackTo, "1", func(ctx context.Context) error {
 		return a.absent(ctx, harness.Object("rbac.authorization.k8s.io/v1", "ClusterRole", name))
 	})
-	others.served()
+	others.served(few)
 	a.intact()
 }
 
@@ -121,13 +121,13 @@ func (a *arena) forgeQuota() {
 	others := a.watchOthers()
 	a.forge("web", 1, quotaManifest("limits"))
 	a.untilAnswered(web, api.AnnotationReconcile, "now", func(ctx context.Context) error { return a.unchanged(ctx, limits) })
-	others.served()
+	others.served(few)
 	a.intact()
 }
 
 func (a *arena) forgeWithoutAccount() {
 	limits := a.quota("limits2")
-	a.deployer(a.editor)
+	a.deployerOf(a.editor)
 	web := harness.MakeCR(a.accounted, "web").Obj()
 	a.editor.Create(web)
 	a.editor.WaitReady(web)
@@ -139,7 +139,7 @@ func (a *arena) forgeWithoutAccount() {
 		return a.absent(ctx, a.in(web))
 	}, func(ctx context.Context) error { return a.unchanged(ctx, limits) })
 	a.admin.WaitGone(a.in(harness.ConfigMap("web")))
-	others.served()
+	others.served(few)
 	a.intact()
 }
 
@@ -170,15 +170,6 @@ func (a *arena) quota(name string) *unstructured.Unstructured {
 
 func quotaManifest(name string) string {
 	return fmt.Sprintf("\n---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s}\nspec: {hard: {pods: \"9999\"}}\n", name)
-}
-
-// deployer creates the ServiceAccount of the kind accounted. It may do whatever
-// an editor of the namespace may.
-func (a *arena) deployer(env *harness.Env) {
-	a.t.Helper()
-	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
-	a.admin.Kubectl("--namespace", env.Namespace, "create", "rolebinding", "deployer", "--clusterrole=edit",
-		"--serviceaccount="+env.Namespace+":deployer")
 }
 
 // in names the namespace of the attackers in an object.

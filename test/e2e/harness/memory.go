@@ -209,3 +209,6 @@ func (e *Env) RunLimited(bytes int64, args ...string) (string, error) {
 	e.must(ctx.Err())
 	return output.String(), limit.Err()
 }
+
+// Name returns the value of --operator-name.
+func (o *Operator) Name() string { return o.options.Name }
