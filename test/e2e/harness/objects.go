@@ -36,7 +36,7 @@ func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 
 // clusterScoped are the kinds without a namespace that tests use.
 var clusterScoped = []string{
-	"ClusterRole", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
+	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
 }
 
 // named describes an object for messages.

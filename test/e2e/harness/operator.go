@@ -43,6 +43,9 @@ type Options struct {
 	// Proxy is what stands between the operator and the API server, if anything
 	// does.
 	Proxy *Proxy
+	// Memory limits the memory of the process, in bytes, as its container does; 0
+	// is no limit.
+	Memory int64
 	// Args are more flags, and Env more variables.
 	Args, Env []string
 }
@@ -59,6 +62,8 @@ type Operator struct {
 	// done is closed when the process has ended, with exit set.
 	done chan struct{}
 	exit error
+	// memory is the limit of the process, nil for none.
+	memory *memoryLimit
 }
 
 // stopTime is longer than the operator gives itself to stop.
@@ -138,12 +143,21 @@ func (o *Operator) Launch() {
 		args = append(args, "--charts-dir", o.options.ChartsDir)
 	}
 	// Not bound to the test's context: how it is ended is part of the test.
-	cmd := exec.CommandContext(context.WithoutCancel(o.env.t.Context()), shared.operator, append(args, o.options.Args...)...)
+	ctx := context.WithoutCancel(o.env.t.Context())
+	args = append(args, o.options.Args...)
+	var cmd *exec.Cmd
+	if o.options.Memory > 0 {
+		o.memory = newMemoryLimit(o.options.Memory)
+		cmd = o.memory.command(ctx, shared.operator, args...)
+	} else {
+		cmd = exec.CommandContext(ctx, shared.operator, args...)
+		cmd.Env = os.Environ()
+	}
 	namespaces := o.env.Namespace
 	if o.options.Everywhere {
 		namespaces = ""
 	}
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
 	cmd.Env = append(cmd.Env, o.options.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
@@ -156,6 +170,9 @@ func (o *Operator) Launch() {
 		release()
 		close(done)
 	}()
+	if o.memory != nil {
+		go o.memory.watch(cmd.Process, done)
+	}
 	// It ends before its rights do: the standby leads for a moment when it does.
 	o.env.cleanup(func(context.Context) error {
 		if !o.Running() {

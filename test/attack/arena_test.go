@@ -1,0 +1,254 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// arena is an operator of four kinds, two attackers and their victim.
+type arena struct {
+	t *testing.T
+	// admin is an admin in the namespace of the attackers.
+	admin *harness.Env
+	// editor has the role edit and may write custom resources, author may write
+	// custom resources and nothing else. Their namespace sorts before the
+	// victim's, so that it is served first.
+	editor, author *harness.Env
+	// victim is an editor of another namespace.
+	victim *harness.Env
+
+	// plain is a kind whose entry allows nothing, clustered one with cluster-scoped
+	// objects, sourced one with valuesFrom, accounted one with a ServiceAccount.
+	plain, clustered, sourced, accounted harness.Kind
+
+	account  harness.Account
+	operator *harness.Operator
+	// probes is how many custom resources the victim has created.
+	probes int
+}
+
+const (
+	editorUser = "attacker:editor"
+	authorUser = "attacker:author"
+	victimUser = "victim:editor"
+)
+
+// newArena starts the operator and creates the tenants.
+func newArena(t *testing.T) *arena {
+	t.Helper()
+	env := harness.New(t)
+	a := &arena{
+		t:     t,
+		plain: env.NewKind("Plain"), clustered: env.NewKind("Clustered"),
+		sourced: env.NewKind("Sourced"), accounted: env.NewKind("Accounted"),
+		account: env.NewAccount(),
+	}
+	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {
+		env.InstallCRD(kind)
+	}
+	kinds := env.EditKinds()
+	a.admin = env.In(env.NewNamespace("a-attacker"))
+	a.admin.Bind(editorUser, "edit", kinds)
+	a.admin.Bind(authorUser, kinds)
+	a.editor, a.author = a.admin.As(editorUser), a.admin.As(authorUser)
+	others := env.In(env.NewNamespace("b-victim"))
+	others.Bind(victimUser, "edit", kinds)
+	a.victim = others.As(victimUser)
+	a.waitAllowed(kinds)
+	a.operator = env.NewOperator(harness.Options{
+		Watches:    env.Watches(a.entries("open")...),
+		Account:    a.account,
+		Everywhere: true,
+		Memory:     env.ManagerMemory(),
+	}).Start()
+	return a
+}
+
+// entries binds the kinds to charts of testdata.
+func (a *arena) entries(open string) []harness.Entry {
+	// What the values add to the chart are fields of a ConfigMap, which it has
+	// anyway.
+	known := []any{map[string]any{"template": "templates/configmap.yaml"}}
+	return []harness.Entry{
+		harness.MakeEntry(a.plain, chart(open)).With("rbac", known),
+		harness.MakeEntry(a.clustered, chart("clustered")).With("allow", map[string]any{
+			"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"},
+		}),
+		harness.MakeEntry(a.sourced, chart(open)).With("rbac", known).With("valuesFrom", []any{
+			map[string]any{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true},
+		}),
+		harness.MakeEntry(a.accounted, chart(open)).With("rbac", known).With("serviceAccountName", "deployer"),
+	}
+}
+
+func chart(name string) string { return harness.Root("test", "attack", "testdata", "charts", name) }
+
+// waitAllowed waits until the API server has the bindings, and expects the
+// attackers to have no permission beyond them.
+func (a *arena) waitAllowed(kinds string) {
+	a.t.Helper()
+	for _, user := range []struct {
+		name string
+		env  *harness.Env
+	}{{editorUser, a.editor}, {authorUser, a.author}, {victimUser, a.victim}} {
+		a.admin.Wait(user.name+" to have the ClusterRole "+kinds, func(ctx context.Context) error {
+			allowed, err := a.admin.Allowed(ctx, user.name, user.env.Namespace, "create", a.plain.Group, "plains")
+			if err == nil && !allowed {
+				err = errors.New("not allowed")
+			}
+			return err
+		})
+	}
+	a.admin.Wait("the role edit to be aggregated", func(ctx context.Context) error {
+		allowed, err := a.admin.Allowed(ctx, editorUser, a.editor.Namespace, "update", "", "secrets")
+		if err == nil && !allowed {
+			err = errors.New("not allowed")
+		}
+		return err
+	})
+	for _, forbidden := range []struct{ user, namespace, verb, group, resource string }{
+		{editorUser, "", "list", "", "secrets"},
+		{editorUser, a.victim.Namespace, "get", "", "configmaps"},
+		{editorUser, a.editor.Namespace, "update", "", "resourcequotas"},
+		{editorUser, "", "create", "rbac.authorization.k8s.io", "clusterroles"},
+		{authorUser, a.author.Namespace, "get", "", "secrets"},
+		{authorUser, a.author.Namespace, "create", "", "configmaps"},
+	} {
+		allowed, err := a.admin.Allowed(a.t.Context(), forbidden.user, forbidden.namespace, forbidden.verb, forbidden.group, forbidden.resource)
+		if err != nil || allowed {
+			a.t.Fatalf("before any attack, %+v is allowed: %t, %v", forbidden, allowed, err)
+		}
+	}
+}
+
+// attack runs an attack as a subtest with an operator that runs, and removes
+// what it has left.
+func (a *arena) attack(name string, run func(a *arena)) {
+	a.t.Run(name, func(t *testing.T) {
+		b := *a
+		b.t, b.admin, b.editor, b.author, b.victim = t, a.admin.For(t), a.editor.For(t), a.author.For(t), a.victim.For(t)
+		// An attack that has succeeded must not spoil the next ones.
+		defer func() { a.probes = b.probes }()
+		if !b.operator.Running() {
+			b.operator.Start()
+		}
+		t.Cleanup(b.clear)
+		run(&b)
+	})
+}
+
+// clear removes what the attackers have created.
+func (a *arena) clear() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
+	defer cancel()
+	var resources []schema.GroupVersionResource
+	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {
+		name, _, _ := strings.Cut(kind.Resource(), ".")
+		resources = append(resources, kind.GroupVersion().WithResource(name))
+	}
+	for _, resource := range resources {
+		err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			a.t.Errorf("clean up: %v", err)
+		}
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for _, resource := range resources {
+		for {
+			left, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				a.t.Errorf("clean up: %v", err)
+				break
+			}
+			if len(left.Items) == 0 {
+				break
+			}
+			if time.Now().After(deadline) || !a.operator.Running() {
+				a.release(ctx, resource, left.Items)
+			}
+		}
+	}
+	secrets := metav1.ListOptions{FieldSelector: "type=helm.sh/release.v1"}
+	if err := a.admin.Typed.CoreV1().Secrets(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, secrets); err != nil {
+		a.t.Errorf("clean up: %v", err)
+	}
+}
+
+// release removes the finalizers of custom resources that nobody uninstalls.
+func (a *arena) release(ctx context.Context, resource schema.GroupVersionResource, left []unstructured.Unstructured) {
+	for i := range left {
+		_, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).Patch(ctx, left[i].GetName(), "application/merge-patch+json",
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			a.t.Errorf("clean up: %v", err)
+		}
+	}
+}
+
+// intact expects the operator to be the process that was started.
+func (a *arena) intact() {
+	a.t.Helper()
+	if err := a.operator.Survived(); err != nil {
+		a.t.Errorf("the attack has ended the operator: %v", err)
+	}
+}
+
+// many does something so often, eight times at once, until the operator has
+// ended.
+func (a *arena) many(n int, do func(i int) error) {
+	a.t.Helper()
+	var work sync.WaitGroup
+	turns := make(chan struct{}, 8)
+	for i := range n {
+		turns <- struct{}{}
+		if !a.operator.Running() {
+			break
+		}
+		work.Go(func() {
+			if err := do(i); err != nil {
+				a.t.Error(err)
+			}
+			<-turns
+		})
+	}
+	work.Wait()
+}
+
+// create creates a custom resource from JSON text, which is sent as it is.
+func create(env *harness.Env, kind harness.Kind, name, spec string) error {
+	resource, _, _ := strings.Cut(kind.Resource(), ".")
+	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, kind.GroupVersion().String(), kind.Kind, name, spec)
+	err := env.Typed.CoreV1().RESTClient().Post().
+		AbsPath("/apis", kind.Group, kind.Version, "namespaces", env.Namespace, resource).
+		SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(env.T().Context()).Error()
+	if err != nil {
+		return fmt.Errorf("create %s %s: %w", kind.Kind, name, err)
+	}
+	return nil
+}
+
+// ready returns the condition Ready of a custom resource, empty where it has
+// none for its current spec.
+func ready(cr *unstructured.Unstructured) metav1.Condition {
+	status, err := harness.StatusOf(cr)
+	if err != nil || status.ObservedGeneration != cr.GetGeneration() {
+		return metav1.Condition{}
+	}
+	if found := harness.Condition(status, api.ConditionReady); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}

@@ -1,0 +1,261 @@
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestParasite: an object of another namespace that carries the labels and the
+// field manager of a release neither holds up the release nor is it touched.
+func TestParasite(t *testing.T) {
+	a := newArena(t)
+	a.deployerOf(a.victim)
+	a.attack("DoesNotBlockAServiceAccount", (*arena).parasiteOfAnAccount)
+	a.attack("DoesNotBlockADeletionThatWaits", (*arena).parasiteOfAWait)
+	a.attack("IsNotDeleted", (*arena).parasiteOfPlain)
+}
+
+// TestAuthor: whoever may write custom resources and nothing else reads no
+// Secret and writes nothing to a terminal.
+func TestAuthor(t *testing.T) {
+	a := newArena(t)
+	a.attack("ReadsNoSecret", (*arena).readSecrets)
+	a.attack("WritesNoControlCharacters", (*arena).escapeSequences)
+}
+
+func (a *arena) parasiteOfAnAccount() {
+	web := harness.MakeCR(a.accounted, "web").Obj()
+	a.victim.Create(web)
+	a.victim.WaitReady(web)
+	parasite := a.parasite(web, "parasite")
+	others := a.watchOthers()
+	a.victim.SetSpec(harness.MakeCR(a.accounted, "web").Set("note", "two").Obj())
+	a.within(promised, "the victim's upgrade", func(ctx context.Context) error {
+		live, err := a.victim.At(web).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		status, err := harness.StatusOf(live)
+		if err == nil && (ready(live).Status != metav1.ConditionTrue || status.Release.Revision != 2) {
+			err = fmt.Errorf("status %v", live.Object["status"])
+		}
+		return err
+	})
+	a.victim.Delete(web)
+	a.gone(web)
+	a.untouched(parasite)
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) parasiteOfAWait() {
+	web := harness.MakeCR(a.plain, "web").Obj()
+	web.SetAnnotations(map[string]string{api.AnnotationUninstallWait: "true"})
+	a.victim.Create(web)
+	a.victim.WaitReady(web)
+	parasite := a.parasite(web, "parasite", "example.com/held")
+	others := a.watchOthers()
+	a.victim.Delete(web)
+	a.gone(web)
+	a.untouched(parasite)
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) parasiteOfPlain() {
+	web := harness.MakeCR(a.plain, "web").Obj()
+	a.victim.Create(web)
+	a.victim.WaitReady(web)
+	parasite := a.parasite(web, "parasite")
+	others := a.watchOthers()
+	a.victim.SetSpec(harness.MakeCR(a.plain, "web").Set("note", "two").Obj())
+	a.victim.WaitRevision(web, 2)
+	a.untouched(parasite)
+	a.victim.Delete(web)
+	a.gone(web)
+	a.untouched(parasite)
+	others.served(few)
+	a.intact()
+}
+
+// parasite creates a ConfigMap of the attacker's that claims to belong to the
+// release of a custom resource of another namespace.
+func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers ...string) *unstructured.Unstructured {
+	a.t.Helper()
+	owner := a.victim.Get(of)
+	parasite := harness.ConfigMap(name)
+	parasite.SetLabels(map[string]string{api.LabelOwnerUID: string(owner.GetUID()), api.LabelOperator: a.operator.Name()})
+	_, resource, _ := strings.Cut(harness.Kind{GroupVersionKind: of.GroupVersionKind()}.Resource(), ".")
+	parasite.SetAnnotations(map[string]string{
+		api.AnnotationOwner: fmt.Sprintf("%s.%s/%s/%s", of.GetKind(), resource, a.victim.Namespace, of.GetName()),
+	})
+	parasite.SetFinalizers(finalizers)
+	parasite.Object["data"] = map[string]any{"mine": "yes"}
+	client := a.editor.At(parasite)
+	if _, err := client.Apply(a.t.Context(), name, parasite, metav1.ApplyOptions{FieldManager: api.FieldManager}); err != nil {
+		a.t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(a.t.Context())
+	a.t.Cleanup(func() {
+		_, err := client.Patch(ctx, name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err == nil {
+			err = client.Delete(ctx, name, metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			a.t.Error(err)
+		}
+	})
+	return a.editor.Get(parasite)
+}
+
+// untouched expects the operator not to have written or deleted an object of the
+// attacker's.
+func (a *arena) untouched(before *unstructured.Unstructured) {
+	a.t.Helper()
+	now, err := a.editor.At(before).Get(a.t.Context(), before.GetName(), metav1.GetOptions{})
+	if err != nil {
+		a.t.Errorf("an object of another namespace was deleted: %v", err)
+		return
+	}
+	if now.GetResourceVersion() != before.GetResourceVersion() {
+		a.t.Errorf("an object of another namespace was written: %v", now.Object)
+	}
+}
+
+// gone expects a custom resource of the victim's to be deleted in time.
+func (a *arena) gone(cr *unstructured.Unstructured) {
+	a.t.Helper()
+	a.within(promised, "the victim's deletion", func(ctx context.Context) error {
+		live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("status %v", live.Object["status"])
+		}
+		return err
+	})
+	// The next attack uses the name again.
+	ctx := context.WithoutCancel(a.t.Context())
+	resource, _, _ := strings.Cut(harness.Kind{GroupVersionKind: cr.GroupVersionKind()}.Resource(), ".")
+	live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+	if err == nil {
+		others := *a
+		others.admin = a.admin.For(a.t)
+		others.admin.Namespace = a.victim.Namespace
+		others.release(ctx, cr.GroupVersionKind().GroupVersion().WithResource(resource), []unstructured.Unstructured{*live})
+	}
+}
+
+// within expects something within a time, and goes on if it does not happen.
+func (a *arena) within(limit time.Duration, what string, look func(context.Context) error) {
+	a.t.Helper()
+	began := time.Now()
+	for last := errors.New(""); ; time.Sleep(interval) {
+		if last = look(a.t.Context()); last == nil {
+			return
+		}
+		if time.Since(began) > limit {
+			a.t.Errorf("waited %s for %s: %v", limit, what, last)
+			return
+		}
+	}
+}
+
+// deployerOf creates the ServiceAccount of the kind accounted. It may do in its
+// namespace whatever an editor may.
+func (a *arena) deployerOf(env *harness.Env) {
+	a.t.Helper()
+	env.For(a.t).Create(harness.Object("v1", "ServiceAccount", "deployer"))
+	a.admin.Kubectl("--namespace", env.Namespace, "create", "rolebinding", "deployer", "--clusterrole=edit",
+		"--serviceaccount="+env.Namespace+":deployer")
+}
+
+func (a *arena) readSecrets() {
+	secret := harness.Secret("db")
+	secret.Object["stringData"] = map[string]any{"password": "canary-7d21"}
+	a.editor.Create(secret)
+	others := a.watchOthers()
+	find := fmt.Sprintf(`(lookup "v1" "Secret" %q "db")`, a.author.Namespace)
+	list := fmt.Sprintf(`(lookup "v1" "Secret" %q "").items`, a.author.Namespace)
+	var bombs []*unstructured.Unstructured
+	for i, text := range []string{
+		`{{ fail (printf "%v" ` + find + `.data) }}`,
+		`{{ fail (printf "%v" ` + list + `) }}`,
+		`{{ fail (` + find + ` | toJson | b64enc) }}`,
+		`{{ range ` + list + ` }}{{ fail (.data | toYaml) }}{{ end }}{{ fail "none" }}`,
+		`{{ fail (printf "%v" (` + find + ` | toJson | fromJson | values | join "-" | replace "c" "C" | reverse )) }}`,
+	} {
+		bombs = append(bombs, harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", text).Obj())
+	}
+	// What a template finds is also what it writes into an object.
+	found := harness.MakeCR(a.plain, "found").Set("text", "found {{ "+find+" | toJson }}").Obj()
+	a.author.Create(append(bombs, found)...)
+	a.refused("RenderFailed", bombs...)
+	a.editor.WaitReady(found)
+	text, err := json.Marshal(a.editor.Get(harness.ConfigMap("found")).Object)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	texts := []string{string(text), a.operator.Log()}
+	for _, bomb := range bombs {
+		text, err := json.Marshal(a.author.Get(bomb).Object)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	events, err := a.admin.Typed.EventsV1().Events(a.admin.Namespace).List(a.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for i := range events.Items {
+		texts = append(texts, events.Items[i].Note)
+	}
+	for _, text := range texts {
+		for _, canary := range []string{"canary-7d21", "Y2FuYXJ5LTdkMjE", "helm.sh/release.v1"} {
+			if strings.Contains(text, canary) {
+				a.t.Errorf("%q is in %.2000s", canary, text)
+			}
+		}
+	}
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) escapeSequences() {
+	others := a.watchOthers()
+	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ fail "\x1b]0;OWNED\x07\x1b[2J\x1b[8mhidden\u009b2J\u202egnp.exe" }}`).Obj()
+	a.author.Create(bomb)
+	a.refused("RenderFailed", bomb)
+	admin := a.admin.NewPerson(rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	for _, args := range [][]string{
+		{"status", a.plain.Resource(), "bomb"}, {"status", a.plain.Resource()}, {"history", a.plain.Resource(), "bomb"},
+	} {
+		said := admin.Chartwright(args...)
+		if said.Stdout+said.Stderr == "" {
+			a.t.Errorf("%v prints nothing", args)
+		}
+		for _, r := range said.Stdout + said.Stderr {
+			if (r < ' ' && r != '\n' && r != '\t') || (r >= 0x7f && r <= 0x9f) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
+				a.t.Errorf("%v prints %U: %q", args, r, said.Stdout+said.Stderr)
+				break
+			}
+		}
+	}
+	others.served(few)
+	a.intact()
+}

@@ -1,0 +1,294 @@
+package attack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestMemory: custom resources, ConfigMaps and Secrets of one tenant that would
+// take gigabytes to read end no operator and delay nobody else.
+func TestMemory(t *testing.T) {
+	a := newArena(t)
+	a.attack("AliasesInAValue", (*arena).aliasesInAValue)
+	a.attack("AliasesInATemplate", (*arena).aliasesInATemplate)
+	a.attack("AliasesInAConfigMap", (*arena).aliasesInAConfigMap)
+	a.attack("AliasesInAForgedRecord", (*arena).aliasesInARecord)
+	a.attack("LargeCustomResources", (*arena).largeCustomResources)
+	a.attack("FunctionsThatAllocate", (*arena).functionsThatAllocate)
+	a.attack("RecordsThatUnpackToMuch", (*arena).recordsThatUnpackToMuch)
+	a.attack("RecordsWithLargeAnnotations", (*arena).largeAnnotations)
+	a.attack("RecordsWithInventedKinds", (*arena).inventedKinds)
+}
+
+// aliases returns YAML in which a text of so many bytes is repeated.
+func aliases(size, times int) string {
+	return fmt.Sprintf("a: &a %q\nb: [%s*a]\n", strings.Repeat("x", size), strings.Repeat("*a,", times-1))
+}
+
+func (a *arena) aliasesInAValue() {
+	others := a.watchOthers()
+	bomb := harness.MakeCR(a.plain, "bomb").Set("note", "x\n  "+strings.ReplaceAll(strings.TrimSpace(aliases(500_000, 150_000)), "\n", "\n  ")).Obj()
+	a.author.Create(bomb)
+	a.refused("RenderFailed", bomb)
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) aliasesInATemplate() {
+	others := a.watchOthers()
+	bomb := harness.MakeCR(a.plain, "bomb").Set("text",
+		`{{ $s := repeat 2000000 "x" }}{{ $y := printf "a: &a %s\nb: [%s]" $s (repeat 60000 "*a,") }}{{ fromYaml $y | len }}`).Obj()
+	a.author.Create(bomb)
+	a.refused("RenderFailed", bomb)
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) aliasesInAConfigMap() {
+	others := a.watchOthers()
+	values := harness.ConfigMap("bomb-values")
+	values.Object["data"] = map[string]any{"values.yaml": aliases(400_000, 150_000)}
+	a.editor.Create(values)
+	bomb := harness.MakeCR(a.sourced, "bomb").Obj()
+	a.editor.Create(bomb)
+	a.refused("", bomb)
+	others.served(few)
+	a.intact()
+	a.editor.Delete(values)
+}
+
+func (a *arena) aliasesInARecord() {
+	web := harness.MakeCR(a.plain, "web").Obj()
+	a.editor.Create(web)
+	a.editor.WaitReady(web)
+	others := a.watchOthers()
+	a.forge("web", 1, "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  "+strings.ReplaceAll(aliases(500_000, 150_000), "\n", "\n  "))
+	a.annotate(a.editor, web, api.AnnotationReconcile, "now")
+	a.whileAlive("the answer to the request", func(ctx context.Context) error {
+		live, err := a.editor.At(web).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		status, err := harness.StatusOf(live)
+		if err == nil && (status.Answered == nil || status.Answered.ReconcileRequestedAt != "now") {
+			err = fmt.Errorf("status %v", live.Object["status"])
+		}
+		return err
+	})
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) largeCustomResources() {
+	others := a.watchOthers()
+	spec := `{"extra":{"a":[` + strings.Repeat("{},", 449_999) + `{}]}}`
+	var bombs []*unstructured.Unstructured
+	for i := range 8 {
+		bomb := harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Obj()
+		bombs = append(bombs, bomb)
+		if err := create(a.author, a.plain, bomb.GetName(), spec); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	a.refused("InvalidValues", bombs...)
+	others.served(few)
+	a.intact()
+	// The attacker stays, and the operator starts again.
+	if a.operator.Running() {
+		a.operator.Stop()
+	}
+	a.operator.Start()
+	others = a.watchOthers()
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) functionsThatAllocate() {
+	others := a.watchOthers()
+	var bombs []*unstructured.Unstructured
+	for i := range 20 {
+		bombs = append(bombs, harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).
+			Set("text", `{{ range until 4000 }}{{ $x := derivePassword 1 "long" "a" "b" "c" }}{{ end }}`).Obj())
+	}
+	a.author.Create(bombs...)
+	others.served(several)
+	a.intact()
+}
+
+// recordsThatUnpackToMuch has the operator adopt 20 releases at once, each of
+// which is small in its Secret.
+func (a *arena) recordsThatUnpackToMuch() {
+	others := a.watchOthers()
+	text := []byte(`{"name":"bomb","info":{"status":"deployed"},"chart":{"metadata":{"name":"open","version":"1.0.0","apiVersion":"v2"}},` +
+		`"config":{"a":[` + strings.Repeat("{},", 599_999) + `{}]},"manifest":"","version":1,"namespace":"` + a.editor.Namespace + `"}`)
+	data, err := pack(text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	var bombs []*unstructured.Unstructured
+	for i := range 20 {
+		name := fmt.Sprintf("bomb-%d", i)
+		if err := a.record(name, 1, nil, nil, data); err != nil {
+			a.t.Fatal(err)
+		}
+		bombs = append(bombs, harness.MakeCR(a.plain, name).Obj())
+	}
+	a.editor.Create(bombs...)
+	a.whileAlive("the custom resources to be looked at", func(ctx context.Context) error { return a.conditioned(ctx, bombs...) })
+	others.served(few)
+	a.intact()
+}
+
+func (a *arena) largeAnnotations() {
+	others := a.watchOthers()
+	kinds := `{"kinds":["` + strings.Repeat(`","`, 86_500) + `"]}`
+	a.many(350, func(i int) error {
+		return a.record(fmt.Sprintf("bomb-%d", i), 1, nil, map[string]string{"chartwright.dev/inventory": kinds}, []byte("x"))
+	})
+	others.served(few)
+	a.intact()
+	// The records stay, and the operator starts again.
+	if a.operator.Running() {
+		a.operator.Stop()
+	}
+	a.operator.Start()
+	others = a.watchOthers()
+	others.served(few)
+	a.intact()
+}
+
+// inventedKinds expects a start to take hardly longer because of records that
+// name kinds which the server does not have.
+func (a *arena) inventedKinds() {
+	a.operator.Stop()
+	usual := a.startTime()
+	a.operator.Stop()
+	operator := map[string]string{api.LabelOperator: a.operator.Name()}
+	a.many(120, func(i int) error {
+		kinds := 64
+		if i < 20 {
+			kinds = 8000
+		}
+		return a.record(fmt.Sprintf("bomb-%d", i), 1, operator, map[string]string{"chartwright.dev/inventory": inventory(i, kinds)}, []byte("x"))
+	})
+	took := a.startTime()
+	a.t.Logf("a start takes %s, and %s with the records", usual.Round(time.Millisecond), took.Round(time.Millisecond))
+	if took > usual+promised {
+		a.t.Errorf("the operator takes %s to start, and %s without the records", took, usual)
+	}
+	a.intact()
+}
+
+// inventory names kinds that nobody has.
+func inventory(seed, n int) string {
+	kinds := make([]string, n)
+	for i := range kinds {
+		kinds[i] = fmt.Sprintf("g%d.x/v1/K%d", seed, i)
+	}
+	data, err := json.Marshal(map[string]any{"kinds": kinds})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// startTime starts the operator and returns how long it takes until it is ready
+// and has installed a custom resource of another tenant.
+func (a *arena) startTime() time.Duration {
+	a.t.Helper()
+	began := time.Now()
+	a.operator.Start()
+	if !a.operator.Running() {
+		a.t.FailNow()
+	}
+	o := &others{a: a}
+	a.probes++
+	if _, ok := o.install(a.t.Context(), fmt.Sprintf("probe-%d", a.probes)); !ok {
+		a.t.FailNow()
+	}
+	return time.Since(began)
+}
+
+// record creates a release record as the attacker.
+func (a *arena) record(release string, revision int, labels, annotations map[string]string, data []byte) error {
+	all := map[string]string{
+		"owner": "helm", "name": release, "status": "deployed", "version": fmt.Sprint(revision),
+	}
+	for key, value := range labels {
+		all[key] = value
+	}
+	_, err := a.editor.Typed.CoreV1().Secrets(a.editor.Namespace).Create(a.t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision), Labels: all, Annotations: annotations},
+		Type:       "helm.sh/release.v1",
+		Data:       map[string][]byte{"release": data},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// refused waits until custom resources are not Ready for a reason, empty for any,
+// or the operator has ended.
+func (a *arena) refused(reason string, crs ...*unstructured.Unstructured) {
+	a.t.Helper()
+	for _, cr := range crs {
+		a.whileAlive(cr.GetName()+" to be refused", func(ctx context.Context) error {
+			live, err := a.editor.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			found := ready(live)
+			if found.Status != metav1.ConditionFalse || (reason != "" && found.Reason != reason) {
+				return fmt.Errorf("the condition Ready is %+v, want it False for reason %q", found, reason)
+			}
+			return nil
+		})
+	}
+}
+
+// conditioned returns an error until all custom resources have the condition
+// Ready, whatever its status.
+func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructured) error {
+	for _, cr := range crs {
+		live, err := a.editor.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if found := ready(live); found.Status == "" || found.Status == metav1.ConditionUnknown {
+			return fmt.Errorf("%s has the status %v", cr.GetName(), live.Object["status"])
+		}
+	}
+	return nil
+}
+
+// patience is how long the operator may take for an attack.
+const patience = 40 * time.Second
+
+// whileAlive waits for something that the operator does, and no longer once it
+// has ended.
+func (a *arena) whileAlive(what string, look func(context.Context) error) {
+	a.t.Helper()
+	began := time.Now()
+	for last := errors.New(""); ; time.Sleep(interval) {
+		if a.operator.Survived() != nil {
+			return
+		}
+		if last = look(a.t.Context()); last == nil {
+			return
+		}
+		if time.Since(began) > patience {
+			a.t.Errorf("waited %s for %s: %v", patience, what, last)
+			return
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+const (
+	// promised is how long a tenant waits for an install at most, whatever
+	// another tenant does.
+	promised = 5 * time.Second
+	// givenUp is when the wait for one install ends.
+	givenUp  = 20 * time.Second
+	interval = 100 * time.Millisecond
+	// few installs are enough where the attack has ended by then, several where it
+	// goes on.
+	few, several = 3, 6
+)
+
+// others is the victim's work during an attack: each second it creates a custom
+// resource of a plain chart and measures how long the operator takes for it.
+type others struct {
+	a    *arena
+	stop context.CancelFunc
+	// done receives the measured times when the work has ended.
+	done chan []time.Duration
+	// measured receives a value after each measurement.
+	measured chan struct{}
+}
+
+// watchOthers begins the victim's work.
+func (a *arena) watchOthers() *others {
+	ctx, stop := context.WithCancel(a.t.Context())
+	o := &others{a: a, stop: stop, done: make(chan []time.Duration, 1), measured: make(chan struct{}, 1000)}
+	go o.work(ctx)
+	return o
+}
+
+func (o *others) work(ctx context.Context) {
+	var times []time.Duration
+	defer func() { o.done <- times }()
+	for ctx.Err() == nil && o.a.operator.Survived() == nil {
+		o.a.probes++
+		took, ok := o.install(ctx, fmt.Sprintf("probe-%d", o.a.probes))
+		if !ok {
+			return
+		}
+		times = append(times, took)
+		o.measured <- struct{}{}
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(0, time.Second-took)):
+		}
+	}
+}
+
+// install creates one custom resource, waits until it is Ready, and deletes it.
+// An install that has begun is measured to its end.
+func (o *others) install(ctx context.Context, name string) (took time.Duration, ok bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givenUp)
+	defer cancel()
+	victim := o.a.victim
+	cr := harness.MakeCR(o.a.plain, name).Set("note", "mine").Obj()
+	began := time.Now()
+	client := victim.At(cr)
+	if _, err := client.Create(ctx, cr, metav1.CreateOptions{}); err != nil {
+		o.a.t.Errorf("the victim creates %s: %v", name, err)
+		return 0, false
+	}
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		if err := o.a.operator.Survived(); err != nil {
+			return false, err
+		}
+		live, err := client.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && ready(live).Status == metav1.ConditionTrue, nil
+	})
+	took = time.Since(began)
+	if err != nil {
+		took = givenUp
+	}
+	if err := client.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
+		o.a.t.Errorf("the victim deletes %s: %v", name, err)
+	}
+	return took, true
+}
+
+// served ends the victim's work after so many installs, one a second, and expects
+// each of them to have been in time.
+func (o *others) served(installs int) {
+	o.a.t.Helper()
+	for done := 0; done < installs && o.a.operator.Survived() == nil; {
+		select {
+		case <-o.measured:
+			done++
+		case <-time.After(interval):
+		}
+	}
+	o.stop()
+	times := <-o.done
+	if len(times) < installs {
+		o.a.t.Errorf("another tenant was served %d times, want at least %d", len(times), installs)
+	}
+	if len(times) == 0 {
+		return
+	}
+	slowest := slices.Max(times)
+	o.a.t.Logf("%d installs of another tenant, the slowest took %s; the operator needed at most %d MiB",
+		len(times), slowest.Round(time.Millisecond), o.a.operator.HighWater()>>20)
+	if slowest > promised {
+		o.a.t.Errorf("another tenant waited %s for an install, want at most %s; all: %v", slowest.Round(time.Millisecond), promised, times)
+	}
+}

@@ -1,0 +1,167 @@
+package attack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"context"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestShare: one tenant takes no more than a share of the operator's slots, time
+// and requests.
+func TestShare(t *testing.T) {
+	a := newArena(t)
+	a.attack("OfSlots", (*arena).takeSlots)
+	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
+	a.attack("OfRequestsByAnnotation", (*arena).requests)
+	// It comes last, since it replaces the operator.
+	a.attack("OfARollout", (*arena).stopRollout)
+}
+
+func (a *arena) takeSlots() {
+	others := a.watchOthers()
+	var bombs []*unstructured.Unstructured
+	for i := range 20 {
+		bombs = append(bombs, harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).
+			Set("text", `{{ range until 1000 }}{{ $x := genPrivateKey "rsa" }}{{ end }}`).Obj())
+	}
+	a.author.Create(bombs...)
+	others.served(several)
+	a.intact()
+}
+
+// mostRequests is what 30 custom resources of two objects may cause by
+// annotations, per second. It was 446 before there was a limit.
+const mostRequests = 60
+
+func (a *arena) shortPeriods() {
+	crs := a.crs(30, map[string]string{api.AnnotationReconcilePeriod: "100ms"})
+	others := a.watchOthers()
+	rate := a.rate(func() { others.served(several) })
+	if rate > mostRequests {
+		a.t.Errorf("%d resources with a reconcile-period of 100ms cause %.0f requests/s, want at most %d", len(crs), rate, mostRequests)
+	}
+	a.intact()
+}
+
+func (a *arena) requests() {
+	crs := a.crs(30, nil)
+	others := a.watchOthers()
+	ctx, stop := context.WithCancel(a.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, api.AnnotationReconcile, i)
+			_, err := a.author.At(crs[0]).Patch(ctx, crs[i%len(crs)].GetName(), "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+			if err != nil && ctx.Err() == nil {
+				a.t.Error(err)
+				return
+			}
+		}
+	}()
+	rate := a.rate(func() { others.served(several) })
+	stop()
+	<-done
+	if rate > mostRequests {
+		a.t.Errorf("requests by annotation cause %.0f requests/s of the operator, want at most %d", rate, mostRequests)
+	}
+	a.intact()
+}
+
+// crs creates custom resources of the author's with annotations, and waits for
+// them.
+func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstructured {
+	a.t.Helper()
+	var crs []*unstructured.Unstructured
+	for i := range n {
+		cr := harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Obj()
+		cr.SetAnnotations(annotations)
+		crs = append(crs, cr)
+	}
+	a.author.Create(crs...)
+	a.author.WaitReady(crs...)
+	return crs
+}
+
+// rate returns how many requests the operator makes in the attackers' namespace
+// while something is done, per second.
+func (a *arena) rate(do func()) float64 {
+	a.t.Helper()
+	audit := a.admin.Audit(a.operator.User())
+	began := time.Now()
+	do()
+	took := time.Since(began)
+	requests := len(audit.Requests())
+	a.t.Logf("%d requests of the operator in %s", requests, took.Round(time.Millisecond))
+	return float64(requests) / took.Seconds()
+}
+
+// stopRollout has an upgrade of the first namespace fail, which the attacker's
+// is. The resources of the victim's get the new chart.
+func (a *arena) stopRollout() {
+	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
+	a.author.Create(bomb)
+	a.author.WaitReady(bomb)
+	var victims []*unstructured.Unstructured
+	for i := range 5 {
+		victims = append(victims, harness.MakeCR(a.plain, fmt.Sprintf("web-%d", i)).Obj())
+	}
+	a.victim.Create(victims...)
+	a.victim.WaitReady(victims...)
+	a.operator.Stop()
+	entries := a.entries("open")
+	entries[0] = entries[0].With("chart", a.nextVersion("open")).With("rollout", map[string]any{"maxConcurrent": 1})
+	a.operator = a.admin.NewOperator(harness.Options{
+		Name: a.operator.Name(), Watches: a.admin.Watches(entries...), Account: a.account,
+		Everywhere: true, Memory: a.admin.ManagerMemory(),
+	}).Start()
+	others := a.watchOthers()
+	a.within(4*promised, "the new chart to reach the other namespace", func(ctx context.Context) error {
+		for _, cr := range victims {
+			live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			status, err := harness.StatusOf(live)
+			if err != nil {
+				return err
+			}
+			if status.Release == nil || status.Release.ChartVersion != "1.0.1" {
+				return fmt.Errorf("%s has the status %v", cr.GetName(), live.Object["status"])
+			}
+		}
+		return nil
+	})
+	others.served(few)
+	a.intact()
+}
+
+// nextVersion copies a chart as version 1.0.1.
+func (a *arena) nextVersion(name string) string {
+	a.t.Helper()
+	folder := filepath.Join(a.t.TempDir(), name)
+	if err := os.CopyFS(folder, os.DirFS(chart(name))); err != nil {
+		a.t.Fatal(err)
+	}
+	file := filepath.Join(folder, "Chart.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	text = []byte(strings.Replace(string(text), "version: 1.0.0", "version: 1.0.1", 1))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	return folder
+}
