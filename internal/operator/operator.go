@@ -68,7 +68,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, err
 	}
 	helmClient.Confined = len(options.Namespaces) > 0
-	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
+	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}

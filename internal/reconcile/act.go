@@ -102,9 +102,9 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	}
 }
 
-// turnOf says how soon a step is to get a slot of the pool.
+// turnOf returns when a step gets a slot of the pool.
 func (r *Reconciler) turnOf(v *view, d decide.Decision) turn {
-	return turn{urgency: urgencyOf(v, d), flow: r.kindName() + "/" + v.release.Namespace}
+	return turn{urgency: urgencyOf(v, d), namespace: v.release.Namespace, kind: r.kindName()}
 }
 
 func urgencyOf(v *view, d decide.Decision) urgency {

@@ -107,6 +107,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			r.leaveLine(v.cr.GetUID())
 			return ctrl.Result{}, nil
 		}
+		if v.release.Namespace != "" {
+			r.Pool.Use(v.cr.GetUID(), v.release.Namespace)
+		}
 		decision := decide.Next(v.observation)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
@@ -235,6 +238,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	metrics.Forget(r.kindName(), uid)
 	r.memory.forget(uid)
 	r.keys.forget(uid)
+	r.Pool.Leave(uid)
 	r.fights.forget(uid)
 	r.leaveLine(uid)
 	r.latest.forget(client.ObjectKeyFromObject(cr))
