@@ -81,21 +81,22 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	kinds.notices = newNotices(recorder)
 	kinds.tellBroken()
 	kinds.shared = reconcile.Shared{
-		Operator:        options.Name,
-		ReconcilePeriod: options.ReconcilePeriod,
-		Writer:          mgr.GetClient(),
-		Status:          mgr.GetClient(),
-		Helm:            helmClient,
-		Index:           index,
-		Inventory:       objects,
-		Pool:            pool,
-		Sources:         kinds.sources,
-		Observed:        kinds.observing.store,
-		Recorder:        recorder,
-		Why:             newDiagnosis(clientset),
-		Hook:            newHookDiagnosis(clientset),
-		Namespaces:      options.Namespaces,
-		Now:             time.Now,
+		Operator:           options.Name,
+		ReconcilePeriod:    options.ReconcilePeriod,
+		MinReconcilePeriod: options.MinReconcilePeriod,
+		Writer:             mgr.GetClient(),
+		Status:             mgr.GetClient(),
+		Helm:               helmClient,
+		Index:              index,
+		Inventory:          objects,
+		Pool:               pool,
+		Sources:            kinds.sources,
+		Observed:           kinds.observing.store,
+		Recorder:           recorder,
+		Why:                newDiagnosis(clientset),
+		Hook:               newHookDiagnosis(clientset),
+		Namespaces:         options.Namespaces,
+		Now:                time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {
 		return nil, err

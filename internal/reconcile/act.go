@@ -96,9 +96,12 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 			after = 10 * catchUp
 		}
 	}, func() { r.Wake(v.key, after) })
-	if !started {
+	switch {
+	case !started:
 		// The release was free a moment ago, and is not any more.
 		r.Wake(v.key, catchUp)
+	case decide.Limited(d.Step, v.observation):
+		r.memory.spend(v.cr.GetUID(), r.Now())
 	}
 }
 

@@ -32,6 +32,8 @@ type Shared struct {
 	// ReconcilePeriod is how often every object is applied again, where the
 	// watches file does not say; 0 is never.
 	ReconcilePeriod time.Duration
+	// MinReconcilePeriod is the shortest period that an annotation may set.
+	MinReconcilePeriod time.Duration
 	// Writer and Status patch custom resources.
 	Writer    client.Writer
 	Status    client.StatusClient
@@ -155,6 +157,9 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	}
 	if wait := r.settling(v); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if decision.Throttled && r.memory.report(v.cr.GetUID()) {
+		return ctrl.Result{RequeueAfter: decision.After}, nil
 	}
 	changed, err := r.report(ctx, v, decision)
 	if err != nil {
