@@ -59,6 +59,7 @@ func TestRunFlags(t *testing.T) {
 		{"install-crds", "bool", "false"},
 		{"operator-name", "string", "chartwright"},
 		{"reconcile-period", "duration", "0s"},
+		{"min-reconcile-period", "duration", "10s"},
 		{"max-concurrent-reconciles", "int", strconv.Itoa(runtime.NumCPU())},
 		{"max-concurrent-actions", "int", "16"},
 		{"metrics-bind-address", "string", "127.0.0.1:8080"},
@@ -186,8 +187,9 @@ func TestRunRefuses(t *testing.T) {
 		}},
 		{"a watches file that is not there", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
 		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
-		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s"}, []string{
+		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s", "--min-reconcile-period", "99ms"}, []string{
 			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
+			"--min-reconcile-period is 99ms: expected 100ms or more",
 		}},
 		{"profiles for everybody", []string{"--pprof-bind-address", ":6060"}, []string{
 			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,

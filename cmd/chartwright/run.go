@@ -84,10 +84,11 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "apply the CustomResourceDefinitions of the kinds that are missing, and update those that this operator has applied unless that would break resources")
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, by which several in a cluster tell their objects apart")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply every object again; 0 is never, for changes are seen as they happen")
+	flags.DurationVar(&options.MinReconcilePeriod, "min-reconcile-period", options.MinReconcilePeriod, "shortest period that the annotation reconcile-period of a custom resource may set")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers for each kind")
 	// It is that of the machine, which is not that of whoever reads the help.
 	flags.Lookup("max-concurrent-reconciles").DefValue = "the number of CPUs"
-	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds")
+	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "installs, upgrades and uninstalls at once, over all kinds; one of several namespaces gets at most half")
 	metricsFlags(cmd, &options.Metrics)
 	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 turns them off")
 	flags.StringVar(&options.PprofBindAddress, "pprof-bind-address", "", "loopback address at which profiles can be had, such as 127.0.0.1:6060 (default: none)")

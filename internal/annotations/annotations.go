@@ -1,6 +1,7 @@
 package annotations
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,10 +64,6 @@ const (
 // orphanPolicy is the value of the deletion policy that keeps everything.
 const orphanPolicy = "orphan"
 
-// leastPeriod keeps who may write an annotation from having everything applied
-// again without a pause.
-const leastPeriod = 100 * time.Millisecond
-
 // readers hold how each annotation is read; an error says what was expected.
 var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackTo: func(a *Annotations, value string) error {
@@ -105,8 +102,8 @@ var readers = map[string]func(*Annotations, string) error{
 	},
 	api.AnnotationReconcilePeriod: func(a *Annotations, value string) error {
 		period, err := time.ParseDuration(value)
-		if err != nil || period != 0 && period < leastPeriod {
-			return fmt.Errorf(`expected a duration such as "10m", of %s or more, or "0" for never`, leastPeriod)
+		if err != nil || period < 0 {
+			return errors.New(`expected a duration such as "10m", or "0" for never`)
 		}
 		a.ReconcilePeriod = &period
 		return nil
@@ -160,7 +157,11 @@ func Heeded(key string) bool {
 }
 
 // Parse reads the annotations of a custom resource.
-func Parse(from map[string]string) Annotations {
+func Parse(from map[string]string) Annotations { return ParseWithFloor(from, 0) }
+
+// ParseWithFloor reads the annotations of a custom resource. It raises a reconcile
+// period below the floor to the floor, and reports the problem.
+func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 	var a Annotations
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		if !Heeded(key) || slices.Contains(others, key) {
@@ -179,7 +180,12 @@ func Parse(from map[string]string) Annotations {
 			a.Problems = append(a.Problems, fmt.Sprintf("%s is not known; known are %s", key, strings.Join(names(), ", ")))
 			continue
 		}
-		if err := read(into, strings.TrimSpace(from[key])); err != nil {
+		err := read(into, strings.TrimSpace(from[key]))
+		if period := into.ReconcilePeriod; err == nil && name == api.AnnotationReconcilePeriod && *period > 0 && *period < floor {
+			into.ReconcilePeriod = &floor
+			err = fmt.Errorf("the operator allows %s or more, and uses %s", floor, floor)
+		}
+		if err != nil {
 			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, shorten(from[key]), err))
 		}
 	}

@@ -106,8 +106,8 @@ func TestEveryAnnotationIsTested(t *testing.T) {
 func TestReconcilePeriodOfAnsible(t *testing.T) {
 	const ours, theirs = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
 	wrong := period(time.Minute)
-	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", of 100ms or more, or "0" for never`}
-	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", of 100ms or more, or "0" for never`}}
+	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", or "0" for never`}
+	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", or "0" for never`}}
 	for name, test := range map[string]struct {
 		given map[string]string
 		want  Annotations
@@ -121,6 +121,39 @@ func TestReconcilePeriodOfAnsible(t *testing.T) {
 		"another word":     {map[string]string{"ansible.operator-sdk/verbosity": "4"}, Annotations{}},
 	} {
 		if diff := cmp.Diff(test.want, Parse(test.given)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestParseWithFloor_ReconcilePeriod: a period below the floor is raised to the
+// floor, under each key, and reported as long as the annotation is there.
+func TestParseWithFloor_ReconcilePeriod(t *testing.T) {
+	const floor = 10 * time.Second
+	const ours, ansible = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
+	raised := func(key, value string) string {
+		return key + ` is "` + value + `": the operator allows 10s or more, and uses 10s`
+	}
+	for name, test := range map[string]struct {
+		given   map[string]string
+		want    time.Duration
+		problem string
+	}{
+		"above":                   {map[string]string{ours: "11s"}, 11 * time.Second, ""},
+		"the floor":               {map[string]string{ours: "10s"}, floor, ""},
+		"below":                   {map[string]string{ours: "9999ms"}, floor, raised(ours, "9999ms")},
+		"far below":               {map[string]string{ours: "1ns"}, floor, raised(ours, "1ns")},
+		"never":                   {map[string]string{ours: "0"}, 0, ""},
+		"another key":             {map[string]string{ansible: "300ms"}, floor, raised(ansible, "300ms")},
+		"a key that is overruled": {map[string]string{ansible: "300ms", ours: "1m"}, time.Minute, raised(ansible, "300ms")},
+		"the key that counts":     {map[string]string{ansible: "1m", ours: "2s"}, floor, raised(ours, "2s")},
+		"of the operator-sdk":     {map[string]string{api.AnnotationOperatorSDKReconcilePeriod: "2s"}, floor, raised(api.AnnotationOperatorSDKReconcilePeriod, "2s")},
+	} {
+		want := period(test.want)
+		if test.problem != "" {
+			want.Problems = []string{test.problem}
+		}
+		if diff := cmp.Diff(want, ParseWithFloor(test.given, floor)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -196,7 +229,7 @@ func TestBadValues(t *testing.T) {
 		text   string
 	}{
 		api.AnnotationPause:                 {[]string{"yes", "including_deletion", "including-deletion true", "2"}, `expected "true", "false" or "including-deletion"`},
-		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d", "1ns", "99ms"}, `expected a duration such as "10m", of 100ms or more, or "0" for never`},
+		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d", "-1ns"}, `expected a duration such as "10m", or "0" for never`},
 		api.AnnotationDeletionPolicy:        {[]string{"keep", "Orphan", "true"}, `expected "orphan" or "delete"`},
 		api.AnnotationTakeOwnership:         {[]string{"yes", "on"}, `expected "true" or "false"`},
 		api.AnnotationUninstallWait:         {[]string{"yes", "10m"}, `expected "true" or "false"`},
@@ -254,7 +287,7 @@ func TestUnknownAnnotations(t *testing.T) {
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
 		api.Domain + "/ is not known; known are " + known,
-		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", of 100ms or more, or "0" for never`,
+		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", or "0" for never`,
 		api.Domain + "/rolback-to is not known; known are " + known,
 		api.AnnotationTakeOwnership + ` is "what?": expected "true" or "false"`,
 	}}

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"time"
+
 	"github.com/chartwright/chartwright/internal/api"
 )
 
@@ -46,7 +48,7 @@ func Next(o Observation) Decision {
 	for _, look := range chain {
 		if decision, ok := look(o); ok {
 			if decision.State == StatePaused && decision.Pending == "" {
-				o.Paused = false
+				o.Paused, o.Earliest = false, time.Time{}
 				decision.Pending = Next(o).Step
 			}
 			return decision

@@ -124,6 +124,8 @@ type Decision struct {
 	Revision int
 	// After bounds a wait; 0 means until something happens.
 	After time.Duration
+	// Throttled reports that the wait is for Observation.Earliest alone.
+	Throttled bool
 	// Change is why to interrupt the running action.
 	Change Change
 	// Pending is what would be done if it were not for the pause.

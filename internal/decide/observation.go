@@ -86,6 +86,9 @@ type Observation struct {
 	// Retries is how many tries may fail before the release goes back to
 	// LastGood; 0 goes on trying.
 	Retries int
+	// Earliest is when the next action may begin that authors of custom resources
+	// can cause, see Limited. The zero time limits nothing.
+	Earliest time.Time
 	// Period is how often every object is applied again; 0 is never.
 	Period time.Duration
 	// Applied is when every object was last applied, or this process first
@@ -195,7 +198,7 @@ func (o Observation) runs() bool {
 // untrusted reports whether nothing from the newest record may be applied.
 func (o Observation) untrusted() bool { return o.Newest != nil && o.Newest.Untrusted }
 
-// stuck tells whether the spec cannot be followed, for now.
+// stuck reports whether the spec cannot be followed for now.
 func (o Observation) stuck() bool {
-	return o.Invalid != "" || o.Failure != nil && o.Failure.Aim == Aim(o)
+	return o.Invalid != "" || o.Earliest.After(o.Now) || o.Failure != nil && o.Failure.Aim == Aim(o)
 }

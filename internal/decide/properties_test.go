@@ -89,6 +89,9 @@ func observation(t *rapid.T) Observation {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
 		}
 	}
+	if oneIn(t, 3, "throttled") {
+		o.Earliest = now.Add(time.Duration(rapid.IntRange(-10, 60).Draw(t, "earliest")) * time.Second)
+	}
 	attempts := rapid.IntRange(1, 60)
 	if rapid.Bool().Draw(t, "failed") {
 		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), AimOf(StepRestore, o), "another"}
@@ -206,6 +209,17 @@ var rules = []rule{
 	}},
 	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
 		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil
+	}},
+	{"what authors of custom resources can cause is limited", func(o Observation, d Decision) bool {
+		// A release that goes back because it failed is a rescue.
+		rescue := d.State == StateFailed && d.Step == StepRollback
+		return o.Earliest.After(o.Now) && Limited(d.Step, o) && !rescue
+	}},
+	{"drift is corrected while actions are limited", func(o Observation, d Decision) bool {
+		return d.Throttled && o.runs() && o.Drifted && o.RepairFailure == nil
+	}},
+	{"a limit ends when it says", func(o Observation, d Decision) bool {
+		return d.Throttled && (d.Step != StepWait || d.After > o.Earliest.Sub(o.Now) || d.After <= 0)
 	}},
 	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait

@@ -12,19 +12,37 @@ const (
 )
 
 // retry turns a step into a wait while the last failure with the same aim is
-// too fresh.
+// too recent, or while the custom resource has begun too many actions.
 func retry(o Observation, d Decision) Decision {
 	failure := o.Failure
 	if Repairs(d.Step) {
 		failure = o.RepairFailure
 	}
-	if failure == nil || failure.Aim != AimOf(d.Step, o) {
-		return d
+	limited := Limited(d.Step, o)
+	if failure != nil && failure.Aim == AimOf(d.Step, o) {
+		if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
+			d.Step, d.After = StepWait, left
+		}
 	}
-	if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
+	if left := o.Earliest.Sub(o.Now); limited && left > d.After {
+		d.Throttled = d.Step != StepWait
 		d.Step, d.After = StepWait, left
 	}
 	return d
+}
+
+// Limited reports whether authors of custom resources can cause a step again and
+// again by requests and edits, so that their number is limited. Drift correction,
+// uninstalls, periods and repairs of records are not.
+func Limited(step Step, o Observation) bool {
+	switch step {
+	case StepInstall, StepUpgrade, StepAdopt, StepRollback, StepResume, StepRefuse, StepTest:
+		return true
+	case StepVerify:
+		return o.VerifyRequested && !o.Unverified
+	default:
+		return false
+	}
 }
 
 // Aim is what a custom resource's release is to be brought to: a digest of what

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chartwright/chartwright/internal/api"
 )
 
@@ -169,5 +171,46 @@ func TestBackoff(t *testing.T) {
 		if got := backoff(attempts); got != want {
 			t.Errorf("after %d failures %s, want %s", attempts, got, want)
 		}
+	}
+}
+
+// TestRetry_Limit: what authors of custom resources can cause waits until the
+// next action may begin, and nothing else does.
+func TestRetry_Limit(t *testing.T) {
+	limited := func(o *Observation) { o.Earliest = now.Add(4 * time.Second) }
+	over := func(o *Observation) { o.Earliest = now }
+	overdue := func(o *Observation) { o.Period, o.Applied = time.Minute, now.Add(-time.Hour) }
+	deployed, old := newest(1, api.StatusDeployed, desired), newest(1, api.StatusDeployed, "another")
+	wait := func(state State) Decision {
+		return Decision{State: state, Step: StepWait, After: 4 * time.Second, Throttled: true}
+	}
+	for _, test := range []struct {
+		name string
+		o    Observation
+		want Decision
+	}{
+		{"an edit", guarded(old, limited), wait(StateOutOfSync)},
+		{"an edit when the time has come", guarded(old, over), Decision{State: StateOutOfSync, Step: StepUpgrade}},
+		{"an edit that failed", guarded(old, failedTo(desired, 1, time.Minute), limited), wait(StateFailed)},
+		{"an edit that failed just now", guarded(old, failedTo(desired, 1, 0), limited), Decision{State: StateFailed, Step: StepWait, After: 4 * time.Second}},
+		{"an edit that failed often", guarded(old, failedTo(desired, 5, 0), limited), Decision{State: StateFailed, Step: StepWait, After: 16 * time.Second}},
+		{"an install", guarded(limited), wait(StateAbsent)},
+		{"a request for tests", guarded(deployed, asksForTests, limited), wait(StateUntested)},
+		{"a request for a rollback", guarded(old, asks(1), limited), Decision{State: StateRollbackRequested, Step: StepWait, Revision: 1, After: 4 * time.Second, Throttled: true}},
+		{"a request to verify", guarded(deployed, asksToVerify, limited), wait(StateDue)},
+		{"the period", guarded(deployed, overdue, limited), Decision{State: StateDue, Step: StepVerify}},
+		{"drift", guarded(deployed, damaged, limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"drift while an edit waits", guarded(old, damaged, limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"drift while a rollback waits", guarded(old, damaged, asks(1), limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"a deletion", guarded(deployed, beingDeleted, limited), Decision{State: StateDeleting, Step: StepUninstall}},
+		{"an interrupted upgrade", guarded(newest(2, api.StatusPendingUpgrade, desired), limited), Decision{State: StateLocked, Step: StepUnlock}},
+		{"in sync", guarded(deployed, limited), Decision{State: StateInSync, Step: StepWait}},
+		{"a pause", guarded(old, isPaused, limited), Decision{State: StatePaused, Step: StepWait, Pending: StepUpgrade}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Next(test.o)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

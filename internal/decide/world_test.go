@@ -324,6 +324,8 @@ func TestPausesHoldEverythingUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		o.Paused, o.PausedDeletion = false, false
+		// A pause tells what waits for its end, and not for a moment.
+		o.Earliest = time.Time{}
 		free := Next(o)
 		o.Paused = true
 		paused := Next(o)

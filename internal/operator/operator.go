@@ -80,7 +80,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	}
 	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
 	helmClient.Keys, helmClient.SigningKey = kinds.signingKey.keys, kinds.signingKey.secret
-	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
+	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
@@ -88,21 +88,22 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	kinds.observing = kinds.newObserving()
 	kinds.tellBroken()
 	kinds.shared = reconcile.Shared{
-		Operator:        options.Name,
-		ReconcilePeriod: options.ReconcilePeriod,
-		Writer:          mgr.GetClient(),
-		Status:          mgr.GetClient(),
-		Helm:            helmClient,
-		Index:           index,
-		Inventory:       objects,
-		Pool:            pool,
-		Sources:         kinds.sources,
-		Observed:        kinds.observing.store,
-		Recorder:        recorder,
-		Why:             newDiagnosis(clientset),
-		Hook:            newHookDiagnosis(clientset),
-		Namespaces:      options.Namespaces,
-		Now:             time.Now,
+		Operator:           options.Name,
+		ReconcilePeriod:    options.ReconcilePeriod,
+		MinReconcilePeriod: options.MinReconcilePeriod,
+		Writer:             mgr.GetClient(),
+		Status:             mgr.GetClient(),
+		Helm:               helmClient,
+		Index:              index,
+		Inventory:          objects,
+		Pool:               pool,
+		Sources:            kinds.sources,
+		Observed:           kinds.observing.store,
+		Recorder:           recorder,
+		Why:                newDiagnosis(clientset),
+		Hook:               newHookDiagnosis(clientset),
+		Namespaces:         options.Namespaces,
+		Now:                time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {
 		return nil, err

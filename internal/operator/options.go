@@ -37,6 +37,8 @@ type Options struct {
 	MaxConcurrentActions int
 	// ReconcilePeriod is how often every object is applied again; 0 is never.
 	ReconcilePeriod time.Duration
+	// MinReconcilePeriod is the lowest period that an annotation may set.
+	MinReconcilePeriod time.Duration
 
 	Metrics                Metrics
 	HealthProbeBindAddress string
@@ -52,12 +54,17 @@ type Options struct {
 	GracefulShutdown time.Duration
 }
 
+// leastPeriod is the lowest MinReconcilePeriod. A shorter period would keep the
+// operator busy without a pause.
+const leastPeriod = 100 * time.Millisecond
+
 // Defaults returns the options that hold where nothing is set.
 func Defaults() Options {
 	return Options{
 		Name:                    "chartwright",
 		MaxConcurrentReconciles: runtime.NumCPU(),
 		MaxConcurrentActions:    16,
+		MinReconcilePeriod:      10 * time.Second,
 		Metrics:                 Metrics{BindAddress: "127.0.0.1:8080", CertName: "tls.crt", KeyName: "tls.key"},
 		HealthProbeBindAddress:  ":8081",
 		GracefulShutdown:        25 * time.Second,
@@ -83,6 +90,9 @@ func (o Options) Validate() error {
 	}
 	if o.ReconcilePeriod < 0 {
 		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
+	}
+	if o.MinReconcilePeriod < leastPeriod {
+		errs = append(errs, fmt.Errorf("--min-reconcile-period is %s: expected %s or more", o.MinReconcilePeriod, leastPeriod))
 	}
 	if err := o.Metrics.validate(); err != nil {
 		errs = append(errs, err)

@@ -24,6 +24,7 @@ func TestOptionsValidate(t *testing.T) {
 		"--max-concurrent-reconciles is 0: expected at least 1",
 		"--max-concurrent-actions is 0: expected at least 1",
 		"--reconcile-period is -1s: expected 0 (never) or more",
+		"--min-reconcile-period is 0s: expected 100ms or more",
 		"the watches file names no kind",
 		`$WATCH_NAMESPACE: "team-a team-b" is no namespace: `,
 		"put commas between several",

@@ -96,15 +96,18 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 			after = 10 * catchUp
 		}
 	}, func() { r.Wake(v.key, after) })
-	if !started {
+	switch {
+	case !started:
 		// The release was free a moment ago, and is not any more.
 		r.Wake(v.key, catchUp)
+	case decide.Limited(d.Step, v.observation):
+		r.memory.spend(v.cr.GetUID(), r.Now())
 	}
 }
 
-// turnOf says how soon a step is to get a slot of the pool.
+// turnOf returns when a step gets a slot of the pool.
 func (r *Reconciler) turnOf(v *view, d decide.Decision) turn {
-	return turn{urgency: urgencyOf(v, d), flow: r.kindName() + "/" + v.release.Namespace}
+	return turn{urgency: urgencyOf(v, d), namespace: v.release.Namespace, kind: r.kindName()}
 }
 
 func urgencyOf(v *view, d decide.Decision) urgency {

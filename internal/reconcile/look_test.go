@@ -44,7 +44,7 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 				v.overdue = test.deadline <= 0
 				v.observation.Puzzling = test.look <= 0
 			}, test.change)
-			r := &Reconciler{Shared: Shared{Pool: NewPool(1, time.Now), Now: func() time.Time { return now }}}
+			r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Now: func() time.Time { return now }}}
 			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
 			d := decide.Next(v.observation)
 			if d.State != test.state || d.Step != decide.StepWait {

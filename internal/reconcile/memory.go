@@ -40,6 +40,10 @@ type remembered struct {
 	signAt time.Time
 	// orphan: the custom resource was deleted with propagationPolicy Orphan.
 	orphan bool
+	// allowance limits actions. reported: the status was written since the last of
+	// them began, while the next one waits for the allowance.
+	allowance allowance
+	reported  bool
 }
 
 // failure is the last action on a release, if it failed.
@@ -153,11 +157,12 @@ func (m *memory) appliedAll(uid types.UID, at time.Time) {
 	m.with(uid, func(r *remembered) { r.applied = at })
 }
 
-// appliedAt returns when all objects were last applied, or first asked for.
-func (m *memory) appliedAt(uid types.UID, now time.Time) (at time.Time) {
+// appliedAt returns when all objects were last applied. Where that is unknown, it
+// notes and returns first.
+func (m *memory) appliedAt(uid types.UID, first time.Time) (at time.Time) {
 	m.with(uid, func(r *remembered) {
 		if r.applied.IsZero() {
-			r.applied = now
+			r.applied = first
 		}
 		at = r.applied
 	})

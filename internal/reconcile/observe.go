@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"time"
 
@@ -106,15 +107,16 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	cr = r.latest.newest(key, cr)
 	r.keys.put(cr.GetUID(), key)
 
-	v := &view{key: key, cr: cr, asks: annotations.Parse(cr.GetAnnotations())}
+	v := &view{key: key, cr: cr, asks: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor())}
 	v.observation = decide.Observation{
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
 		Finalizer: hasFinalizer(cr, api.Finalizer),
 		Former:    hasFinalizer(cr, api.FinalizersOperatorSDK...),
 		Period:    r.period(v),
-		Applied:   r.memory.appliedAt(cr.GetUID(), r.Now()),
+		Earliest:  r.memory.earliest(cr.GetUID()),
 	}
+	v.observation.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), r.Now(), v.observation.Period))
 	v.observation.Conflict = !r.findRelease(v)
 	if !r.watches(v.release.Namespace) && v.observation.Invalid == "" {
 		v.observation.Invalid = fmt.Sprintf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.release.Namespace)
@@ -235,15 +237,42 @@ func (r *Reconciler) revision(v *view) *decide.Revision {
 	return revision
 }
 
-// period is how often every object is applied again.
+// period returns how often every object is applied again, 0 for never.
 func (r *Reconciler) period(v *view) time.Duration {
 	if v.asks.ReconcilePeriod != nil {
 		return *v.asks.ReconcilePeriod
 	}
+	return r.ownPeriod()
+}
+
+// ownPeriod is the period that the administrator has set for the kind.
+func (r *Reconciler) ownPeriod() time.Duration {
 	if r.Kind.ReconcilePeriod != nil {
 		return r.Kind.ReconcilePeriod.Duration
 	}
 	return r.ReconcilePeriod
+}
+
+// periodFloor is the shortest period that an annotation may set: what the
+// administrator has set for the kind is never too short.
+func (r *Reconciler) periodFloor() time.Duration {
+	if own := r.ownPeriod(); own > 0 {
+		return min(own, r.MinReconcilePeriod)
+	}
+	return r.MinReconcilePeriod
+}
+
+// firstApplied returns when every object counts as applied where that is unknown,
+// after a restart: some part of a period ago, by the UID, so that the custom
+// resources are not all due at the same moment.
+func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time {
+	if period <= 0 {
+		return now
+	}
+	hash := fnv.New64a()
+	// It never fails.
+	_, _ = hash.Write([]byte(uid))
+	return now.Add(-time.Duration(hash.Sum64() % uint64(period)))
 }
 
 // observeInputs computes what the release is to be rendered from. A resource

@@ -62,7 +62,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	}
 	r := &Reconciler{
 		Shared: Shared{
-			Helm: made, Index: index, Pool: NewPool(1, time.Now), Now: time.Now,
+			Helm: made, Index: index, Pool: NewPool(1, false, time.Now), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
 		Kind:   catalog.Kind{Chart: &helm.Chart{Features: helm.Features{KubeVersion: true}}},
@@ -87,7 +87,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 // at what is under way.
 func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
 	v := viewOf([]string{api.StatusPendingUpgrade, dep})
-	r := &Reconciler{Shared: Shared{Pool: NewPool(1, time.Now), Index: records.NewIndex(func(records.Record) {})}}
+	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Index: records.NewIndex(func(records.Record) {})}}
 	for _, record := range viewOf([]string{dep, sup}, written).history {
 		record.Secret = strconv.Itoa(record.Revision)
 		r.Index.Put(record)

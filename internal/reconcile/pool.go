@@ -38,11 +38,12 @@ type task struct {
 	interrupt func(decide.Change)
 }
 
-// NewPool returns a pool with that many slots.
-func NewPool(slots int, now func() time.Time) *Pool {
+// NewPool returns a pool with that many slots. If single is true, the operator
+// watches one namespace, which may use all of them.
+func NewPool(slots int, single bool, now func() time.Time) *Pool {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Pool{
-		slots:   newSlots(slots),
+		slots:   newSlots(slots, single),
 		ctx:     ctx,
 		stop:    stop,
 		now:     now,
@@ -107,21 +108,31 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.St
 		}
 		p.begin(release)
 		defer func() {
-			p.slots.give()
+			p.slots.give(turn.namespace)
 			metrics.ActionEnded()
 		}()
-		action(p.ctx, p.lend)
+		action(p.ctx, func() func() { return p.lend(turn) })
 	})
 	return true
 }
 
-// lend gives a slot back and returns what takes one again, before all others:
-// what goes on ends soon. When the pool stops, an action that ends early needs
-// none, and gets one all the same, for it will give it back: others end, too.
-func (p *Pool) lend() func() {
-	p.slots.give()
-	return func() { p.slots.take(turn{urgency: urgent}, nil) }
+// lend returns a slot while its action only waits. The result takes a slot
+// again, with the greatest urgency, since most of the action is done. The action
+// never waits for another one while it waits for its slot, so that no two of them
+// wait for each other. When the pool stops, an action still gets its slot, since
+// all others end, too.
+func (p *Pool) lend(of turn) func() {
+	p.slots.give(of.namespace)
+	of.urgency = urgent
+	return func() { p.slots.take(of, nil) }
 }
+
+// Use notes the namespace of the release of a custom resource. The namespaces
+// in use share the slots.
+func (p *Pool) Use(uid types.UID, namespace string) { p.slots.use(uid, namespace) }
+
+// Leave forgets a custom resource, which is gone.
+func (p *Pool) Leave(uid types.UID) { p.slots.leave(uid) }
 
 // begin notes that an action has got its slot.
 func (p *Pool) begin(release types.NamespacedName) {

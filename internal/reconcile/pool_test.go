@@ -23,7 +23,7 @@ func releaseOf(name string) types.NamespacedName {
 func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	pool = NewPool(slots, time.Now)
+	pool = NewPool(slots, false, time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Start(ctx) }()

@@ -33,6 +33,8 @@ type Shared struct {
 	// ReconcilePeriod is how often every object is applied again, where the
 	// watches file does not say; 0 is never.
 	ReconcilePeriod time.Duration
+	// MinReconcilePeriod is the shortest period that an annotation may set.
+	MinReconcilePeriod time.Duration
 	// Writer and Status patch custom resources.
 	Writer    client.Writer
 	Status    client.StatusClient
@@ -114,6 +116,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			r.leaveLine(v.cr.GetUID())
 			return ctrl.Result{}, nil
 		}
+		if v.release.Namespace != "" {
+			r.Pool.Use(v.cr.GetUID(), v.release.Namespace)
+		}
 		decision := decide.Next(v.observation)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
@@ -159,6 +164,9 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	}
 	if wait := r.settling(v); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	if decision.Throttled && r.memory.report(v.cr.GetUID()) {
+		return ctrl.Result{RequeueAfter: decision.After}, nil
 	}
 	changed, err := r.report(ctx, v, decision)
 	if err != nil {
@@ -242,6 +250,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	metrics.Forget(r.kindName(), uid)
 	r.memory.forget(uid)
 	r.keys.forget(uid)
+	r.Pool.Leave(uid)
 	r.fights.forget(uid)
 	r.leaveLine(uid)
 	r.latest.forget(client.ObjectKeyFromObject(cr))

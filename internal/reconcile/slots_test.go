@@ -16,7 +16,7 @@ func served(t *testing.T, turns ...turn) string {
 	t.Helper()
 	var order []string
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, false)
 		s.take(turn{}, nil)
 		var mu sync.Mutex
 		for i, turn := range turns {
@@ -27,11 +27,11 @@ func served(t *testing.T, turns ...turn) string {
 				mu.Lock()
 				order = append(order, strconv.Itoa(i))
 				mu.Unlock()
-				s.give()
+				s.give(turn.namespace)
 			}()
 			synctest.Wait()
 		}
-		s.give()
+		s.give("")
 		synctest.Wait()
 		if s.free != 1 {
 			t.Errorf("%d slots are free", s.free)
@@ -41,7 +41,8 @@ func served(t *testing.T, turns ...turn) string {
 }
 
 func TestWhoGetsASlot(t *testing.T) {
-	a, b, edit := turn{usual, "a"}, turn{usual, "b"}, turn{urgent, "a"}
+	a, b, edit := turn{usual, "a", "Web"}, turn{usual, "b", "Web"}, turn{urgent, "a", "Web"}
+	otherKind := turn{usual, "a", "Database"}
 	for _, test := range []struct {
 		name  string
 		turns []turn
@@ -49,10 +50,12 @@ func TestWhoGetsASlot(t *testing.T) {
 	}{
 		{"one after another", []turn{a, a, a}, "0 1 2"},
 		{"a flood of one flow", []turn{a, a, a, a, b, b}, "0 4 1 5 2 3"},
+		{"a flood of one kind in a namespace", []turn{a, a, a, otherKind}, "0 3 1 2"},
+		{"two kinds of one namespace and one of another", []turn{a, a, otherKind, otherKind, b, b}, "0 4 2 5 1 3"},
 		{"a flow that comes later", []turn{a, a, b, a}, "0 2 1 3"},
 		{"what is urgent", []turn{a, b, a, edit}, "3 0 1 2"},
-		{"each urgency", []turn{{background, ""}, {usual, ""}, {prompt, ""}, {urgent, ""}}, "3 2 1 0"},
-		{"what is not urgent, now and then", []turn{{background, ""}, edit, edit, edit, edit, edit, edit, edit, edit, edit}, "1 2 3 4 5 6 7 0 8 9"},
+		{"each urgency", []turn{{background, "", ""}, {usual, "", ""}, {prompt, "", ""}, {urgent, "", ""}}, "3 2 1 0"},
+		{"what is not urgent, now and then", []turn{{background, "", ""}, edit, edit, edit, edit, edit, edit, edit, edit, edit}, "1 2 3 4 5 6 0 7 8 9"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := served(t, test.turns...); got != test.want {
@@ -65,7 +68,7 @@ func TestWhoGetsASlot(t *testing.T) {
 // Who gives up gets none, and nobody is left out for that.
 func TestGivingUpASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, false)
 		s.take(turn{}, nil)
 		stop := make(chan struct{})
 		got := make(chan bool, 2)
@@ -77,11 +80,11 @@ func TestGivingUpASlot(t *testing.T) {
 		if <-got {
 			t.Error("who gave up has a slot")
 		}
-		s.give()
+		s.give("")
 		if !<-got {
 			t.Error("the next has none")
 		}
-		s.give()
+		s.give("")
 		if s.free != 1 {
 			t.Errorf("%d slots are free", s.free)
 		}

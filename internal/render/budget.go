@@ -16,8 +16,9 @@ type budget struct {
 	// alone is held by the one render that is large.
 	alone chan struct{}
 	holds bool
-	// lend is Options.Lend.
-	lend func() (resume func())
+	// lend is Options.Lend. resume is its result while the slot is lent.
+	lend   func() (resume func())
+	resume func()
 
 	steps, memory, parsed, depth int
 
@@ -36,10 +37,13 @@ func newBudget(ctx context.Context, limits Limits, alone chan struct{}) *budget 
 	return &budget{ctx: ctx, limits: limits, alone: alone, began: time.Now()}
 }
 
-// end gives back what the render holds.
+// end gives back what the render holds, and then takes the action's slot again.
 func (b *budget) end() {
 	if b.holds {
 		<-b.alone
+	}
+	if b.resume != nil {
+		b.resume()
 	}
 }
 
@@ -206,8 +210,10 @@ func (b *budget) enter(depth int) {
 
 func (b *budget) leave(depth int) { b.depth -= depth }
 
-// large waits until no other render of the process is large, and lends the
-// action's slot meanwhile.
+// large waits until no other render of the process is large. A render that waits
+// lends the action's slot until it ends: it never waits for a slot while it is
+// the large one, which would delay large renders of other tenants by the slots of
+// this one.
 func (b *budget) large() {
 	if b.holds {
 		return
@@ -219,17 +225,14 @@ func (b *budget) large() {
 	default:
 	}
 	began := time.Now()
-	resume := func() {}
 	if b.lend != nil {
-		resume = b.lend()
+		b.resume = b.lend()
 	}
 	select {
 	case b.alone <- struct{}{}:
 		b.holds = true
-		resume()
 		b.began = b.began.Add(time.Since(began))
 	case <-b.ctx.Done():
-		resume()
 		b.stop(context.Cause(b.ctx))
 	}
 }

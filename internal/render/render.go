@@ -67,8 +67,9 @@ type Options struct {
 	// OfChart reports whether a text that is given to tpl is a file of the
 	// chart, which may look up as its templates may; nil means that none is.
 	OfChart func(text string) bool
-	// Lend gives back the action's slot while the render waits until it is the
-	// only large one, and returns how to take one again; nil has none to give.
+	// Lend gives back the action's slot when the render has to wait until it is
+	// the only large one. Its result takes a slot again, when the render ends. A
+	// nil Lend has no slot to give.
 	Lend func() (resume func())
 }
 

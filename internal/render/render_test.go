@@ -47,7 +47,12 @@ func TestOneRenderIsLarge(t *testing.T) {
 	lent, resumed := make(chan struct{}), make(chan struct{})
 	lend := func() func() {
 		close(lent)
-		return func() { close(resumed) }
+		return func() {
+			if len(renderer.alone) > 0 {
+				t.Error("a render waits for its slot while it is the large one")
+			}
+			close(resumed)
+		}
 	}
 	renderer.alone <- struct{}{}
 	go func() {

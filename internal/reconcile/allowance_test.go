@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+)
+
+// TestAllowance_BurstThenInterval: the first actions begin at once, and then one
+// per interval, however often somebody tries.
+func TestAllowance_BurstThenInterval(t *testing.T) {
+	var m memory
+	start := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	begun := 0
+	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(100 * time.Millisecond) {
+		if m.earliest("one").After(now) {
+			continue
+		}
+		m.spend("one", now)
+		if begun++; begun == burst && now.After(start.Add(burst*100*time.Millisecond)) {
+			t.Errorf("the first %d actions took until %s", burst, now.Sub(start))
+		}
+	}
+	if want := burst + int(time.Minute/interval) - 1; begun < want || begun > want+1 {
+		t.Errorf("%d actions began in a minute, want about %d", begun, want)
+	}
+	if !m.earliest("two").IsZero() {
+		t.Error("another custom resource waits, too")
+	}
+	later := start.Add(time.Minute + burst*interval)
+	for i := range burst {
+		if m.earliest("one").After(later) {
+			t.Errorf("after a rest, %d actions are allowed at once, want %d", i, burst)
+		}
+		m.spend("one", later)
+	}
+	if wait := m.earliest("one").Sub(later); wait != interval {
+		t.Errorf("the next one waits for %s, want %s", wait, interval)
+	}
+}
+
+// TestAllowance_OneReportPerAction: while the allowance is used up, edits cause no
+// more than one status write per action.
+func TestAllowance_OneReportPerAction(t *testing.T) {
+	var m memory
+	m.spend("one", time.Now())
+	if m.report("one") {
+		t.Error("the first report after an action is left out")
+	}
+	if !m.report("one") || !m.report("one") {
+		t.Error("another report is made without an action")
+	}
+	m.spend("one", time.Now())
+	if m.report("one") {
+		t.Error("the first report after the next action is left out")
+	}
+}

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestEditLoop_CausesFewActions: a client edits a custom resource 300 times in 30
+// seconds and asks for verifications and tests meanwhile. The operator upgrades
+// the release a few times and ends with the last edit. Another custom resource
+// is served at once, and so is the deletion of the first.
+func TestEditLoop_CausesFewActions(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	web := harness.MakeCR(kind, "web").Set("message", "0").Obj()
+	env.Create(web)
+	env.WaitRevision(web, 1)
+
+	const edits, length = 300, 30 * time.Second
+	audit := env.Audit(operator.User())
+	began := time.Now()
+	tick := time.NewTicker(length / edits)
+	defer tick.Stop()
+	for i := range edits {
+		env.SetSpec(harness.MakeCR(kind, "web").Set("message", fmt.Sprint(i+1)).Obj())
+		if i%10 == 0 {
+			env.Ask(web, "reconcile-requested-at", fmt.Sprint(i))
+		}
+		<-tick.C
+	}
+	took := time.Since(began)
+	// What is allowed at once, then one in 6 seconds, and one for the last edit.
+	most := 10 + int(took/(6*time.Second)) + 1
+	waitData(env, "web-0", "message", fmt.Sprint(edits))
+	env.Wait("the last edit to be reported", func(context.Context) error {
+		status, generation := env.Status(web), env.Get(web).GetGeneration()
+		ready := harness.Condition(status, "Ready")
+		if ready == nil || ready.Status != "True" || ready.ObservedGeneration != generation {
+			return fmt.Errorf("condition Ready is %+v at generation %d", ready, generation)
+		}
+		return nil
+	})
+	revision := int(env.Status(web).Release.Revision) - 1
+	if revision > most || revision < 3 {
+		t.Errorf("%d edits in %s led to %d revisions, want at most %d", edits, took.Round(time.Second), revision, most)
+	}
+	requests := map[string]int{}
+	total := 0
+	for _, r := range audit.Requests() {
+		requests[r.Verb+" "+r.ObjectRef.Resource+" "+r.ObjectRef.Subresource]++
+		total++
+	}
+	// A revision takes about ten requests.
+	if total > 15*most {
+		t.Errorf("%d edits led to %d requests, want at most %d: %v", edits, total, 15*most, requests)
+	}
+	t.Logf("%d edits in %s: %d revisions, %d requests: %v", edits, took.Round(time.Second), revision, total, requests)
+
+	expectSoon(t, "an install of another custom resource", func() {
+		db := harness.MakeCR(kind, "db").Obj()
+		env.Create(db)
+		env.WaitRevision(db, 1)
+	})
+	for i := range 10 {
+		env.SetSpec(harness.MakeCR(kind, "web").Set("message", fmt.Sprint("again ", i)).Obj())
+	}
+	env.Patch(harness.ConfigMap("web-0"), messageChanged)
+	expectSoon(t, "drift correction while edits wait", func() {
+		env.Wait("the drift to be corrected", func(context.Context) error {
+			data, _ := env.Get(harness.ConfigMap("web-0")).Object["data"].(map[string]any)
+			if data["message"] == "theirs" {
+				return fmt.Errorf("the data is %v", data)
+			}
+			return nil
+		})
+	})
+	expectSoon(t, "a deletion", func() {
+		env.Delete(web)
+		env.WaitGone(web, harness.ConfigMap("web-0"))
+	})
+}
