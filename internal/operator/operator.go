@@ -83,8 +83,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	kinds.shared = reconcile.Shared{
 		Operator:        options.Name,
 		ReconcilePeriod: options.ReconcilePeriod,
-		Writer:          mgr.GetClient(),
-		Status:          mgr.GetClient(),
+		Patcher:         kinds.newPatcher(),
 		Helm:            helmClient,
 		Index:           index,
 		Inventory:       objects,

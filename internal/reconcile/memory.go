@@ -36,6 +36,10 @@ type remembered struct {
 	// request is the last rollback request that was not answered when it was
 	// observed.
 	request request
+	// facts is what followed from the spec when it last was expanded, and evaluated
+	// what templates over the custom resource gave.
+	facts     *specFacts
+	evaluated evaluated
 	// orphan: the custom resource was deleted with propagationPolicy Orphan.
 	orphan bool
 }
