@@ -82,6 +82,7 @@ var may = map[string][]string{
 	"internal/signing":          {},
 	"internal/watches":          {"internal/api"},
 	"internal/annotations":      {"internal/api"},
+	"internal/customresource":   {"internal/annotations", "internal/api", "internal/boundedyaml", "internal/values"},
 	"internal/records":          {"internal/api"},
 	"internal/decide":           {"internal/api"},
 	"internal/apply":            {"internal/api"},
@@ -108,8 +109,8 @@ var may = map[string][]string{
 	"internal/scaffold":         {"internal/api", "internal/bundle", "internal/catalog", "internal/crd", "internal/helm", "internal/lint", "internal/rbac", "internal/values", "internal/watches"},
 	"internal/migrate":          {"internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/helm", "internal/lint", "internal/preview", "internal/rbac", "internal/records", "internal/scaffold", "internal/values", "internal/watches"},
 	"internal/plugin":           {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/diagnose", "internal/helm", "internal/inventory", "internal/records", "internal/sources", "internal/values"},
-	"internal/reconcile":        {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/rollout", "internal/sources", "internal/values", "internal/watches"},
-	"internal/operator":         {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/diagnose", "internal/helm", "internal/inventory", "internal/inventory/health", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/signing", "internal/sources", "internal/watches"},
+	"internal/reconcile":        {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/customresource", "internal/decide", "internal/helm", "internal/inventory", "internal/kindstatus", "internal/metrics", "internal/records", "internal/rollout", "internal/sources", "internal/values", "internal/watches"},
+	"internal/operator":         {"internal/annotations", "internal/api", "internal/apply", "internal/catalog", "internal/compat", "internal/crd", "internal/customresource", "internal/diagnose", "internal/helm", "internal/inventory", "internal/inventory/health", "internal/metrics", "internal/observed", "internal/rbac", "internal/reconcile", "internal/records", "internal/signing", "internal/sources", "internal/watches"},
 }
 
 func TestArrowsPointOneWay(t *testing.T) {

@@ -179,27 +179,8 @@ func weigh(text []byte) error {
 	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
-	if stored(text) > maxStored {
+	if boundedyaml.JSONValues(text) > maxStored {
 		return fmt.Errorf("it holds more than %d values besides its manifest", maxStored)
 	}
 	return nil
-}
-
-// stored counts the values of a JSON text; what looks like values within a
-// string does not count.
-func stored(text []byte) int {
-	count, quoted := 1, false
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			quoted = !quoted
-		case '\\':
-			i++
-		case ',', '[', '{':
-			if !quoted {
-				count++
-			}
-		}
-	}
-	return count
 }

@@ -3,14 +3,13 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,7 +71,6 @@ func (s *service) newCache(a *area, stop <-chan struct{}, failed func(why string
 	options := s.cacheOptions()
 	a.limit(&options)
 	options.HTTPClient = s.heedAnswers(options.HTTPClient)
-	options.DefaultTransform = compactCR(s.kind.ScalePath())
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		why := failureOf(err)
@@ -85,12 +83,12 @@ func (s *service) newCache(a *area, stop <-chan struct{}, failed func(why string
 	}
 	// A pass copies what it changes.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
-	if s.kind.Selector != nil {
-		selector, err := metav1.LabelSelectorAsSelector(s.kind.Selector)
-		if err != nil {
-			return nil, fmt.Errorf("selector: %w", err)
-		}
-		options.DefaultLabelSelector = selector
+	packed, err := s.listWatch(a, options.HTTPClient)
+	if err != nil {
+		return nil, err
+	}
+	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
 	}
 	customResources, err := cache.New(s.manager.GetConfig(), options)
 	if err != nil {

@@ -7,14 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -153,21 +151,3 @@ func (k *kinds) cacheOptions() cache.Options {
 		SyncPeriod: new(zeroDuration),
 	}
 }
-
-// compactCR returns the transform that keeps of a custom resource what a
-// reconciliation reads. Scale is the path of the field that is scaled, if any.
-func compactCR(scale []string) toolscache.TransformFunc {
-	return func(object any) (any, error) {
-		if cr, ok := object.(*unstructured.Unstructured); ok {
-			reconcile.PackEdits(cr, scale)
-			if annotations := cr.GetAnnotations(); annotations[lastApplied] != "" {
-				delete(annotations, lastApplied)
-				cr.SetAnnotations(annotations)
-			}
-			reconcile.Pack(cr)
-		}
-		return object, nil
-	}
-}
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"

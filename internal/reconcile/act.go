@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -63,8 +64,11 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 	if !change(changed) {
 		return nil
 	}
+	if !customresource.AllFinalizers(v.cr) {
+		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(v.cr))
+	}
 	patch := client.MergeFromWithOptions(v.cr, client.MergeFromWithOptimisticLock{})
-	err := r.Writer.Patch(ctx, changed, patch)
+	err := r.Patcher.Patch(ctx, changed, patch)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -86,7 +90,16 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 		// The pass that would tell is a later one where it had to wait.
 		r.Wake(v.key, slow)
 		began := r.Now()
-		err := recoverable(func() error { return a.do(r, ctx, v, r.request(v, d, lend)) })
+		err := recoverable(func() error {
+			request := r.request(v, d, lend)
+			if a.values {
+				var err error
+				if request.Values, err = r.valuesOf(ctx, v); err != nil {
+					return err
+				}
+			}
+			return a.do(r, ctx, v, request)
+		})
 		metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {

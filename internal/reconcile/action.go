@@ -18,6 +18,9 @@ type action struct {
 	prunes bool
 	// applies: every object was looked at.
 	applies bool
+	// values: the action needs the values of the release, its own since it may
+	// change them.
+	values bool
 }
 
 // verb is an action that is one of Helm's and no more.
@@ -31,11 +34,11 @@ func verb(do func(*helm.Client, context.Context, helm.Request) error) func(*Reco
 var actions = map[decide.Step]action{
 	decide.StepInstall: {
 		do:   verb((*helm.Client).Install),
-		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true,
+		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true,
 	},
 	decide.StepUpgrade: {
 		do:   verb((*helm.Client).Upgrade),
-		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true,
+		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true,
 	},
 	decide.StepRollback: {
 		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
@@ -72,7 +75,7 @@ var actions = map[decide.Step]action{
 	},
 	decide.StepAdopt: {
 		do:   verb((*helm.Client).Adopt),
-		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true,
+		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true,
 	},
 	decide.StepRepair: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/values"
@@ -17,13 +18,22 @@ var errAborted = errors.New("the action was aborted")
 // inputs returns what an action begins with.
 func (r *Reconciler) inputs(v *view, step decide.Step) decide.Inputs {
 	inputs := decide.Inputs{
-		Values: r.withoutScale(v.values), Spec: r.specDigest(v), Scaled: v.digests.Values,
+		Values: r.unscaled(v), Spec: r.specDigest(v), Scaled: v.digests.Values,
 		HooksDisabled: v.steered(step).DisableHooks,
 	}
 	if v.observation.Request != nil {
 		inputs.Request = v.observation.Request.Token
 	}
 	return inputs
+}
+
+// unscaled returns the digest of the values without the field of the scale
+// subresource, whoever has written it.
+func (r *Reconciler) unscaled(v *view) string {
+	if v.facts != nil {
+		return v.facts.unscaled
+	}
+	return r.withoutScale(v.values)
 }
 
 // withoutScale returns the digest of values without the field of the scale
@@ -78,7 +88,7 @@ func (r *Reconciler) change(v *view, running *decide.Running) decide.Change {
 	case edited:
 		return decide.ChangeEdit
 	case began.Scaled != now.Scaled:
-		if e, known := editsOf(v.cr); known && e.Scale {
+		if e, known := customresource.EditsOf(v.cr); known && e.Scale {
 			return decide.ChangeEdit
 		}
 		return decide.ChangeScale

@@ -5,6 +5,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/values"
 )
@@ -44,7 +45,7 @@ func TestChange(t *testing.T) {
 		{"the spec", decide.StepUpgrade, map[string]any{"message": "two", "replicas": int64(1)}, nil, decide.ChangeEdit},
 		{"a field more", decide.StepInstall, map[string]any{"message": "one", "replicas": int64(1), "more": true}, nil, decide.ChangeEdit},
 		{"the scale field", decide.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, nil, decide.ChangeScale},
-		{"the scale field, by a writer of the resource", decide.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*view){func(v *view) { v.cr.Object[keyEdits] = `{"scale":true}` }}, decide.ChangeEdit},
+		{"the scale field, by a writer of the resource", decide.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*view){func(v *view) { customresource.SetEdits(v.cr, customresource.Edits{Scale: true}) }}, decide.ChangeEdit},
 		{"the scale field is gone", decide.StepUpgrade, map[string]any{"message": "one"}, nil, decide.ChangeScale},
 		{"the scale field and another", decide.StepUpgrade, map[string]any{"message": "two", "replicas": int64(9)}, nil, decide.ChangeEdit},
 		{"what valuesFrom names", decide.StepUpgrade, before(), []func(*view){of("two")}, decide.ChangeEdit},

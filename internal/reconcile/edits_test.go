@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/customresource"
 )
 
 // Fields as managedFields list them.
@@ -58,31 +59,33 @@ func TestPackEdits(t *testing.T) {
 		name  string
 		scale []string
 		cr    *unstructured.Unstructured
-		want  edits
+		want  customresource.Edits
 		known bool
 	}{
-		{"no managedFields", top, crOf(true), edits{}, false},
-		{"a kind without scale, and no request", nil, crOf(false, entryOf("", ownsMessage, 0)), edits{}, false},
-		{"replicas that nobody owns", top, crOf(false, entryOf("", ownsMessage, 0)), edits{}, true},
-		{"replicas by an edit", top, crOf(false, entryOf("", ownsReplicas, 0)), edits{Scale: true}, true},
-		{"replicas by the scale subresource", top, crOf(false, entryOf("", ownsMessage, 0), entryOf("scale", ownsReplicas, -1)), edits{}, true},
-		{"replicas by both", top, crOf(false, entryOf("", ownsReplicas, 0), entryOf("scale", ownsReplicas, -1)), edits{}, true},
-		{"replicas by an edit, after they were scaled", deep, crOf(false, entryOf("scale", ownsParent, -1), entryOf("", ownsDeep, 1)), edits{Scale: true}, true},
-		{"replicas further down", deep, crOf(false, entryOf("scale", ownsDeep, -1)), edits{}, true},
-		{"replicas of something else", deep, crOf(false, entryOf("", ownsReplicas, 0)), edits{}, true},
-		{"replicas in a map that is owned whole", deep, crOf(false, entryOf("", ownsWhole, 0)), edits{}, true},
-		{"a status write", top, crOf(true, entryOf("status", ownsStatus, 9)), edits{}, true},
-		{"a request after an edit", nil, crOf(true, entryOf("", ownsMessage, 1), entryOf("", ownsRequest, 2)), edits{EditedAt: 1001, AskedAt: 1002}, true},
-		{"a request and two edits", nil, crOf(true, entryOf("", ownsMessage, 3), entryOf("", ownsDeep, 1), entryOf("", ownsRequest, 2)), edits{EditedAt: 1003, AskedAt: 1002}, true},
-		{"a request and an edit by one writer", nil, crOf(true, entryOf("", ownsBoth, 2)), edits{EditedAt: 1002, AskedAt: 1002}, true},
-		{"a request that another applies again", nil, crOf(true, entryOf("", ownsRequest, 1), entryOf("", ownsRequest, 5)), edits{AskedAt: 1001}, true},
-		{"entries without times", nil, crOf(true, entryOf("", ownsBoth, -1)), edits{}, true},
-		{"entries that somebody broke", top, crOf(true, "text", map[string]any{"fieldsV1": "text", "time": int64(1)}), edits{}, true},
+		{"no managedFields", top, crOf(true), customresource.Edits{}, false},
+		{"a kind without scale, and no request", nil, crOf(false, entryOf("", ownsMessage, 0)), customresource.Edits{}, false},
+		{"replicas that nobody owns", top, crOf(false, entryOf("", ownsMessage, 0)), customresource.Edits{}, true},
+		{"replicas by an edit", top, crOf(false, entryOf("", ownsReplicas, 0)), customresource.Edits{Scale: true}, true},
+		{"replicas by the scale subresource", top, crOf(false, entryOf("", ownsMessage, 0), entryOf("scale", ownsReplicas, -1)), customresource.Edits{}, true},
+		{"replicas by both", top, crOf(false, entryOf("", ownsReplicas, 0), entryOf("scale", ownsReplicas, -1)), customresource.Edits{}, true},
+		{"replicas by an edit, after they were scaled", deep, crOf(false, entryOf("scale", ownsParent, -1), entryOf("", ownsDeep, 1)), customresource.Edits{Scale: true}, true},
+		{"replicas further down", deep, crOf(false, entryOf("scale", ownsDeep, -1)), customresource.Edits{}, true},
+		{"replicas of something else", deep, crOf(false, entryOf("", ownsReplicas, 0)), customresource.Edits{}, true},
+		{"replicas in a map that is owned whole", deep, crOf(false, entryOf("", ownsWhole, 0)), customresource.Edits{}, true},
+		{"a status write", top, crOf(true, entryOf("status", ownsStatus, 9)), customresource.Edits{}, true},
+		{"a request after an edit", nil, crOf(true, entryOf("", ownsMessage, 1), entryOf("", ownsRequest, 2)), customresource.Edits{EditedAt: 1001, AskedAt: 1002}, true},
+		{"a request and two edits", nil, crOf(true, entryOf("", ownsMessage, 3), entryOf("", ownsDeep, 1), entryOf("", ownsRequest, 2)), customresource.Edits{EditedAt: 1003, AskedAt: 1002}, true},
+		{"a request and an edit by one writer", nil, crOf(true, entryOf("", ownsBoth, 2)), customresource.Edits{EditedAt: 1002, AskedAt: 1002}, true},
+		{"a request that another applies again", nil, crOf(true, entryOf("", ownsRequest, 1), entryOf("", ownsRequest, 5)), customresource.Edits{AskedAt: 1001}, true},
+		{"entries without times", nil, crOf(true, entryOf("", ownsBoth, -1)), customresource.Edits{}, true},
+		{"entries that somebody broke", top, crOf(true, "text", map[string]any{"fieldsV1": "text", "time": int64(1)}), customresource.Edits{}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, again := range []string{"once", "twice"} {
-				PackEdits(test.cr, test.scale)
-				e, known := editsOf(test.cr)
+				if err := (customresource.Decoder{Scale: test.scale}).Pack(test.cr); err != nil {
+					t.Fatal(err)
+				}
+				e, known := customresource.EditsOf(test.cr)
 				if diff := cmp.Diff(test.want, e); diff != "" || known != test.known {
 					t.Errorf("packed %s, known %v, want %v (-want +got):\n%s", again, known, test.known, diff)
 				}

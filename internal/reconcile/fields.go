@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -67,13 +68,17 @@ func (f *fields) refuse() bool {
 }
 
 // computeFields computes the kind's own status fields, from memory.
-func (r *Reconciler) computeFields(v *view) {
+func (r *Reconciler) computeFields(ctx context.Context, v *view) {
 	if r.Kind.Fields == nil || v.fields.refused {
 		return
 	}
 	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.secrets.Redact}
-	if v.values != nil {
-		in.Values = func() map[string]any { return values.Coalesce(r.Kind.Defaults, v.values) }
+	if v.values != nil || v.facts != nil {
+		in.Values = func() map[string]any {
+			// Values that are not those that were observed are not reported.
+			all, _ := r.valuesOf(ctx, v)
+			return values.Coalesce(r.Kind.Defaults, all)
+		}
 	}
 	in.Observed, in.Unobserved = r.selected(v)
 	v.fields.Result = r.Kind.Fields.Evaluate(in)
@@ -87,7 +92,9 @@ func (r *Reconciler) selected(v *view) (objects map[string][]any, missing map[st
 	wrong := map[string]string{}
 	selections := make([]catalog.Selection, 0, len(r.Kind.Observes))
 	for _, o := range r.Kind.Observes {
-		selection, err := o.Selection(v.cr.Object, v.release)
+		selection, err := evaluate(r, v, "observe/"+o.Name+"/"+v.release.String(), func(object map[string]any) (catalog.Selection, error) {
+			return o.Selection(object, v.release)
+		})
 		if err != nil {
 			wrong[o.Name] = err.Error()
 			continue

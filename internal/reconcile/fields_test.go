@@ -71,7 +71,7 @@ func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	v.cr.SetUID("u")
 	v.values = map[string]any{"word": "canary"}
 	v.secrets = sources.Secrets{"canary"}
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	if diff := cmp.Diff(map[string]any{
 		"where": "apps/web@2 podset-1.0.0", "count": int64(3), "word": "[redacted]", "pods": []any{"pods-0"},
 	}, v.fields.Values); diff != "" || len(v.fields.Failures) > 0 {
@@ -83,7 +83,7 @@ func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	}
 
 	v.values = nil
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	if _, told := v.fields.Values["count"]; told || v.fields.Values["where"] == nil {
 		t.Errorf("without values: %v", v.fields.Values)
 	}
@@ -102,7 +102,7 @@ func TestFieldsSpeakOfTheObjects(t *testing.T) {
 	}
 	v := viewOf([]string{api.StatusDeployed})
 	v.cr.SetUID("u")
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	if diff := cmp.Diff([]any{" ConfigMap a true", " ConfigMap b true", "apps Deployment web falseApplied"}, v.fields.Values["all"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -112,7 +112,7 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	r, _, _ := ownFields(t, "good: release.name, bad: values.absent, others: size(observed.others)")
 	v := viewOf([]string{api.StatusDeployed})
 	v.values = map[string]any{}
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	s := status(v, decide.Decision{State: decide.StateInSync}, nil)
 	if got := conditions(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
 		t.Errorf("%v", got)
@@ -131,11 +131,11 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
 	r, _, _ := ownFields(t, "b: '1', a: '2'")
 	v := viewOf([]string{api.StatusDeployed})
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	if !v.fields.refuse() || v.fields.refuse() {
 		t.Error("given up not once")
 	}
-	r.computeFields(v)
+	r.computeFields(t.Context(), v)
 	if said := v.fields.failure(); !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
 		t.Error(said)
 	}

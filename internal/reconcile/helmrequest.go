@@ -9,8 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// request returns what Helm's actions need. Each action gets values of its
-// own, for it may change them.
+// request returns what Helm's actions need, without values.
 func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) helm.Request {
 	steered := v.steered(d.Step)
 	hide := r.hidingIn(v, d.Step)
@@ -19,7 +18,6 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Release:   v.release.Name,
 		Namespace: v.release.Namespace,
 		Chart:     r.Kind.Chart,
-		Values:    v.values,
 		Digests:   v.digests,
 		Overrides: r.Kind.Overrides,
 		Timeout:   r.Kind.ActionTimeout(),

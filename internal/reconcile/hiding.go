@@ -4,8 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/sources"
 )
@@ -28,8 +27,10 @@ func (r *Reconciler) hidingIn(v *view, step decide.Step) *hiding {
 	hide := &hiding{secrets: v.secrets}
 	renders := step == decide.StepInstall || step == decide.StepUpgrade
 	if len(r.Kind.Sources) > 0 && !renders {
-		spec, _, _ := unstructured.NestedMap(v.cr.Object, "spec")
 		hide.stored = func(values map[string]any) sources.Secrets {
+			// Of a spec that cannot be read nothing is known to be public.
+			object, _ := customresource.Expand(v.cr)
+			spec, _ := object["spec"].(map[string]any)
 			return sources.SecretsBeside(values, spec, r.Kind.Overrides)
 		}
 	}

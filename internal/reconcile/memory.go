@@ -38,6 +38,10 @@ type remembered struct {
 	request request
 	// signAt is when the newest record may be signed.
 	signAt time.Time
+	// facts is what followed from the spec when it last was expanded, and evaluated
+	// what templates over the custom resource gave.
+	facts     *specFacts
+	evaluated evaluated
 	// orphan: the custom resource was deleted with propagationPolicy Orphan.
 	orphan bool
 	// allowance limits actions. reported: the status was written since the last of

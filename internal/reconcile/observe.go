@@ -15,6 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -44,6 +45,9 @@ type view struct {
 	unclear bool
 	scaling string
 
+	// specFacts is what follows from the spec, nil if the spec is invalid. values are
+	// those of the release; see valuesOf where they are nil.
+	facts          *specFacts
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
@@ -118,6 +122,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), r.Now(), v.observation.Period))
 	v.observation.Conflict = !r.findRelease(v)
+	if err := customresource.TooLarge(cr); err != nil {
+		v.observation.Invalid = err.Error()
+	}
 	if !r.watches(v.release.Namespace) && v.observation.Invalid == "" {
 		v.observation.Invalid = fmt.Sprintf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.release.Namespace)
 	}
@@ -279,7 +286,7 @@ func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time 
 // that is being deleted needs none of it.
 func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if r.Kind.ServiceAccount != nil {
-		account, err := r.Kind.ServiceAccount.Of(v.cr.Object)
+		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.Of)
 		switch {
 		case err == nil:
 			v.serviceAccount = account
@@ -298,25 +305,18 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = r.Kind.CreateNamespace.Of(v.cr.Object); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.Of); err != nil {
 			return err
 		}
 	}
-	spec, err := values.FromSpec(v.cr.Object)
-	if err != nil {
+	if err := r.observeSpec(ctx, v); err != nil {
 		return err
 	}
-	if spec, err = r.mergeSources(ctx, v, spec); err != nil {
-		return err
-	}
-	// The merge changes what it is given.
-	given := values.Digest(spec)
-	v.values = values.Merge(spec, r.Kind.Overrides)
-	capabilities, err := r.Helm.Capabilities().Digest(r.Kind.Chart.FeaturesOf(v.values))
+	capabilities, err := r.Helm.Capabilities().Digest(v.facts.features)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
-	v.digests = helm.Digests{Chart: r.chartDigest(), Values: given}
+	v.digests = helm.Digests{Chart: r.chartDigest(), Values: v.facts.values}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
 }

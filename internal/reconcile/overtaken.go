@@ -2,13 +2,12 @@ package reconcile
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 )
 
@@ -63,7 +62,7 @@ func (r *Reconciler) firstObserved(v *view, asked annotations.Rollback) request 
 	if asked.None || !r.unfollowed(v) {
 		return first
 	}
-	e, known := editsOf(v.cr)
+	e, known := customresource.EditsOf(v.cr)
 	// A field without an owner was scaled, now or before.
 	scaled := first.scale != "" && first.scale != unscaled && !e.Scale
 	switch {
@@ -99,31 +98,13 @@ func (r *Reconciler) edited(v *view, spec, scale string) bool {
 	if scale == "" || scale == now {
 		return false
 	}
-	e, _ := editsOf(v.cr)
+	e, _ := customresource.EditsOf(v.cr)
 	// The scale subresource cannot take the field away.
 	return e.Scale || now == unscaled
 }
 
 // unscaled is the value of a scaled field that is not set.
 const unscaled = "unset"
-
-// scale returns the value of the scaled field, which fits into a label; empty
-// where the kind has no scale.
-func (r *Reconciler) scale(v *view) string {
-	path := r.Kind.ScalePath()
-	if len(path) < 2 {
-		return ""
-	}
-	value, found, err := unstructured.NestedFieldNoCopy(v.cr.Object, path...)
-	switch number, whole := value.(int64); {
-	case err != nil, !found:
-		return unscaled
-	case whole:
-		return strconv.FormatInt(number, 10)
-	default:
-		return token(fmt.Sprint(value))
-	}
-}
 
 // waitingScale says which scaling waits for the end of a hold, empty for none.
 func (r *Reconciler) waitingScale(v *view) string {

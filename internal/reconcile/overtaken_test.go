@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/records"
 )
@@ -12,9 +13,11 @@ import (
 func withEdits(scale []string, entries ...any) func(*view) {
 	return func(v *view) {
 		from := crOf(true, entries...)
-		PackEdits(from, scale)
-		if text, ok := from.Object[keyEdits]; ok {
-			v.cr.Object[keyEdits] = text
+		if err := (customresource.Decoder{Scale: scale}).Pack(from); err != nil {
+			panic(err)
+		}
+		if e, known := customresource.EditsOf(from); known {
+			customresource.SetEdits(v.cr, e)
 		}
 	}
 }

@@ -10,21 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Pack makes text of the status of a custom resource that goes into a cache.
-// As maps of maps it is most of what a custom resource takes there, eight times
-// the text, and all that a pass does with it is to compare.
-func Pack(cr *unstructured.Unstructured) {
-	content, ok := cr.Object["status"].(map[string]any)
-	if !ok || len(content) == 0 {
-		return
-	}
-	// What was decoded from JSON is encoded without an error.
-	if text, err := json.Marshal(content); err == nil {
-		cr.Object["status"] = string(text)
-	}
-}
-
-// HasStatus tells whether anything is reported, packed or not.
+// HasStatus reports whether a custom resource has a status, packed or not.
 func HasStatus(cr *unstructured.Unstructured) bool {
 	switch status := cr.Object["status"].(type) {
 	case string:

@@ -35,16 +35,14 @@ type Shared struct {
 	ReconcilePeriod time.Duration
 	// MinReconcilePeriod is the shortest period that an annotation may set.
 	MinReconcilePeriod time.Duration
-	// Writer and Status patch custom resources.
-	Writer    client.Writer
-	Status    client.StatusClient
-	Helm      *helm.Client
-	Index     *records.Index
-	Inventory inventory.Inventory
-	Pool      *Pool
-	Sources   Sources
-	Observed  Observed
-	Recorder  record.EventRecorder
+	Patcher            Patcher
+	Helm               *helm.Client
+	Index              *records.Index
+	Inventory          inventory.Inventory
+	Pool               *Pool
+	Sources            Sources
+	Observed           Observed
+	Recorder           record.EventRecorder
 	// Why finds out, from the API server, why an object is not ready: in a
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
@@ -57,6 +55,13 @@ type Shared struct {
 	Signatures *rate.Limiter
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// Patcher patches custom resources. It replaces the content of a custom resource
+// by what the API server answers, packed as in package customresource.
+type Patcher interface {
+	Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
+	PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
 }
 
 // Reconciler serves one kind.
@@ -231,7 +236,6 @@ func (r *Reconciler) Seen(cr client.Object) {
 // remember keeps what a write returned until the cache holds it. The watch is
 // often the faster one, and tells of it before the write has returned.
 func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
-	PackEdits(written, r.Kind.ScalePath())
 	r.latest.wrote(key, written)
 	cached := &unstructured.Unstructured{}
 	cached.SetGroupVersionKind(r.Kind.GVK())

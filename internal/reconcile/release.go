@@ -98,5 +98,5 @@ func (r *Reconciler) releaseNamespace(v *view) (string, error) {
 	if r.Kind.Namespace == nil {
 		return v.cr.GetNamespace(), nil
 	}
-	return r.Kind.Namespace.Of(v.cr.Object)
+	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.Of)
 }

@@ -33,9 +33,9 @@ func TestOfThis(t *testing.T) {
 			if test.reported != "" {
 				cr.Object["status"] = map[string]any{"release": map[string]any{"namespace": test.reported}}
 			}
-			for _, pack := range []bool{false, true} {
-				if pack {
-					Pack(cr)
+			for _, packed := range []bool{false, true} {
+				if packed {
+					pack(t, cr)
 				}
 				var got records.Record
 				if found := ofThis(cr, test.owned, test.wanted); found != nil {

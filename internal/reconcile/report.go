@@ -25,7 +25,7 @@ import (
 // Fields that are not ours stay as they are. It returns whether it did.
 func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (changed bool, err error) {
 	now := decodeStatus(v.cr.Object["status"])
-	r.computeFields(v)
+	r.computeFields(ctx, v)
 	r.lookAtRights(v, now.Conditions)
 	wanted := status(v, d, now.Conditions)
 	r.count(v, wanted)
@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (ch
 		return false, fmt.Errorf("encode the status: %w", err)
 	}
 	patched := v.cr.DeepCopy()
-	err = r.Status.Status().Patch(ctx, patched, client.RawPatch(types.MergePatchType, data))
+	err = r.Patcher.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data))
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil

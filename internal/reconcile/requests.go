@@ -58,18 +58,6 @@ func unanswered(value, answered string) bool { return value != "" && token(value
 // that request yet.
 func (v *view) forced() bool { return unanswered(v.asks.Force, v.marks.Force) }
 
-// specDigest is that of the spec without the field that is scaled.
-func (r *Reconciler) specDigest(v *view) string {
-	spec, err := values.FromSpec(v.cr.Object)
-	if err != nil {
-		return token(fmt.Sprint(v.cr.Object["spec"]))
-	}
-	if path := r.Kind.ScalePath(); len(path) > 1 {
-		remove(spec, path[1:])
-	}
-	return values.Digest(spec)[:tokenLength]
-}
-
 // remove takes a field out of nested objects, and with it those that hold
 // nothing else: whoever sets the field may have made them.
 func remove(from map[string]any, path []string) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -17,6 +18,8 @@ type Sources interface {
 	// Merge lays what the sources of a custom resource hold over values. It
 	// asks the API server only for what has changed.
 	Merge(ctx context.Context, user types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error)
+	// Versions returns a text that differs if an object of the sources has changed.
+	Versions(from []sources.Source) string
 	// Forget ends what a custom resource uses.
 	Forget(user types.UID)
 }
@@ -33,12 +36,26 @@ const (
 	forbiddenAgain = time.Minute
 )
 
-// mergeSources lays the kind's sources over the values of a spec.
+// sourcesOf returns the sources of a custom resource, and their versions.
+func (r *Reconciler) sourcesOf(v *view) (from []sources.Source, versions string, err error) {
+	if len(r.Kind.Sources) == 0 {
+		return nil, "", nil
+	}
+	from, err = evaluate(r, v, "valuesFrom/"+v.release.Namespace, func(object map[string]any) ([]sources.Source, error) {
+		return r.Kind.SourcesFor(&unstructured.Unstructured{Object: object}, v.release.Namespace)
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return from, r.Sources.Versions(from), nil
+}
+
+// mergeSources lays the sources over the values of a spec.
 func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]any) (map[string]any, error) {
 	if len(r.Kind.Sources) == 0 {
 		return spec, nil
 	}
-	from, err := r.Kind.SourcesFor(v.cr, v.release.Namespace)
+	from, _, err := r.sourcesOf(v)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +82,7 @@ func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
 	if len(r.Kind.Sources) == 0 {
 		return
 	}
-	from, err := r.Kind.SourcesFor(v.cr, v.release.Namespace)
+	from, _, err := r.sourcesOf(v)
 	if err != nil {
 		return
 	}

@@ -25,6 +25,8 @@ type fakeSources struct {
 	forgotten []types.UID
 }
 
+func (f *fakeSources) Versions([]sources.Source) string { return "" }
+
 func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error) {
 	f.asked = from
 	over["merged"] = true

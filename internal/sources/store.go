@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,6 +86,18 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 		}
 	}
 	return over, secrets, nil
+}
+
+// Versions returns a text that differs if an object of the sources has come,
+// changed or gone. It makes no request.
+func (s *Store) Versions(from []Source) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var text strings.Builder
+	for _, source := range from {
+		fmt.Fprintf(&text, "%s %s %s %s\n", source.Ref, source.Key, source.TargetPath, s.versions[source.Ref])
+	}
+	return text.String()
 }
 
 // Forget ends what a custom resource uses.

@@ -1,0 +1,103 @@
+package customresource
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Edits is what a packed custom resource holds of its managedFields: who last set
+// the field of the scale subresource, and, while there is a rollback request,
+// when the spec and the request were written. Times are in seconds, as the API
+// server notes them; 0 means unknown.
+type Edits struct {
+	// Scale reports whether the field is owned by a writer of the resource, and by
+	// no writer of the scale subresource (kubectl scale, autoscalers). The API
+	// server removes the field from its owner when it is scaled. It records no new
+	// owner if the field had none before, and never the time.
+	Scale bool `json:"scale,omitempty"`
+	// EditedAt is when a writer of the spec last wrote, and AskedAt when the writer
+	// of the annotation rollback-to did. A writer that owns other fields, too, may
+	// have written those.
+	EditedAt int64 `json:"editedAt,omitempty"`
+	AskedAt  int64 `json:"askedAt,omitempty"`
+}
+
+// EditsOf returns the edits of a packed custom resource, and false if its
+// managedFields were missing or no decision needs them.
+func EditsOf(cr *unstructured.Unstructured) (Edits, bool) {
+	var e Edits
+	text, _ := cr.Object[keyEdits].(string)
+	return e, text != "" && json.Unmarshal([]byte(text), &e) == nil
+}
+
+// SetEdits sets the edits of a custom resource.
+func SetEdits(cr *unstructured.Unstructured, e Edits) {
+	// Booleans and numbers are encoded without an error.
+	text, _ := json.Marshal(e)
+	cr.Object[keyEdits] = string(text)
+}
+
+// readEdits returns the edits as JSON, "" if no decision needs them. It does not
+// decode the lists of fields: they can be as large as the spec.
+func readEdits(managed json.RawMessage, scale []string, asked bool) string {
+	if scale == nil && !asked {
+		return ""
+	}
+	var entries []json.RawMessage
+	if len(managed) == 0 || json.Unmarshal(managed, &entries) != nil || len(entries) == 0 {
+		return ""
+	}
+	var e Edits
+	scaled := false
+	for _, raw := range entries {
+		entry := fieldsOf(raw, "subresource", "time", "fieldsV1")
+		fields := entry["fieldsV1"]
+		switch string(entry["subresource"]) {
+		case `"scale"`:
+			scaled = scaled || owns(fields, scale)
+			continue
+		case "", `""`:
+			e.Scale = e.Scale || owns(fields, scale)
+		default:
+			continue
+		}
+		if !asked {
+			continue
+		}
+		at := seconds(entry["time"])
+		if _, spec := fieldsOf(fields, "f:spec")["f:spec"]; spec {
+			e.EditedAt = max(e.EditedAt, at)
+		}
+		if at > 0 && owns(fields, []string{fieldMetadata, fieldAnnotations, api.AnnotationRollbackTo}) && (e.AskedAt == 0 || at < e.AskedAt) {
+			// Applying the same value again is not another request.
+			e.AskedAt = at
+		}
+	}
+	e.Scale = e.Scale && !scaled
+	text, _ := json.Marshal(e)
+	return string(text)
+}
+
+// seconds returns the time of an entry, 0 if it has none.
+func seconds(raw json.RawMessage) int64 {
+	var at time.Time
+	if len(raw) == 0 || json.Unmarshal(raw, &at) != nil {
+		return 0
+	}
+	return max(0, at.Unix())
+}
+
+// owns reports whether a set of fields holds the field at a path.
+func owns(fields json.RawMessage, path []string) bool {
+	for _, name := range path {
+		fields = fieldsOf(fields, "f:"+name)["f:"+name]
+		if len(fields) == 0 || fields[0] != '{' {
+			return false
+		}
+	}
+	return len(path) > 0
+}

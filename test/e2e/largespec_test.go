@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// maxPeak is the most memory that an operator may ever have used, in MiB. Its
+// container is limited to 512 MiB.
+const maxPeak = 400
+
+// TestLargeSpecs_AreRefusedAndHarmNobodyElse creates custom resources that are as
+// large as the API server allows. The operator refuses them and serves others,
+// also after a restart, and deletes them when asked to.
+func TestLargeSpecs_AreRefusedAndHarmNobodyElse(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	open, plain := env.NewKind("Open"), env.NewKind("Plain")
+	env.InstallCRD(open)
+	env.InstallCRD(plain)
+	operator := env.NewOperator(harness.Options{
+		Watches:    env.Watches(harness.MakeEntry(open, harness.Chart("plain")), harness.MakeEntry(plain, harness.Chart("plain"))),
+		Everywhere: true,
+		Env:        []string{"GOMEMLIMIT=460MiB"},
+	}).Start()
+	edited := harness.MakeCR(open, "edited").Set("message", "small").Obj()
+	env.Create(edited)
+	env.WaitRevision(edited, 1)
+
+	var large []*unstructured.Unstructured
+	extra := emptyMaps(450_000)
+	create := func(count int) {
+		t.Helper()
+		for range count {
+			cr := harness.MakeCR(open, fmt.Sprintf("large-%d", len(large)))
+			env.Create(cr.Set("extra", extra).Obj())
+			large = append(large, harness.MakeCR(open, fmt.Sprintf("large-%d", len(large))).Obj())
+		}
+	}
+	within := func(name string) {
+		t.Helper()
+		start := time.Now()
+		cr := harness.MakeCR(plain, name).Set("message", "small").Obj()
+		env.Create(cr)
+		env.WaitRevision(cr, 1)
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("the install of %s took %s", name, took)
+		}
+		if !operator.Running() {
+			t.Fatalf("the operator is gone when %s is installed", name)
+		}
+		if peak := operator.HighWater() >> 20; peak > maxPeak {
+			t.Fatalf("the operator used up to %d MiB of memory when %s is installed", peak, name)
+		}
+	}
+	create(8)
+	within("beside-eight")
+	create(32)
+	within("beside-forty")
+	for _, cr := range []*unstructured.Unstructured{large[0], large[7], large[39]} {
+		status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
+		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "the limits are 262144 bytes and 50000 values") {
+			t.Fatalf("condition Ready says %q", message)
+		}
+	}
+	t.Logf("the operator used up to %d MiB of memory", operator.HighWater()>>20)
+
+	operator.Stop()
+	operator.Start()
+	within("after-a-restart")
+
+	// A release keeps running when its spec becomes too large.
+	env.SetSpec(harness.MakeCR(open, "edited").Set("message", "small").Set("extra", emptyMaps(60_000)).Obj())
+	env.WaitCondition(edited, "Ready", metav1.ConditionFalse, "InvalidValues")
+	env.ExpectRevisions("edited", "1 deployed")
+	expectData(t, env, "edited-0", "message", "small")
+
+	env.Delete(append(large, edited)...)
+	env.WaitGone(append(large, edited)...)
+	env.ExpectRevisions("edited", "")
+	within("after-the-deletion")
+	t.Logf("after a restart the operator used up to %d MiB of memory", operator.HighWater()>>20)
+}
+
+// emptyMaps returns a list of so many empty maps: three bytes each as JSON, and a
+// hundred times that in memory.
+func emptyMaps(count int) []any {
+	list := make([]any, count)
+	for i := range list {
+		list[i] = map[string]any{}
+	}
+	return list
+}
