@@ -49,6 +49,8 @@ type Shared struct {
 	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (HookReport, error)
 	// Namespaces are those that the operator watches; none means all.
 	Namespaces []string
+	// OwnNamespace is the namespace that the operator runs in, empty outside a pod.
+	OwnNamespace string
 	// Now is the clock.
 	Now func() time.Time
 }
