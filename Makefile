@@ -13,6 +13,7 @@ DEMO_CLUSTER := $(if $(filter existing,$(CLUSTER)),existing,.cluster-demo)
 # What the binary calls itself, and the image that is built and deployed.
 GIT_VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 VERSION     ?= $(or $(GIT_VERSION),dev)
+COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
 IMG         ?= chartwright:$(VERSION)
 PULL_POLICY ?= IfNotPresent
 CONTAINER_TOOL ?= docker
@@ -25,10 +26,11 @@ KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
 HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
+CYCLONEDX_VERSION     := $(call module-version,test/tools/sbom,github.com/CycloneDX/cyclonedx-gomod)
 
 # One setting for building, testing and checking: what is compiled for one
 # serves the others, which saves minutes the first time. Hence no -trimpath
-# either; the image has it.
+# either; release binaries are built with it.
 export CGO_ENABLED := 0
 
 # Programs without debug information: a third smaller, and faster to link.
@@ -37,6 +39,12 @@ LDFLAGS := -s -w
 
 # The files that a program is made of.
 sources = $(shell find $(1) -type f ! -name '*_test.go' ! -path '*/testdata/*')
+
+# The platforms that releases are built for, and the release binary of one.
+PLATFORMS     ?= linux/amd64 linux/arm64
+release-binary = dist/$(subst /,-,$(1))/chartwright
+comma         := ,
+space         := $(subst ,, )
 
 # What is needed to start the cluster and to talk to it. To an existing one a
 # person's own kubectl knows how to log in.
@@ -164,7 +172,7 @@ verify-format: $(BIN)/golangci-lint
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 
-MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/vuln
+MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -241,13 +249,21 @@ uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
 	@$(call delete-resources,$(KUBECTL),--all-namespaces)
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
+# The image contains nothing but a release binary, so it is built in the same
+# way: see Dockerfile and the section Release.
+IMAGE_PLATFORM ?= linux/$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,amd64)
+
 .PHONY: docker-build
-docker-build: ## Build the image IMG.
-	$(CONTAINER_TOOL) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(shell git rev-parse HEAD 2>/dev/null) --tag $(IMG) .
+docker-build: $(call release-binary,$(IMAGE_PLATFORM)) ## Build the image IMG for IMAGE_PLATFORM.
+	$(CONTAINER_TOOL) build --platform $(IMAGE_PLATFORM) --tag $(IMG) .
 
 .PHONY: docker-push
 docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
+
+.PHONY: docker-buildx
+docker-buildx: $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform))) ## Build the image IMG for all PLATFORMS, and push it.
+	$(CONTAINER_TOOL) buildx build --platform $(subst $(space),$(comma),$(strip $(PLATFORMS))) --tag $(IMG) --push .
 
 # Images do not run in the local cluster: deploy and undeploy are for the one
 # of $KUBECONFIG.
@@ -301,6 +317,60 @@ for crd in $$($(1) get --ignore-not-found --no-headers -o custom-columns=NAME:.m
     echo "Some are left, and so is all the rest. Does the operator run, and what does its log say?"; exit 1; }; \
 done
 endef
+
+##@ Release
+
+RELEASE          := dist/release
+RELEASE_BINARIES := $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform)))
+VERSION_VARIABLES := github.com/chartwright/chartwright/internal/version
+
+# Only the sources, VERSION, COMMIT and the Go toolchain that go.mod names
+# determine the bytes of a release binary: no path, time or setting of the machine
+# does. The go command downloads that toolchain if another version is installed,
+# and checks it against the checksum database.
+RELEASE_BUILD := GOTOOLCHAIN=go$(shell sed -n 's/^go //p' go.mod) GOFLAGS=-trimpath GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
+  go build -buildvcs=false -ldflags '$(LDFLAGS) -X $(VERSION_VARIABLES).Version=$(VERSION) -X $(VERSION_VARIABLES).Commit=$(COMMIT)'
+
+.PHONY: always
+always:
+
+dist/%/chartwright: always
+	@echo "building the release binary for $* (several minutes the first time) ..."
+	@mkdir -p $(@D)
+	@GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(RELEASE_BUILD) -o $@ ./cmd/chartwright
+
+# The list is read from the binary, and names the modules that are linked into it.
+dist/%/chartwright.cdx.json: dist/%/chartwright $(BIN)/cyclonedx-gomod
+	@$(BIN)/cyclonedx-gomod bin -json -std -noserial -notimestamp -version $(VERSION) -output $@ $<
+
+.PHONY: sbom
+sbom: $(RELEASE_BINARIES:%=%.cdx.json) ## Write the SBOM of each release binary, in CycloneDX: PLATFORMS.
+
+.PHONY: release-artifacts
+release-artifacts: sbom ## Write dist/release: binaries for PLATFORMS, their SBOMs, SHA256SUMS.
+	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@for binary in $(RELEASE_BINARIES); do \
+	  name=chartwright-$(VERSION)-$$(basename $${binary%/*}); \
+	  cp $$binary $(RELEASE)/$$name && cp $$binary.cdx.json $(RELEASE)/$$name.cdx.json || exit 1; \
+	done
+	@cd $(RELEASE) && sha256sum chartwright-* >SHA256SUMS && cat SHA256SUMS
+
+# Without COSIGN_FLAGS, cosign asks for a login and signs without a key.
+COSIGN       ?= cosign
+COSIGN_FLAGS ?= --yes
+
+.PHONY: sign
+sign: ## Sign dist/release/SHA256SUMS with cosign: COSIGN_FLAGS.
+	@command -v $(COSIGN) >/dev/null || { echo "cosign is not installed: see https://docs.sigstore.dev/cosign/system_config/installation/"; exit 1; }
+	$(COSIGN) sign-blob $(COSIGN_FLAGS) --bundle $(RELEASE)/SHA256SUMS.sigstore.json $(RELEASE)/SHA256SUMS
+
+# The second build is of a copy in another folder, and reuses nothing of the first.
+.PHONY: verify-reproducible
+verify-reproducible: $(call release-binary,$(IMAGE_PLATFORM)) ## Check that a second release build gives equal bytes (several minutes).
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
+	mkdir -p "$$copy/another/folder" && git ls-files -z | xargs -0 cp --parents -t "$$copy/another/folder" && \
+	GOCACHE="$$copy/cache" $(MAKE) --no-print-directory -C "$$copy/another/folder" VERSION=$(VERSION) COMMIT=$(COMMIT) $< && \
+	cmp $< "$$copy/another/folder/$<" && echo "both builds gave equal bytes: $$(sha256sum <$<)"
 
 ##@ Operator Lifecycle Manager
 
@@ -433,6 +503,11 @@ $(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum ## Build govul
 	@echo "building govulncheck $(GOVULNCHECK_VERSION) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/vuln && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
+
+$(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum ## Build cyclonedx-gomod, which writes SBOMs.
+	@echo "building cyclonedx-gomod $(CYCLONEDX_VERSION) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/sbom && $(BUILD) -trimpath -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
 ##@ Cleaning
 

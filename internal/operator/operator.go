@@ -102,6 +102,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Why:                newDiagnosis(clientset),
 		Hook:               newHookDiagnosis(clientset),
 		Namespaces:         options.Namespaces,
+		OwnNamespace:       kinds.notices.namespace(),
 		Now:                time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {

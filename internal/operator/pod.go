@@ -48,6 +48,14 @@ func newNotices(recorder record.EventRecorder) notices {
 	return notices{recorder: recorder, pod: ownPod(os.Getenv, os.ReadFile, os.Hostname)}
 }
 
+// namespace returns the operator's own namespace, empty outside a pod.
+func (n notices) namespace() string {
+	if n.pod == nil {
+		return ""
+	}
+	return n.pod.Namespace
+}
+
 // warn writes an event.
 func (n notices) warn(reason, text string) {
 	if n.pod != nil {

@@ -53,6 +53,8 @@ type Shared struct {
 	// Signatures limits how fast records are signed that the current key has not
 	// signed; nil limits nothing.
 	Signatures *rate.Limiter
+	// OwnNamespace is the namespace that the operator runs in, empty outside a pod.
+	OwnNamespace string
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -3,11 +3,11 @@ package reconcile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/records"
 )
@@ -21,9 +21,13 @@ func (r *Reconciler) findRelease(v *view) bool {
 	if owned := ofThis(v.cr, r.Index.OwnedBy(v.cr.GetUID()), namespace); owned != nil {
 		v.release = types.NamespacedName{Namespace: owned.Namespace, Name: owned.Release}
 		v.history = r.Index.History(v.release.Namespace, v.release.Name)
-		// Where the watches entry alone says another, the old ones stay.
-		if err == nil && namespace != v.release.Namespace && strings.Contains(r.Kind.ReleaseNamespace, "{{") {
+		switch refused := r.refuseNamespace(v, namespace); {
+		case err != nil:
+		// If only the watches entry has changed, existing releases stay where they are.
+		case namespace != v.release.Namespace && r.Kind.NamespaceFromSpec():
 			v.observation.Invalid = fmt.Sprintf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.release.Namespace)
+		case refused != nil:
+			v.observation.Invalid, v.invalidReason = refused.Error(), api.ReasonNotAllowed
 		}
 		return true
 	}
@@ -37,6 +41,9 @@ func (r *Reconciler) findRelease(v *view) bool {
 		v.history = r.Index.History(v.release.Namespace, v.release.Name)
 		v.observation.Adoptable, v.observation.Inherited = true, true
 		return true
+	}
+	if refused := r.refuseNamespace(v, namespace); err == nil && refused != nil {
+		err, v.invalidReason = refused, api.ReasonNotAllowed
 	}
 	if err != nil {
 		v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
@@ -99,4 +106,19 @@ func (r *Reconciler) releaseNamespace(v *view) (string, error) {
 		return v.cr.GetNamespace(), nil
 	}
 	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.Of)
+}
+
+// systemNamespaces are the namespaces that Kubernetes itself makes and uses.
+var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
+
+// refuseNamespace returns an error if the author of a custom resource has chosen
+// a namespace of the cluster or of the operator for the release. A namespace that
+// the watches entry names, and the namespace of the custom resource, are allowed.
+func (r *Reconciler) refuseNamespace(v *view, namespace string) error {
+	switch {
+	case namespace != r.OwnNamespace && !slices.Contains(systemNamespaces, namespace),
+		namespace == v.cr.GetNamespace(), !r.Kind.NamespaceFromSpec(), slices.Contains(r.Kind.Allow.SystemNamespaces, namespace):
+		return nil
+	}
+	return fmt.Errorf("releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)
 }

@@ -3,13 +3,11 @@ package scaffold
 import (
 	"fmt"
 	"strings"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // level is one of the roles that give users permissions for a kind. Each is
-// aggregated to the built-in role of the same meaning, except that only the
-// viewer role of a cluster-scoped kind is (see aggregated).
+// aggregated to the built-in role of the same meaning, unless it lets users
+// change more than their namespace (see aggregated).
 type level struct {
 	name, about, aggregate string
 	verbs, scale           string
@@ -50,10 +48,10 @@ metadata:
 }
 
 // aggregated reports whether the role is part of the built-in role of the same
-// meaning. A release of a cluster-scoped kind can go to any namespace, so a
-// user who may edit in every namespace does not get the kind by that.
+// meaning. The built-in roles admin and edit are for one namespace. So they
+// contain no kind whose custom resources have effects outside their namespaces.
 func (l level) aggregated(k kind) bool {
-	return k.definition.Spec.Scope != apiextensionsv1.ClusterScoped || l.aggregate == "view"
+	return l.aggregate == "view" || k.BeyondNamespace() == ""
 }
 
 // membership says for readers of the role how users get it.
@@ -61,5 +59,5 @@ func (l level) membership(k kind) string {
 	if l.aggregated(k) {
 		return "Part of the built-in role " + l.aggregate + "."
 	}
-	return "Not part of the built-in role " + l.aggregate + ": the kind is cluster-scoped, so bind this role to the users who need it."
+	return "Not part of the built-in role " + l.aggregate + ": " + k.BeyondNamespace() + ", so bind this role only to users who may change all of that."
 }

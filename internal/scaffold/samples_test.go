@@ -161,20 +161,6 @@ func TestSampleThatCannotBeMadeUp(t *testing.T) {
 	}
 }
 
-// Users who may edit in every namespace must not get a cluster-scoped kind by
-// that, because its releases can go to any namespace.
-func TestGenerate_AggregatesNoEditorRoleOfClusterScopedKinds(t *testing.T) {
-	dir := newProject(t)
-	chart := writeFiles(t, dir+"/charts/box", boxChart)
-	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1", Scope: "Cluster", ReleaseNamespace: "{{ .spec.targetNamespace }}"})
-	for level, aggregated := range map[string]bool{"admin": false, "editor": false, "viewer": true} {
-		role := tree(t, dir)["config/rbac/box_"+level+"_role.yaml"]
-		if role == "" || strings.Contains(role, "aggregate-to-") != aggregated {
-			t.Errorf("the %s role aggregates: want %t\n%s", level, aggregated, role)
-		}
-	}
-}
-
 // TestSampleOfAClusterScopedKind: what the release's namespace is made of is
 // told where the sample lacks it.
 func TestSampleOfAClusterScopedKind(t *testing.T) {

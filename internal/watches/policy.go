@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Allow says where a chart may act beyond the release's own namespace. Charts
@@ -24,6 +25,9 @@ type Allow struct {
 	// TakeOwnership says whether a release may take over objects of others;
 	// empty means TakeOwnershipNever.
 	TakeOwnership TakeOwnership `json:"takeOwnership,omitempty"`
+	// SystemNamespaces are the namespaces of the cluster and of the operator to
+	// which a releaseNamespace that is a template may send releases.
+	SystemNamespaces []string `json:"systemNamespaces,omitempty"`
 
 	// Everything: nothing is said, in an entry of the operator-sdk's, and objects
 	// may go, and templates read, where the operator may; see OperatorSDKStyle.
@@ -159,6 +163,11 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 	}
 	if ways := []TakeOwnership{"", TakeOwnershipNever, TakeOwnershipOnRequest}; !slices.Contains(ways, w.Allow.TakeOwnership) {
 		p.problemf(lines["allow"], "allow.takeOwnership is %q: expected one of %v", w.Allow.TakeOwnership, ways[1:])
+	}
+	for _, namespace := range w.Allow.SystemNamespaces {
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
+			p.problemf(lines["allow"], "allow.systemNamespaces: %q is not the name of a namespace", namespace)
+		}
 	}
 	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
 		p.problemf(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,4 +179,29 @@ func (w Watch) ChartError(message string) LineError {
 // StatusError reports something wrong with a field of the entry's status.
 func (w Watch) StatusError(field, message string) LineError {
 	return LineError{File: w.File, Line: w.StatusLines[field], Message: "status." + field + ": " + message}
+}
+
+// NamespaceFromSpec reports whether the author of a custom resource chooses the
+// namespace of its release.
+func (w Watch) NamespaceFromSpec() bool { return strings.Contains(w.ReleaseNamespace, "{{") }
+
+// BeyondNamespace returns why custom resources of the kind can have effects
+// outside their own namespaces, empty if they cannot.
+func (w Watch) BeyondNamespace() string {
+	switch {
+	case w.Scope == ScopeCluster:
+		return "the kind is cluster-scoped"
+	case w.ReleaseNamespace != "":
+		return "releaseNamespace sends releases to other namespaces"
+	case w.Allow.Everything:
+		return "the entry in watches.yaml has no allow block, and allows everything"
+	case w.Allow.OtherNamespaces:
+		return "allow.otherNamespaces is true"
+	case len(w.Allow.ClusterScoped) > 0:
+		return "allow.clusterScoped is set"
+	case w.Allow.Lookup == LookupAll:
+		return "allow.lookup is all"
+	default:
+		return ""
+	}
 }

@@ -66,3 +66,34 @@ func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
 	env.Kubectl("delete", name, "--timeout=30s")
 	env.WaitGone(written)
 }
+
+// The author of a custom resource must not choose a namespace of the cluster,
+// unless the watches entry allows it.
+func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Shared")
+	crd := strings.ReplaceAll(definition, "GROUP", kind.Group)
+	env.KubectlWith(crd, "apply", "-f", "-")
+	defer env.KubectlWith(crd, "delete", "--wait=false", "-f", "-")
+	env.WaitServed(kind)
+	entry := harness.MakeEntry(kind, harness.Chart("plain")).With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")
+	account := env.NewAccount()
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Everywhere: true}).Start()
+	name := "shareds." + kind.Group + "/" + env.Namespace
+	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: " + env.Namespace + "}\nspec: {message: one, count: 1, target: kube-public}\n"
+	env.KubectlWith(shared, "apply", "-f", "-")
+	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, "--timeout=30s")
+	if said := readyOf(env, name); !strings.Contains(said, "add kube-public to allow.systemNamespaces") {
+		t.Errorf("the condition says %q", said)
+	}
+	if found := env.Kubectl("get", "configmap,secret", "-n", "kube-public", "-o", "name"); strings.Contains(found, env.Namespace) {
+		t.Errorf("there is %s", found)
+	}
+
+	operator.Stop()
+	entry = entry.With("allow", map[string]any{"systemNamespaces": []string{"kube-public"}})
+	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Everywhere: true}).Start()
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
+	env.Kubectl("delete", name, "--timeout=30s")
+}
