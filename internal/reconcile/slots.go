@@ -46,8 +46,7 @@ type slots struct {
 	// single reports that the operator watches one namespace, which may hold every
 	// slot.
 	single bool
-	// holders counts the slots that each namespace holds, and served counts how
-	// often one of its tickets was served while it had any.
+	// holders are the namespaces that hold slots or wait for them.
 	holders map[string]*holder
 	// used is the namespace of each custom resource, and using counts the custom
 	// resources in each namespace.
@@ -57,9 +56,11 @@ type slots struct {
 	queues  [urgencies]queue
 }
 
-// holder is a namespace that holds slots or waits for one.
+// holder is a namespace that holds slots or waits for them.
 type holder struct {
-	held, waiting, granted int
+	held, waiting int
+	// granted counts the slots that it got since it became a holder.
+	granted int
 }
 
 // ticket is an action that waits for a slot.
@@ -105,7 +106,8 @@ func (s *slots) leaveLocked(uid types.UID) {
 		return
 	}
 	delete(s.used, uid)
-	if s.using[namespace]--; s.using[namespace] == 0 {
+	s.using[namespace]--
+	if s.using[namespace] == 0 {
 		delete(s.using, namespace)
 	}
 }

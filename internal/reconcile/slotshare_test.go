@@ -88,10 +88,12 @@ func TestSlots_ShareFollowsNamespaces(t *testing.T) {
 	if !s.enter(turn{usual, "b", "Web"}).served() {
 		t.Error("the first of another namespace waits")
 	}
-	if s.give("a"); held() != 3 {
+	s.give("a")
+	if held() != 3 {
 		t.Errorf("%d were served, though the namespace still holds half, want 3", held())
 	}
-	if s.give("a"); held() != 4 {
+	s.give("a")
+	if held() != 4 {
 		t.Errorf("%d were served, though the namespace holds less than half, want 4", held())
 	}
 	s.use("three", "a") // It has moved.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,16 +28,16 @@ func TestEditLoop_CausesFewActions(t *testing.T) {
 	tick := time.NewTicker(length / edits)
 	defer tick.Stop()
 	for i := range edits {
-		env.SetSpec(harness.MakeCR(kind, "web").Set("message", fmt.Sprint(i+1)).Obj())
+		env.SetSpec(harness.MakeCR(kind, "web").Set("message", strconv.Itoa(i+1)).Obj())
 		if i%10 == 0 {
-			env.Ask(web, "reconcile-requested-at", fmt.Sprint(i))
+			env.Ask(web, "reconcile-requested-at", strconv.Itoa(i))
 		}
 		<-tick.C
 	}
 	took := time.Since(began)
 	// What is allowed at once, then one in 6 seconds, and one for the last edit.
 	most := 10 + int(took/(6*time.Second)) + 1
-	waitData(env, "web-0", "message", fmt.Sprint(edits))
+	waitData(env, "web-0", "message", strconv.Itoa(edits))
 	env.Wait("the last edit to be reported", func(context.Context) error {
 		status, generation := env.Status(web), env.Get(web).GetGeneration()
 		ready := harness.Condition(status, "Ready")

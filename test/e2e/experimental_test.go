@@ -116,7 +116,7 @@ spec: {isPublic: True, numberOfReplicas: 3}
 func TestExperimentalReconcilePeriod(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
+	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental), "--min-reconcile-period", "300ms")
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

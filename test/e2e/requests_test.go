@@ -21,7 +21,13 @@ import (
 func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Account: env.NewAccount(),
+		Args:    []string{"--min-reconcile-period", "200ms"},
+	}).Start()
 	web := harness.MakeCR(kind, "web").Set("count", 3).Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -17,13 +17,13 @@ import (
 
 // shipped serves a kind of the repository as its watches file has it, with a
 // chart of its own where one is given.
-func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account) *harness.Operator {
+func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account, args ...string) *harness.Operator {
 	env.T().Helper()
 	entry := env.Shipped(kind)
 	if chart != "" {
 		entry = entry.With("chart", chart)
 	}
-	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account}).Start()
+	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Args: args}).Start()
 }
 
 // shippedAccount installs a kind of the repository and returns whom its
