@@ -126,6 +126,9 @@ type Request struct {
 	Force bool
 	// Verify applies what seems unchanged, too.
 	Verify bool
+	// OwnedOnly has an uninstall delete only what the inventory holds for the owner,
+	// and nothing that a record alone names.
+	OwnedOnly bool
 	// Deleting: the custom resource is being deleted.
 	Deleting bool
 	// Uninstall says what an uninstall then deletes of what hooks have created.
@@ -178,6 +181,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.inventory.Place(r.Owner.UID, r.Namespace)
 	log := &tail{redact: r.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,
@@ -198,6 +202,8 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		readings:  newReadings(r.Owner.UID, r.LookedUp, c.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
+		unowned:   map[apply.Key]bool{},
+		ownedOnly: r.OwnedOnly,
 		finished:  map[apply.Key]apply.State{},
 
 		hookLeftovers: map[apply.Key]types.UID{},
@@ -247,6 +253,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		storedBy.keys = &signing.Keys{}
 	}
 	objects.recordedHooks = func() []*release.Hook { return storedBy.hooks }
+	objects.recordedManifests = func() []string { return storedBy.manifests }
 	storedBy.check = func(rls *release.Release) error {
 		return objects.preflight(rls, storedBy.manifests, storedBy.readUnverified())
 	}

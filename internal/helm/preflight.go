@@ -58,10 +58,10 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string, unverif
 		// Helm has looked at the others.
 		doubtful = k.among(objects, manifests)
 	}
-	if err := k.refuseForeign(doubtful); err != nil {
+	if err := k.findHookLeftovers(objects); err != nil {
 		return err
 	}
-	if err := k.findHookLeftovers(objects); err != nil {
+	if err := k.refuseForeign(doubtful); err != nil {
 		return err
 	}
 	if rls.Version == 1 {

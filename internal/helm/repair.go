@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -121,7 +122,7 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 		return repaired, err
 	}
 	if before != nil {
-		if err := k.ours(before); err != nil {
+		if err := k.ours(repaired.Key, before); err != nil {
 			return repaired, fmt.Errorf("repair %s: %w", repaired.Key, err)
 		}
 	}
@@ -200,7 +201,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 
 // store writes onto a record what its objects are, if it says anything else.
 func (c *Client) store(ctx context.Context, record records.Record, inventory records.Inventory) error {
-	if record.Inventory.Digest == inventory.Digest {
+	if record.Inventory.Digest == inventory.Digest && slices.Equal(record.Inventory.Outside, inventory.Outside) {
 		return nil
 	}
 	text, err := json.Marshal(inventory)

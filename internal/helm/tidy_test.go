@@ -11,6 +11,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory"
 )
 
 // patchRecord changes what a record tells of a revision.
@@ -23,7 +24,7 @@ func (w *world) patchRecord(revision, patch string) {
 }
 
 // expects tells whether anything is expected of the release's objects.
-func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, "", nil) }
+func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, inventory.Recorded{}) }
 
 // TestTidy: of the revisions that are deployed the newest stays, one of ours that
 // was overtaken has failed, and nothing else changes.

@@ -35,7 +35,8 @@ var ErrWaiting = errors.New("the release is uninstalled, and some of its objects
 //
 // Hooks are skipped, and the request's Warn is told, where they cannot run any
 // more: in a namespace that goes, and where the service account is gone in
-// whose name they would. The objects are then deleted in the operator's name.
+// whose name they would. Without the account, the operator deletes in its own name
+// only the objects that the inventory holds for the owner.
 // Hooks are also skipped where the newest record is not what this operator has
 // written.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
@@ -61,7 +62,7 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 		// the name of the account.
 		r.Uninstall.HookObjects = watches.HookObjectsKeep
 	}
-	r.DisableHooks, r.ServiceAccount = true, ""
+	r.DisableHooks, r.ServiceAccount, r.OwnedOnly = true, "", r.OwnedOnly || r.ServiceAccount != ""
 	return c.uninstall(ctx, r)
 }
 
@@ -88,7 +89,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if err := run.refuseOrphaned(r, history); err != nil {
 		return run.outcome(ctx, err)
 	}
-	if len(history) == 0 {
+	if len(history) == 0 || r.OwnedOnly {
 		if err := c.search(ctx, run); err != nil {
 			return run.outcome(ctx, err)
 		}
@@ -101,7 +102,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	if len(history) > 0 {
 		if err = run.uninstall(r, store); err != nil {
-			err = errors.Join(err, store.mark())
+			err = errors.Join(run.kube.cause(err), store.mark())
 		} else {
 			err = run.deleteRecords(c.index, r)
 		}
@@ -116,6 +117,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		err = run.kube.sweep(nil)
 	}
 	if err == nil && len(history) == 0 {
+		run.kube.sweepClaimed()
 		err = c.removeNamespace(ctx, r)
 	}
 	if err == nil && r.WaitForDelete {

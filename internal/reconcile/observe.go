@@ -46,6 +46,8 @@ type view struct {
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
+	// accountUnknown: the template of the account's name failed.
+	accountUnknown bool
 	// createNamespace: an install is to make the namespace.
 	createNamespace bool
 	// secrets are what of the values nobody may read elsewhere.
@@ -170,6 +172,7 @@ func (r *Reconciler) observeFailures(v *view) {
 func (r *Reconciler) observeObjects(v *view) {
 	uid := v.cr.GetUID()
 	o := &v.observation
+	r.Inventory.Place(uid, v.release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
@@ -185,7 +188,9 @@ func (r *Reconciler) observeObjects(v *view) {
 		return
 	}
 	recorded := helm.FinishedJobs(v.history[0].Inventory)
-	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest, recorded)
+	o.Unverified = !r.Inventory.Recall(uid, inventory.Recorded{
+		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.history[0].Inventory),
+	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
@@ -250,8 +255,9 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 		case err == nil:
 			v.serviceAccount = account
 		case v.observation.Deleting:
-			// Nothing that the release names may run in the operator's own name.
-			v.asks.Uninstall.DisableHooks = true
+			// The account is unknown. Nothing that the release names may run in the
+			// operator's own name, and only what is in the inventory is deleted.
+			v.asks.Uninstall.DisableHooks, v.accountUnknown = true, true
 		default:
 			return err
 		}
