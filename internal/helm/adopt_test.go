@@ -221,9 +221,10 @@ func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.watch()
-	if err := w.helm.Adopt(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1"))); err != nil {
-		t.Fatal(err)
-	}
+	c := files{"Chart.yaml": "apiVersion: v2\nname: small\nversion: 1.2.3\n", "templates/a.yaml": stored.Manifest}.load(t)
+	r := w.request(c, "one", nil)
+	w.must(w.helm.Adopt(t.Context(), r))
+	w.must(w.helm.Upgrade(t.Context(), r))
 	live, err := deployments.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -250,9 +250,6 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 		// and there would be two.
 		return d.writeErr
 	}
-	if _, known := d.versions[key]; !known {
-		return fmt.Errorf("%w: record %s was not read, since another record stores its release and revision", ErrStale, key)
-	}
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
@@ -273,6 +270,9 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 		if err := d.sign(secret, rls); err != nil {
 			return err
 		}
+	}
+	if _, read := d.versions[key]; !read {
+		return fmt.Errorf("%w: record %s was not read: another record stores a revision of this name", ErrStale, key)
 	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]

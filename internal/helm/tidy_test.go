@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -268,6 +269,7 @@ func TestUninstallUnderATakenName(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			w.theirs("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
+			w.rewrite(RecordName("web", 1), func(*release.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
 			told := needed{w.objects, map[string]bool{}}
 			w.helm.inventory = told

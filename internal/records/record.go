@@ -261,7 +261,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	r.Inventory.Kinds = slices.DeleteFunc(r.Inventory.Kinds, func(kind string) bool { return kind == "" })
 	// The copy drops the room that a longer list has taken.
 	r.Inventory.Kinds = slices.Clone(r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)])
-	r.Inventory.Outside = r.Inventory.Outside[:min(len(r.Inventory.Outside), MaxOutside)]
+	r.Inventory.Outside = slices.Clone(r.Inventory.Outside[:min(len(r.Inventory.Outside), MaxOutside)])
 	return r, true
 }
 
