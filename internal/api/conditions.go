@@ -163,6 +163,9 @@ const (
 	ReasonNoSuchRevision = "NoSuchRevision"
 	// ReasonInvalidValue: the message names the annotation, and what was expected.
 	ReasonInvalidValue = "InvalidValue"
+	// ReasonRecordUntrusted: the release record of the revision is not what this
+	// operator has written, and the chart does not render all of its objects.
+	ReasonRecordUntrusted = "RecordUntrusted"
 )
 
 // Reasons of Drifted.
@@ -211,6 +214,7 @@ const (
 	EventCRDMissing         = "CRDMissing"
 	EventUnwatched          = ConditionUnwatched
 	EventRecordSetAside     = "RecordSetAside"
+	EventRecordUntrusted    = ReasonRecordUntrusted
 	EventUninstallFailed    = ReasonUninstallFailed
 	EventInterrupted        = ReasonInterrupted
 	EventAborted            = ReasonAborted

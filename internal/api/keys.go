@@ -120,10 +120,10 @@ const (
 	// LabelValuesDigest holds the digest of what people give: the spec and what
 	// valuesFrom names.
 	LabelValuesDigest = Domain + "/values-digest"
-	// LabelContentDigest holds the digest of what the record stored when an
-	// operator last wrote it. By it a record is recognized that the helm CLI has
-	// written back unchanged, which keeps labels and drops annotations.
-	LabelContentDigest = Domain + "/content-digest"
+	// LabelSignature holds the signature of what the record stores, see package
+	// signing. It is a label, since the helm CLI keeps labels and drops
+	// annotations when it writes a record.
+	LabelSignature = Domain + "/signature"
 	// LabelNeverReady is "true" on a revision that another took the place of
 	// before its objects were ready.
 	LabelNeverReady = Domain + "/never-ready"
@@ -135,7 +135,8 @@ const (
 	LabelReconcileRequest = Domain + "/reconcile-request"
 	LabelForceRequest     = Domain + "/force-request"
 	LabelTestRequest      = Domain + "/test-request"
-	// LabelRollbackRefused is "true" where the answer was no.
+	// LabelRollbackRefused is "true" where the answer was no, and "untrusted" where
+	// that is since the record of the revision is not authenticated.
 	LabelRollbackRefused = Domain + "/rollback-refused"
 	// LabelHeldRevision holds the revision that runs again and stays,
 	// LabelHeldFrom the one that it took the place of, and LabelHeldSpec the

@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// ErrForeign marks an object that belongs to somebody else.
-var ErrForeign = errors.New("the object belongs to another owner")
+// ErrForeign marks an object that the owner does not own.
+var ErrForeign = errors.New("the object is not owned by this release")
 
 // Object is an object and where it lives in the API.
 type Object struct {
@@ -180,22 +180,6 @@ func orNil[T any](o Object, live *T, err error) (*T, error) {
 		return nil, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
 	}
 	return live, nil
-}
-
-// Belongs tells whether a live object may be changed or deleted for an owner.
-// It may unless it carries the label of another one. A label with another UID
-// but the same owner's name was restored from a backup. The error is
-// ErrForeign and names the other.
-func Belongs(live metav1.Object, owner Owner) error {
-	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	uids := []string{labels[api.LabelOwnerUID], labels[api.LabelHookOwnerUID]}
-	if !slices.ContainsFunc(uids, func(uid string) bool { return uid != "" && uid != string(owner.UID) }) {
-		return nil
-	}
-	if annotations[api.AnnotationOwner] == owner.String() && labels[api.LabelOperator] == owner.Operator {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrForeign, annotations[api.AnnotationOwner])
 }
 
 func (c Client) metadata(o Object) metadata.ResourceInterface {

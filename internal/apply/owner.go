@@ -2,10 +2,13 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Owner is the custom resource that objects are applied for.
@@ -37,4 +40,32 @@ func (o Owner) reference() metav1.OwnerReference {
 		Name:       o.Name,
 		UID:        o.UID,
 	}
+}
+
+// named reports whether an object names the owner as one that was restored from a
+// backup does: by its name and the operator, while the UID in its label is of the
+// custom resource before the restore.
+func (o Owner) named(live metav1.Object) bool {
+	return live.GetAnnotations()[api.AnnotationOwner] == o.String() && live.GetLabels()[api.LabelOperator] == o.Operator
+}
+
+// Belongs returns an error if a live object carries the label of another owner. The
+// error is ErrForeign and names the other owner. That there is no error does not
+// mean that the object is owned, see Owns.
+func Belongs(live metav1.Object, owner Owner) error {
+	labels := live.GetLabels()
+	uids := []string{labels[api.LabelOwnerUID], labels[api.LabelHookOwnerUID]}
+	if !slices.ContainsFunc(uids, func(uid string) bool { return uid != "" && uid != string(owner.UID) }) || owner.named(live) {
+		return nil
+	}
+	return fmt.Errorf("%w: it belongs to %s", ErrForeign, live.GetAnnotations()[api.AnnotationOwner])
+}
+
+// Owns reports whether a live object shows that it was applied for the owner: it
+// has an Apply entry of our field manager, and names the owner by the UID in its
+// label, or as an object does that was restored from a backup.
+func Owns(live metav1.Object, owner Owner) bool {
+	labels := live.GetLabels()
+	return ownEntry(live.GetManagedFields()) != nil && Belongs(live, owner) == nil &&
+		(labels[api.LabelOwnerUID] == string(owner.UID) && owner.UID != "" || owner.named(live))
 }

@@ -33,6 +33,7 @@ var chain = []check{
 	outOfSync,         // upgrade
 	due,               // apply every object again, where somebody asks for it or nothing is known
 	unrecorded,        // a finished Job must not run again after a restart
+	unsigned,          // sign the record with the current key
 	untested,          // run the tests on what is in sync
 	unready,           // find out what keeps objects from being ready
 	held,              // stay, whatever the spec says
@@ -145,7 +146,7 @@ func unmanaged(o Observation) (Decision, bool) {
 		return Decision{}, false
 	case o.Adoptable:
 		return retry(o, Decision{State: StateUnmanaged, Step: StepAdopt}), true
-	case !o.Newest.Genuine:
+	case !o.Newest.Genuine, o.Newest.Untrusted && !o.staying():
 		return retry(o, Decision{State: StateUnmanaged, Step: StepUpgrade}), true
 	}
 	return Decision{}, false
@@ -186,7 +187,7 @@ func outOfSync(o Observation) (Decision, bool) {
 
 func due(o Observation) (Decision, bool) {
 	passed := o.Period > 0 && !o.Now.Before(o.Applied.Add(o.Period))
-	if !passed && !o.Unverified && !o.VerifyRequested {
+	if !passed && !o.Unverified && !o.VerifyRequested || o.untrusted() {
 		return Decision{}, false
 	}
 	return retry(o, Decision{State: StateDue, Step: StepVerify}), true
@@ -196,8 +197,12 @@ func unrecorded(o Observation) (Decision, bool) {
 	return retry(o, Decision{State: StateUnrecorded, Step: StepRecord}), o.Unrecorded && o.runs()
 }
 
+func unsigned(o Observation) (Decision, bool) {
+	return retry(o, Decision{State: StateUnsigned, Step: StepSign}), o.Unsigned && o.runs()
+}
+
 func untested(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateUntested, Step: StepTest}), o.TestRequested
+	return retry(o, Decision{State: StateUntested, Step: StepTest}), o.TestRequested && !o.untrusted()
 }
 
 func unready(o Observation) (Decision, bool) {

@@ -16,6 +16,9 @@ const (
 	// StepRestore is to write the annotations of the newest record back, if what
 	// it stores is unchanged.
 	StepRestore Step = "Restore"
+	// StepSign is to sign the newest record with the current key, if what it stores
+	// is proven.
+	StepSign Step = "Sign"
 	// StepTidy is to make records agree that contradict each other.
 	StepTidy      Step = "Tidy"
 	StepInstall   Step = "Install"
@@ -99,6 +102,8 @@ const (
 	// StateUnrecorded: a Job with ttlSecondsAfterFinished has finished, and the
 	// record does not say so.
 	StateUnrecorded State = "Unrecorded"
+	// StateUnsigned: the current key has not signed the newest record.
+	StateUnsigned State = "Unsigned"
 	// StateUntested: a person asks for the chart's tests.
 	StateUntested State = "Untested"
 	// StateUnready: objects are not ready, and nobody knows why.

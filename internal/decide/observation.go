@@ -55,6 +55,9 @@ type Observation struct {
 	// Unrecorded: a Job with ttlSecondsAfterFinished has finished, and the record
 	// does not say so.
 	Unrecorded bool
+	// Unsigned: the current key has not signed the newest record, and its turn has
+	// come.
+	Unsigned bool
 	// Desired is the digest of what the release should be rendered from.
 	Desired string
 	// Invalid is why no such digest can be had, empty where it can.
@@ -123,6 +126,9 @@ type Revision struct {
 	// since, which has lost its annotations. Whether anything else has changed is
 	// not known. Such a revision is not Genuine.
 	Stripped bool
+	// Untrusted: an action has read the record, and what it stores is not what this
+	// operator has written. Nothing from it is applied.
+	Untrusted bool
 	// Began is when its action began.
 	Began time.Time
 	// Timeout is how long somebody else's action may be under way.
@@ -180,10 +186,14 @@ func (o Observation) stored() bool {
 	return o.Newest != nil && o.Newest.Ours && !api.Uninstalled(o.Newest.Status)
 }
 
-// runs tells whether a revision of ours is deployed, and the newest.
+// runs reports whether a revision of ours is deployed, is the newest, and may be
+// applied again.
 func (o Observation) runs() bool {
-	return o.stored() && o.Newest.Genuine && o.Newest.Status == api.StatusDeployed
+	return o.stored() && o.Newest.Genuine && !o.Newest.Untrusted && o.Newest.Status == api.StatusDeployed
 }
+
+// untrusted reports whether nothing from the newest record may be applied.
+func (o Observation) untrusted() bool { return o.Newest != nil && o.Newest.Untrusted }
 
 // stuck tells whether the spec cannot be followed, for now.
 func (o Observation) stuck() bool {

@@ -65,6 +65,8 @@ func AimOf(step Step, o Observation) string {
 		return "restored" + o.Nudge
 	case step == StepRecord:
 		return "recorded" + o.Nudge
+	case step == StepSign:
+		return "signed" + o.Nudge
 	default:
 		return Aim(o)
 	}

@@ -9,6 +9,9 @@ import (
 
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
@@ -22,11 +25,13 @@ var ErrNotAdoptable = errors.New("the release is of another chart")
 // over: the helm CLI, the operator-sdk's operator and Flux.
 var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 
-// Adopt takes over a release of the chart that somebody else has made. Its
-// objects become ours as they are, and no revision is made: whether an upgrade
-// is needed then shows as it always does, by the digest of the inputs. That is
-// the wanted one if the stored revision has the same values and the same
-// version of the chart.
+// Adopt takes over a release of the chart that somebody else has made. Nothing is
+// created or changed from its record, which nobody has signed: its objects become
+// ours only if they are already as the record has them, and no revision is made
+// then. The record is signed, and gets the digest of the inputs. This takes the
+// same values and version of the chart, and a render that has the same hooks and
+// each of the objects. Otherwise the record gets no digest and no signature, so
+// that an upgrade follows, which renders the chart.
 //
 // One that the operator-sdk has made for the owner is taken over whatever its
 // chart is. Its records lose the reference to the owner, by which a foreground
@@ -34,24 +39,26 @@ var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 // the last to lose it, and becomes ours in the same write: by its reference the
 // release is found again where this is cut short.
 //
-// The error is ErrNotAllowed, and nothing was changed, where the kind's rules
-// forbid one of the objects.
+// The error is ErrNotAllowed or ErrConflict, and nothing was changed, where the
+// kind's rules forbid one of the objects, or where one is not the release's.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
-	return c.adopt(ctx, r, (*kubeClient).allowed)
+	return c.adopt(ctx, r, (*kubeClient).allowed, nil)
 }
 
 // restriction is what is done about objects that the kind's rules forbid.
 type restriction func(*kubeClient, kube.ResourceList) (kube.ResourceList, error)
 
-func (c *Client) adopt(ctx context.Context, r Request, restrict restriction) error {
+// adopt is Adopt. The function otherwise is called with objects that stay as they
+// are, since the cluster does not prove the record; nil is not called.
+func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, otherwise func(*kubeClient, kube.ResourceList) error) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	return run.expect(run.outcome(ctx, run.adopt(c, r, restrict)))
+	return run.expect(run.outcome(ctx, run.adopt(c, r, restrict, otherwise)))
 }
 
-func (r *run) adopt(c *Client, request Request, restrict restriction) error {
+func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise func(*kubeClient, kube.ResourceList) error) error {
 	history := c.index.History(request.Namespace, request.Release)
 	if len(history) == 0 {
 		return fmt.Errorf("%w: it is gone", ErrStale)
@@ -96,18 +103,107 @@ func (r *run) adopt(c *Client, request Request, restrict restriction) error {
 		}
 		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
-	if err := r.kube.leaveFinished(objects, newest); err != nil {
-		return err
-	}
-	if _, err := r.kube.Create(objects); err != nil {
-		return err
-	}
-	if !agrees(stored, request) {
+	switch err := r.matches(c, request, stored, newest, objects, found); {
+	case errors.Is(err, ErrUntrusted):
+		r.kube.log("the record is not adopted: %v", err)
+		if otherwise != nil {
+			if err := otherwise(r.kube, objects); err != nil {
+				return err
+			}
+		}
 		r.driver.stamp.digests = Digests{}
+	case err != nil:
+		return err
+	default:
+		if _, err := r.kube.Create(objects); err != nil {
+			return err
+		}
+		r.driver.created = stored.Version
+		r.driver.accept(newest.Secret, stored)
 	}
 	r.driver.stamp.mark(stored)
-	r.driver.created = stored.Version
 	return r.driver.Update(newest.Secret, stored)
+}
+
+// matches returns nil if the cluster and the chart agree with a record that nobody
+// has signed, so that applying its objects changes nothing but metadata. Otherwise
+// the error is ErrUntrusted.
+func (r *run) matches(c *Client, request Request, stored *release.Release, record records.Record, objects kube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
+	if !agrees(stored, request) {
+		return fmt.Errorf("%w: its chart or values are others", ErrUntrusted)
+	}
+	rendered, err := r.renderAgain(c, request, stored)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	if !slices.Equal(hookDefinitions(stored.Hooks), hookDefinitions(rendered.Hooks)) {
+		return fmt.Errorf("%w: its hooks are not those that the chart renders", ErrUntrusted)
+	}
+	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	renders := keys(list)
+	if err := r.kube.leaveFinished(objects, record); err != nil {
+		return err
+	}
+	var absent kube.ResourceList
+	for _, info := range objects {
+		o := object(info)
+		key := apply.KeyOf(o)
+		_, finished := r.kube.finished[key]
+		switch {
+		case !renders[key]:
+			return fmt.Errorf("%w: the chart does not render %s", ErrUntrusted, key)
+		case found[key] == nil && !finished:
+			return fmt.Errorf("%w: %s does not exist", ErrUntrusted, key)
+		case found[key] == nil:
+			absent = append(absent, info)
+			continue
+		}
+		same, err := r.kube.isAsStored(o)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return fmt.Errorf("%w: %s is not as the record has it", ErrUntrusted, key)
+		}
+	}
+	return r.rendersSame(absent, rendered)
+}
+
+// isAsStored reports whether an apply of an object would change nothing but its
+// metadata.
+func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
+	o, err := k.prepare(o)
+	if err != nil {
+		return false, err
+	}
+	if o, err = k.leftToOthers(o); err != nil {
+		return false, err
+	}
+	if k.scaled[apply.KeyOf(o)] {
+		o.Unstructured = o.DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
+	}
+	live, err := k.objects.Read(k.ctx, o)
+	if err != nil || live == nil {
+		return false, err
+	}
+	after, err := k.objects.DryRun(k.ctx, o)
+	switch {
+	case k.ctx.Err() != nil:
+		return false, err
+	case err != nil && !refusal(err):
+		return false, err
+	case err != nil:
+		return false, nil
+	}
+	for _, one := range []*unstructured.Unstructured{live, after} {
+		unstructured.RemoveNestedField(one.Object, "metadata")
+		unstructured.RemoveNestedField(one.Object, "status")
+	}
+	return equality.Semantic.DeepEqual(live.Object, after.Object), nil
 }
 
 // agrees tells whether a stored revision is what an upgrade would make.

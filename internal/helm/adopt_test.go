@@ -36,7 +36,7 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 			w := newWorld(t)
 			maps := w.plain.CoreV1().ConfigMaps(w.namespace)
 			_, err := maps.Create(t.Context(), &corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "1", "old": "1"},
+				ObjectMeta: w.ofHelm("a"), Data: map[string]string{"value": "1", "old": "1"},
 			}, metav1.CreateOptions{FieldManager: test.manager})
 			if err != nil {
 				t.Fatal(err)
@@ -78,12 +78,20 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 	}
 }
 
+// ofHelm is the metadata of an object as Helm marks it for the release.
+func (w *world) ofHelm(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+		Annotations: map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": w.namespace},
+	}
+}
+
 // leftBySDK stores a release as the operator-sdk does, for the owner: the records
 // belong to it, and the object was applied under the operator's name.
 func (w *world) leftBySDK(revisions int, controller types.UID) {
 	w.Helper()
 	_, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(w.Context(), &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"value": "1"},
+		ObjectMeta: w.ofHelm("a"), Data: map[string]string{"value": "1"},
 	}, metav1.CreateOptions{FieldManager: "helm-operator"})
 	if err != nil {
 		w.Fatal(err)
@@ -191,7 +199,7 @@ func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
 	deployments := w.plain.AppsV1().Deployments(w.namespace)
 	labels := map[string]string{"app": "a"}
 	_, err := deployments.Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		ObjectMeta: w.ofHelm("a"),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
@@ -213,9 +221,10 @@ func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.watch()
-	if err := w.helm.Adopt(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1"))); err != nil {
-		t.Fatal(err)
-	}
+	c := files{"Chart.yaml": "apiVersion: v2\nname: small\nversion: 1.2.3\n", "templates/a.yaml": stored.Manifest}.load(t)
+	r := w.request(c, "one", nil)
+	w.must(w.helm.Adopt(t.Context(), r))
+	w.must(w.helm.Upgrade(t.Context(), r))
 	live, err := deployments.Get(t.Context(), "a", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

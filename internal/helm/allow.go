@@ -83,6 +83,16 @@ func mentions(value any, text string) bool {
 	return false
 }
 
+// refusesObject is refuses for an object that was found in the cluster.
+func (a allow) refusesObject(namespace string, o apply.Object) string {
+	return a.refuses(namespace, placed{
+		what:       apply.Describe(o.Unstructured),
+		kind:       o.GroupVersionKind().GroupKind(),
+		namespaced: o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		namespace:  o.GetNamespace(),
+	})
+}
+
 // placed is where an object goes.
 type placed struct {
 	what       string
@@ -98,10 +108,16 @@ func (a allow) refuses(namespace string, o placed) string {
 		return ""
 	case o.namespaced && o.namespace != namespace && !a.OtherNamespaces:
 		return fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", o.what, namespace)
-	case !o.namespaced && !slices.Contains(a.ClusterScoped, o.kind.String()):
+	case !o.namespaced && !a.clusterScoped(o.kind):
 		return fmt.Sprintf("%s is cluster-scoped (allow.clusterScoped does not hold %s)", o.what, o.kind)
 	}
 	return ""
+}
+
+// clusterScoped reports whether a release may have objects of a kind without a
+// namespace.
+func (a allow) clusterScoped(kind schema.GroupKind) bool {
+	return a.Everything || slices.Contains(a.ClusterScoped, kind.String())
 }
 
 func notAllowed(refused []string) error {

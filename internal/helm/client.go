@@ -126,6 +126,9 @@ type Request struct {
 	Force bool
 	// Verify applies what seems unchanged, too.
 	Verify bool
+	// OwnedOnly has an uninstall delete only what the inventory holds for the owner,
+	// and nothing that a record alone names.
+	OwnedOnly bool
 	// Deleting: the custom resource is being deleted.
 	Deleting bool
 	// Uninstall says what an uninstall then deletes of what hooks have created.
@@ -178,6 +181,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.inventory.Place(r.Owner.UID, r.Namespace)
 	log := &tail{redact: r.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,
@@ -198,6 +202,8 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		readings:  newReadings(r.Owner.UID, r.LookedUp, c.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
+		unowned:   map[apply.Key]bool{},
+		ownedOnly: r.OwnedOnly,
 		finished:  map[apply.Key]apply.State{},
 
 		hookLeftovers: map[apply.Key]types.UID{},
@@ -228,6 +234,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		namespace: r.Namespace,
 		versions:  map[string]string{},
 
+		keys:       c.Keys,
+		unverified: map[string]error{},
+
 		annotations: map[string]map[string]string{},
 
 		stubs:     map[*release.Release]bool{},
@@ -239,8 +248,15 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		neverReady: r.NeverReady,
 	}
 	storedBy.stamp.redact = r.Redact
+	if storedBy.keys == nil {
+		// It signs nothing and verifies nothing.
+		storedBy.keys = &signing.Keys{}
+	}
 	objects.recordedHooks = func() []*release.Hook { return storedBy.hooks }
-	storedBy.check = func(rls *release.Release) error { return objects.preflight(rls, storedBy.manifests) }
+	objects.recordedManifests = func() []string { return storedBy.manifests }
+	storedBy.check = func(rls *release.Release) error {
+		return objects.preflight(rls, storedBy.manifests, storedBy.readUnverified())
+	}
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         storage.Init(storedBy),
@@ -262,6 +278,8 @@ func (r *run) outcome(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues),
 		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
+	case errors.Is(r.driver.readErr, ErrUntrusted):
+		err = r.driver.readErr
 	case errors.Is(r.driver.writeErr, ErrStale):
 		err = r.driver.writeErr
 	case errors.Is(r.kube.failedHook, ErrInterrupted):

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/signing"
 )
 
 // grace is how long an update of a record may take after the action's context
@@ -43,10 +44,18 @@ type recordDriver struct {
 	versions map[string]string
 	// annotations holds what each record had besides when it was last read.
 	annotations map[string]map[string]string
-	// manifests and hooks are those of the records that were read.
+	// keys sign and verify what records store. unverified holds why a record that
+	// was read does not verify.
+	keys       *signing.Keys
+	unverified map[string]error
+	// verifiedOnly refuses to read a record that does not verify.
+	verifiedOnly bool
+	// manifests and hooks are those of the records that were read and verified.
 	manifests []string
 	hooks     []*release.Hook
-	stubs     map[*release.Release]bool
+	// named are the hooks of every record that was read.
+	named []*release.Hook
+	stubs map[*release.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
 	check func(*release.Release) error
@@ -77,8 +86,9 @@ var _ driver.Driver = (*recordDriver)(nil)
 // Name returns the name of Helm's own driver, whose format this is.
 func (d *recordDriver) Name() string { return driver.SecretsDriverName }
 
-// Get reads one record. One that cannot be decoded is set aside, and the error
-// is then both ErrDamaged and ErrStale.
+// Get reads one record and verifies it. A record that does not verify is returned,
+// too: see untrusted. One that cannot be decoded is set aside, and the error is
+// then both ErrDamaged and ErrStale.
 func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 	defer recovered(&err)
 	secret, err := d.secrets.Get(d.ctx, key, metav1.GetOptions{})
@@ -97,8 +107,14 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 		if d.read != nil {
 			d.read(rls.Config)
 		}
-		d.manifests = append(d.manifests, rls.Manifest)
-		d.hooks = append(d.hooks, rls.Hooks...)
+		d.named = append(d.named, rls.Hooks...)
+		if d.unverified[key] = d.verify(secret, rls); d.unverified[key] == nil {
+			d.manifests = append(d.manifests, rls.Manifest)
+			d.hooks = append(d.hooks, rls.Hooks...)
+		}
+		if d.verifiedOnly {
+			err = d.untrusted(key)
+		}
 	}
 	return rls, err
 }
@@ -200,7 +216,9 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	if err != nil {
 		return err
 	}
-	secret.Labels[api.LabelContentDigest] = contentDigest(rls)
+	if err := d.sign(secret, rls); err != nil {
+		return err
+	}
 	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	d.stamp.annotate(secret, rls, records.Inventory{})
 	looked, err := d.looked(rls)
@@ -217,7 +235,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 	if err != nil {
 		return fmt.Errorf("store release record %s: %w", key, err)
 	}
-	d.created, d.pending = rls.Version, rls
+	d.created, d.pending, d.unverified[key] = rls.Version, rls, nil
 	d.wrote(created)
 	return nil
 }
@@ -247,7 +265,15 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	if d.neverReady && rls.Info.Status == release.StatusSuperseded {
 		secret.Labels[api.LabelNeverReady] = "true"
 	}
-	secret.Labels[api.LabelContentDigest] = contentDigest(rls)
+	// The signature of a record that does not verify stays as it was found.
+	if d.unverified[key] == nil {
+		if err := d.sign(secret, rls); err != nil {
+			return err
+		}
+	}
+	if _, read := d.versions[key]; !read {
+		return fmt.Errorf("%w: record %s was not read: another record stores a revision of this name", ErrStale, key)
+	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.versions[key]
 	d.stamp.annotate(secret, rls, d.inventoryOf(rls))

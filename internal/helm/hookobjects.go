@@ -31,7 +31,7 @@ var holdsData = []schema.GroupKind{
 
 // deleteHookObjects deletes what the hooks of any stored revision have created.
 // An object is deleted if a record names it and it has the label that the
-// operator puts on hooks.
+// operator puts on hooks. The label proves it, so that the record need not verify.
 func (r *run) deleteHookObjects(request Request, history []records.Record) error {
 	if !request.Deleting || !request.Uninstall.DeletesHookObjects() {
 		return nil
@@ -86,7 +86,7 @@ func (r *run) readHooks(history []records.Record) error {
 func (r *run) hookObjects(request Request) []apply.Object {
 	var found []apply.Object
 	seen := map[apply.Key]bool{}
-	for _, hook := range r.driver.hooks {
+	for _, hook := range r.driver.named {
 		list, err := r.kube.builder.build(strings.NewReader(hook.Manifest))
 		if err != nil {
 			// The hook cannot have been created.

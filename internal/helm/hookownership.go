@@ -35,10 +35,10 @@ const clockSkew = time.Minute
 // taken for what an earlier run has left, as by Helm: the record of that run may
 // be gone, and such an object holds no data.
 func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
-	if err := k.ours(live); err != nil {
+	if err := k.foreign(live); err != nil {
 		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
 	}
-	if k.marked(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
+	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
 	made := live.GetCreationTimestamp()
@@ -56,16 +56,15 @@ func runs(gk schema.GroupKind) bool {
 	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
 }
 
-// marked reports whether a live object, which is no other owner's, carries the
-// labels of ours or the annotations of the release.
-func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
-	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	return labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" ||
-		annotations["meta.helm.sh/release-name"] == k.release && annotations["meta.helm.sh/release-namespace"] == k.namespace
+// labeled reports whether a live object, which belongs to no other owner, carries
+// an owner label, or what Helm marks the objects of the release by.
+func (k *kubeClient) labeled(live *metav1.PartialObjectMetadata) bool {
+	labels := live.GetLabels()
+	return labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" || k.marked(live)
 }
 
-// hooksByObject returns the hooks of the revisions that the action has read, by
-// what they create. A hook of a kind that the server does not know has created
+// hooksByObject returns the hooks of the verified records that the action has read,
+// by what they create. A hook of a kind that the server does not know has created
 // nothing.
 func (k *kubeClient) hooksByObject() map[apply.Key][]*release.Hook {
 	found := map[apply.Key][]*release.Hook{}

@@ -13,8 +13,15 @@ import (
 type Inventory interface {
 	// Get returns what is known of one object.
 	Get(key apply.Key) (apply.State, bool)
-	// OwnedBy returns the objects that were applied for an owner.
+	// Place sets the namespace of an owner's release.
+	Place(owner types.UID, namespace string)
+	// OwnedBy returns the objects that count for an owner. ClaimedBy returns those that
+	// only carry its label, outside of the namespace of its release.
 	OwnedBy(owner types.UID) []apply.State
+	ClaimedBy(owner types.UID) []apply.State
+	// ExpectedUID returns the UID of an object that is expected for an owner, empty
+	// if none is.
+	ExpectedUID(owner types.UID, key apply.Key) types.UID
 	// Intact tells whether an object is as it was last applied for an owner.
 	Intact(owner types.UID, key apply.Key) bool
 	// Damaged tells whether an object is not what is expected for an owner.

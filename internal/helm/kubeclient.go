@@ -36,8 +36,9 @@ type kubeClient struct {
 	refer bool
 	// verify applies what seems unchanged, too.
 	verify bool
-	// uninstalls: the release goes, whole.
-	uninstalls bool
+	// uninstalls: the release goes, whole. ownedOnly: nothing is deleted that the
+	// inventory does not hold for the owner.
+	uninstalls, ownedOnly bool
 	// force makes again what cannot be changed; takeOwnership takes what is
 	// another's.
 	force, takeOwnership bool
@@ -50,8 +51,10 @@ type kubeClient struct {
 	warn func(reason, what string)
 
 	allow allow
-	// left holds what was told of objects that were left out.
-	left map[string]bool
+	// left holds what was told of objects that were left out, and unowned those that
+	// are not deleted because the release does not own them.
+	left    map[string]bool
+	unowned map[apply.Key]bool
 	// rendered tells that the next manifest to build was just rendered.
 	rendered  bool
 	ignore    []watches.DriftIgnore
@@ -77,6 +80,11 @@ type kubeClient struct {
 	// and hookLeftovers the objects of hooks that become plain objects.
 	recordedHooks func() []*release.Hook
 	hookLeftovers map[apply.Key]types.UID
+	// recordedManifests returns the manifests of the revisions that the action has
+	// read.
+	recordedManifests func() []string
+	// undeleted is why objects could not be deleted.
+	undeleted error
 	// target is what was rendered.
 	target kube.ResourceList
 	// failedHook is why the last hook that failed did so.
@@ -187,11 +195,13 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 	if err := k.sweep(nil); err != nil {
 		errs = append(errs, err)
 	}
+	// Helm's error does not contain the causes.
+	k.undeleted = errors.Join(errs...)
 	return result, errs
 }
 
-// takeAll deletes what is ours; what is not stays, with a line in the action's
-// log.
+// takeAll deletes the objects that the release owns. The others stay, and an event
+// reports them.
 func (k *kubeClient) takeAll(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
 	result = &kube.Result{}
 	var err error
@@ -217,9 +227,11 @@ func (k *kubeClient) takeAll(resources kube.ResourceList, policy metav1.Deletion
 // WaitForDelete waits until the objects are gone, or the timeout passed.
 func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
-	objects := make([]apply.Object, len(resources))
-	for i, info := range resources {
-		objects[i] = object(info)
+	var objects []apply.Object
+	for _, info := range resources {
+		if o := object(info); !k.unowned[apply.KeyOf(o)] {
+			objects = append(objects, o)
+		}
 	}
 	return k.waitGone(objects, timeout)
 }

@@ -87,6 +87,16 @@ func (k *kubeClient) leave(info *resource.Info, why string) {
 	if isHook(info) {
 		reason, what = api.EventHooksSkipped, why+"; the hook is skipped"
 	}
+	k.reportOnce(reason, what)
+}
+
+// leaveUnowned reports, once, that an object is not deleted, and why.
+func (k *kubeClient) leaveUnowned(o apply.Object, why string) {
+	k.unowned[apply.KeyOf(o)] = true
+	k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s is not deleted: %s", apply.Describe(o.Unstructured), why))
+}
+
+func (k *kubeClient) reportOnce(reason, what string) {
 	if k.left[what] {
 		return
 	}

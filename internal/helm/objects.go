@@ -2,6 +2,7 @@ package helm
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -137,7 +138,7 @@ func (k *kubeClient) stored() records.Inventory {
 			references++
 		}
 	}
-	stored := records.Inventory{Kinds: records.KindNames(k.kinds), References: &references}
+	stored := records.Inventory{Kinds: records.KindNames(k.kinds), References: &references, Outside: outside(k.applied, k.namespace)}
 	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.Outcome(k.owner.UID, s.Key, s.UID) })
 }
 
@@ -203,12 +204,12 @@ func (k *kubeClient) letGo(o apply.Object) error {
 	return err
 }
 
-// sweep deletes what the inventory has under our name and is not wanted: what
-// was left by a revision that failed half-way. Objects that are to be kept stay,
-// and no longer belong to the release.
+// sweep deletes the objects that the inventory holds for the owner and that are not
+// wanted: a revision that failed half-way has left them. Objects that are to be kept
+// stay, and no longer belong to the release.
 func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 	var errs []error
-	for _, state := range k.inventory.OwnedBy(k.owner.UID) {
+	for _, state := range k.owned() {
 		if wanted[state.Key] || state.Deleting {
 			continue
 		}
@@ -229,8 +230,31 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 	return errors.Join(errs...)
 }
 
-// take deletes an object, unless it is somebody else's by now. In a hook's way
-// such an object is an error: the hook could not be made.
+// sweepClaimed deletes the objects that carry the owner's label and that nothing
+// names, because the records of the release are gone: those that the kind's rules
+// allow. Somebody else may have put the label on them, so a failure is none of the
+// release's.
+func (k *kubeClient) sweepClaimed() {
+	for _, state := range k.inventory.ClaimedBy(k.owner.UID) {
+		o, err := k.named(state.Key)
+		if err != nil || state.Kept || state.Deleting || k.ownedOnly || k.allow.refusesObject(k.namespace, o) != "" {
+			continue
+		}
+		_ = k.remove(o, state, metav1.DeletePropagationBackground)
+	}
+}
+
+// cause returns why objects could not be deleted if that is why an uninstall
+// failed. Helm's own error does not say so.
+func (k *kubeClient) cause(err error) error {
+	if k.undeleted == nil {
+		return err
+	}
+	return fmt.Errorf("delete the objects of the release: %w", k.undeleted)
+}
+
+// take deletes an object if the release owns it. If a hook is to be created in its
+// place, an object that is not owned is an error.
 func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
 	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
@@ -247,6 +271,10 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 		return nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
+	if k.ownedOnly && (apierrors.IsForbidden(err) || live != nil) {
+		k.leaveUnowned(o, "the operator deletes in its own name only what it has applied")
+		return nil
+	}
 	if err != nil || live == nil {
 		return err
 	}
@@ -256,8 +284,8 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 		}
 		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
 	}
-	if err := k.ours(live); err != nil {
-		k.log("left alone: %s: %v", apply.Describe(o.Unstructured), err)
+	if err := k.ours(apply.KeyOf(o), live); err != nil {
+		k.leaveUnowned(o, err.Error())
 		return nil
 	}
 	return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -17,7 +18,7 @@ import (
 // forbid stays as it is.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if isInherited(c.index.History(r.Namespace, r.Release), r.Owner) {
-		if err := c.adopt(ctx, r, (*kubeClient).leaveRefused); err != nil {
+		if err := c.adopt(ctx, r, (*kubeClient).leaveRefused, (*kubeClient).unrefer); err != nil {
 			return err
 		}
 	}
@@ -43,6 +44,15 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// unrefer removes the ownerReferences to the custom resource from objects.
+func (k *kubeClient) unrefer(objects kube.ResourceList) error {
+	var errs []error
+	for _, info := range objects {
+		errs = append(errs, k.objects.Unrefer(k.ctx, object(info), k.owner.UID))
+	}
+	return errors.Join(errs...)
 }
 
 // named returns what is needed of an object to read, patch or delete it.

@@ -3,6 +3,7 @@ package helm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,21 +14,25 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Helm looks whose an object is where an install or an upgrade would make it,
-// and nowhere else: what a manifest of the release has named before is taken
-// for its own. It may have been deleted meanwhile, and made by somebody else.
+// Helm checks the ownership of an object only if no earlier manifest of the release
+// names it. Here a manifest proves nothing: the object may have been deleted and
+// created by somebody else since, and a record may be forged. The object itself, or
+// the memory of this process, must show that the release owns it.
 
-// refuseForeign refuses objects that are another's by now. Those that the
-// inventory knows to be ours cost no request.
+// refuseForeign refuses objects that the release does not own. An object that the
+// inventory holds for the owner costs no request. The object of a hook, which is
+// deleted first, is not looked at.
 func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
 	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
-		return k.knownAsOurs(apply.KeyOf(object(info)))
+		key := apply.KeyOf(object(info))
+		_, replaced := k.hookLeftovers[key]
+		return replaced || k.knownAsOurs(key)
 	}))
 	return err
 }
 
-// takeable reads objects that are to become or to stay ours, as they are, and
-// refuses those that are another's.
+// takeable reads the objects that an action is about to write, and refuses those
+// that the release neither owns nor may take over.
 func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
@@ -37,10 +42,12 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 		if err != nil {
 			return nil, err
 		}
-		if err := k.mayTake(live); err != nil {
+		if err := k.mayTake(apply.KeyOf(o), live); err != nil {
 			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
 		}
 		found[apply.KeyOf(o)] = live
+		// The inventory may not know it yet.
+		k.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	if len(foreign) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(foreign, "; "))
@@ -48,9 +55,12 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 	return found, nil
 }
 
-// partForeign tells the objects that are another's by now from the rest. The
-// error names the former.
+// partForeign separates the objects that the release does not own from the rest.
+// The error names them.
 func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.ResourceList, err error) {
+	if err := k.allow.check(k.namespace, objects); err != nil {
+		return nil, nil, err
+	}
 	var errs []error
 	for _, info := range objects {
 		o := object(info)
@@ -60,7 +70,7 @@ func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.
 				return nil, nil, err
 			}
 			if live != nil {
-				err = k.ours(live)
+				err = k.ours(apply.KeyOf(o), live)
 			}
 			if err != nil {
 				foreign = append(foreign, info)
@@ -80,31 +90,87 @@ func (k *kubeClient) knownAsOurs(key apply.Key) bool {
 	return known && state.Ours && state.Owner == k.owner.UID && !k.inventory.Damaged(k.owner.UID, key)
 }
 
-// mayTake refuses an object that must not become ours, and says what could be
-// done; nil stands for none. What a living custom resource has is never taken.
-func (k *kubeClient) mayTake(live *metav1.PartialObjectMetadata) error {
+// mayTake returns an error if the release neither owns an object nor may take it
+// over; nil stands for no object. The error says what the user can do. An object of
+// another custom resource is never taken over.
+func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if live == nil {
 		return nil
 	}
 	if err := apply.Belongs(live, k.owner); err != nil {
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
-	if err := k.ours(live); err != nil && !k.takeOwnership {
+	if err := k.ours(key, live); err != nil && !k.takeOwnership {
 		return fmt.Errorf("%w%s", err, k.wayOut())
 	}
 	return nil
 }
 
-// ours refuses an object that somebody else has put in the place of ours.
-func (k *kubeClient) ours(live *metav1.PartialObjectMetadata) error {
+// ours returns an error if the release does not own a live object. The release owns
+// an object that shows it in one of these ways:
+//
+//   - it was applied for the custom resource, see apply.Owns;
+//   - it carries the label and the annotations of Helm for this release;
+//   - the custom resource controls it, as the operator-sdk has it;
+//   - this process applied it, and it still has the same UID: somebody has removed
+//     all of the above.
+//
+// Nothing else counts, above all not that a manifest names the object.
+func (k *kubeClient) ours(key apply.Key, live *metav1.PartialObjectMetadata) error {
+	if err := k.foreign(live); err != nil {
+		return err
+	}
+	controller := metav1.GetControllerOfNoCopy(live)
+	switch {
+	case apply.Owns(live, k.owner), k.marked(live), controller != nil && controller.UID == k.owner.UID,
+		live.GetUID() != "" && live.GetUID() == k.inventory.ExpectedUID(k.owner.UID, key):
+		return nil
+	}
+	return fmt.Errorf("%w: it has neither the labels of %s nor those of release %s/%s", apply.ErrForeign, k.owner, k.namespace, k.release)
+}
+
+// foreign returns an error if a live object belongs to another custom resource or
+// another release.
+func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 	if err := apply.Belongs(live, k.owner); err != nil {
 		return err
 	}
 	name, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
 	if name != "" && (name != k.release || namespace != k.namespace) {
-		return fmt.Errorf("%w: release %s/%s", apply.ErrForeign, namespace, name)
+		return fmt.Errorf("%w: it belongs to release %s/%s", apply.ErrForeign, namespace, name)
 	}
 	return nil
+}
+
+// marked reports whether a live object carries what Helm recognizes the objects of
+// this release by.
+func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
+	return live.Labels["app.kubernetes.io/managed-by"] == "Helm" &&
+		live.Annotations["meta.helm.sh/release-name"] == k.release && live.Annotations["meta.helm.sh/release-namespace"] == k.namespace
+}
+
+// owned returns the objects of the owner in the inventory, and those that only carry
+// the owner's label if a record that the action has read names them.
+func (k *kubeClient) owned() []apply.State {
+	owned, claimed := k.inventory.OwnedBy(k.owner.UID), k.inventory.ClaimedBy(k.owner.UID)
+	if len(claimed) == 0 {
+		return owned
+	}
+	recorded := map[apply.Key]bool{}
+	for _, manifest := range k.recordedManifests() {
+		// A manifest may name kinds that the server does not know. None of its objects
+		// exists.
+		list, err := k.builder.build(strings.NewReader(manifest))
+		if err == nil {
+			maps.Copy(recorded, keys(list))
+		}
+	}
+	for i := range claimed {
+		if recorded[claimed[i].Key] {
+			owned = append(owned, claimed[i])
+		}
+	}
+	return owned
 }
 
 // among returns those of the objects that stand in one of the manifests, too.

@@ -24,8 +24,10 @@ var ErrRefused = errors.New("the API server refuses an object of the new revisio
 // preflight looks at a new revision before its record is stored, when nothing
 // was written yet. It refuses what the kind's rules forbid, what is another's,
 // and of an upgrade or a rollback what the API server would refuse half-way. The
-// manifests are those of the release that the action has read.
-func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
+// manifests are those of the verified records that the action has read. Helm
+// checks no object that a record names: if a record was read that does not
+// verify, every object is checked here.
+func (k *kubeClient) preflight(rls *release.Release, manifests []string, unverified bool) error {
 	objects, err := k.builder.build(strings.NewReader(rls.Manifest))
 	if err != nil {
 		return err
@@ -52,14 +54,14 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string) error {
 		return err
 	}
 	doubtful := objects
-	if !k.takeOwnership {
+	if !k.takeOwnership && !unverified {
 		// Helm has looked at the others.
 		doubtful = k.among(objects, manifests)
 	}
-	if err := k.refuseForeign(doubtful); err != nil {
+	if err := k.findHookLeftovers(objects); err != nil {
 		return err
 	}
-	if err := k.findHookLeftovers(objects); err != nil {
+	if err := k.refuseForeign(doubtful); err != nil {
 		return err
 	}
 	if rls.Version == 1 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,7 +43,9 @@ func (r Repaired) String() string {
 // Repair applies the named objects of the deployed revision again, from the
 // stored manifest: nothing is rendered and no revision is made. What could be
 // repaired is returned beside the errors of what could not; among these is
-// ErrForeign where somebody else has taken an object's name.
+// ErrForeign where somebody else has taken an object's name. The error is
+// ErrUntrusted, and nothing was changed, where the record is not what this
+// operator has written.
 func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bool) ([]Repaired, error) {
 	run, err := c.begin(ctx, r)
 	if err != nil {
@@ -119,7 +122,7 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 		return repaired, err
 	}
 	if before != nil {
-		if err := k.ours(before); err != nil {
+		if err := k.ours(repaired.Key, before); err != nil {
 			return repaired, fmt.Errorf("repair %s: %w", repaired.Key, err)
 		}
 	}
@@ -146,7 +149,8 @@ const maxFields = 5
 // record loses the digest of its inputs, so that an upgrade is due.
 //
 // What is another's by now stays as it is: the error is ErrForeign then, and the
-// object counts as damaged.
+// object counts as damaged. The error is ErrUntrusted, and nothing was changed,
+// where the record is not what this operator has written.
 func (c *Client) Verify(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
@@ -185,7 +189,10 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	}
 	if outdated {
-		if err := c.mark(ctx, is.record, map[string]string{api.LabelInputDigest: ""}, nil); err != nil {
+		// The signature covers the digest.
+		delete(is.release.Labels, api.LabelInputDigest)
+		labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.keys.Sign(contentOf(r.Namespace, is.release))}
+		if err := c.mark(ctx, is.record, labels, nil); err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
@@ -194,7 +201,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 
 // store writes onto a record what its objects are, if it says anything else.
 func (c *Client) store(ctx context.Context, record records.Record, inventory records.Inventory) error {
-	if record.Inventory.Digest == inventory.Digest {
+	if record.Inventory.Digest == inventory.Digest && slices.Equal(record.Inventory.Outside, inventory.Outside) {
 		return nil
 	}
 	text, err := json.Marshal(inventory)
@@ -221,6 +228,14 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 		stored, err := r.driver.Get(record.Secret)
 		if err != nil {
 			return current{}, err
+		}
+		if err := r.trust(c, request, record, stored); err != nil {
+			return current{}, err
+		}
+		if !r.driver.keys.Current(record.Signature) {
+			if err := r.signRecord(c, record, stored); err != nil {
+				return current{}, err
+			}
 		}
 		objects, err := r.kube.Build(strings.NewReader(mentioning(stored.Manifest, named)), false)
 		if err == nil && !within(named, keys(objects)) {

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -117,15 +118,18 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 		name   string
 		change func(*release.Release)
 	}{
-		{"another status", func(rls *release.Release) { rls.Info.Status = release.StatusFailed }},
-		{"uninstalled", func(rls *release.Release) { rls.Info.Status = release.StatusUninstalled }},
 		{"another manifest", func(rls *release.Release) { rls.Manifest += "---\n# changed\n" }},
 		{"other values", func(rls *release.Release) { rls.Config["a"] = "b" }},
 		{"no values", func(rls *release.Release) { rls.Config = nil }},
 		{"another chart", func(rls *release.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
 		{"another hook", func(rls *release.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
 		{"one hook less", func(rls *release.Release) { rls.Hooks = rls.Hooks[1:] }},
-		{"another revision", func(rls *release.Release) { rls.Labels[api.LabelContentDigest] = "0" }},
+		{"another delete policy of a hook", func(rls *release.Release) {
+			rls.Hooks[0].DeletePolicies = []release.HookDeletePolicy{release.HookSucceeded}
+		}},
+		{"another owner", func(rls *release.Release) { rls.Labels[api.LabelOwnerUID] = "99999999-2222-3333-4444-555555555555" }},
+		{"another digest of the inputs", func(rls *release.Release) { rls.Labels[api.LabelInputDigest] = "one" }},
+		{"another signature", func(rls *release.Release) { rls.Labels[api.LabelSignature] += "0" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
@@ -134,38 +138,36 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 			w.net.armed.Store(p)
 			err := w.helm.Restore(t.Context(), r)
 			w.net.armed.Store(nil)
-			if !errors.Is(err, ErrAltered) || len(p.log()) != 1 {
-				t.Errorf("%v, requests %v, want ErrAltered and one to read the record", err, p.log())
+			if !errors.Is(err, ErrUntrusted) || len(p.log()) != 1 {
+				t.Errorf("%v, requests %v, want ErrUntrusted and one to read the record", err, p.log())
 			}
 		})
 	}
 }
 
-// TestRestore_WithoutADigest: the operator that wrote the record left none.
-func TestRestore_WithoutADigest(t *testing.T) {
+// TestRestore_Unsigned: a record that an operator of an earlier version wrote.
+func TestRestore_Unsigned(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		request func(*Request)
-		want    error
+		name   string
+		change func(*release.Release)
+		want   error
 	}{
-		{"an upgrade would make the same", func(*Request) {}, nil},
-		{"an upgrade is due", func(r *Request) { r.Digests.Input = "three" }, ErrAltered},
-		{"an upgrade would give other values", func(r *Request) { r.Values["more"] = true }, ErrAltered},
+		{"the cluster proves it", func(*release.Release) {}, nil},
+		{"another manifest", func(rls *release.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, ErrUntrusted},
+		{"another hook", func(rls *release.Release) { rls.Hooks[0].Manifest += "# changed\n" }, ErrUntrusted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
 			w.byCLI(func(rls *release.Release) {
 				asTests(release.HookPhaseSucceeded)(rls)
-				delete(rls.Labels, api.LabelContentDigest)
+				delete(rls.Labels, api.LabelSignature)
+				test.change(rls)
 			})
-			// As the record holds it.
-			r.Values["big"] = int64(9007199254740992)
-			test.request(&r)
 			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, test.want) {
 				t.Fatalf("%v, want %v", err, test.want)
 			}
-			if digest := w.secret(w.newest().Secret).Labels[api.LabelContentDigest]; (digest != "") != (test.want == nil) {
-				t.Errorf("the digest is %q", digest)
+			if signed := w.helm.Keys.Current(w.secret(w.newest().Secret).Labels[api.LabelSignature]); signed != (test.want == nil) {
+				t.Errorf("signed: %v", signed)
 			}
 		})
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/release"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/records"
 )
 
@@ -19,9 +24,12 @@ var errNoSuchRevision = errors.New("no such revision is stored")
 // earlier one; nothing is rendered. The new one has the digests of that one,
 // so that a spec which asks for the same again needs no upgrade.
 //
-// Errors are ErrConflict, ErrRefused and ErrNotAllowed, and one that says so where the
-// revision is not stored, where nothing was changed; ErrStale where the index was
-// behind, or the API server's own.
+// A revision whose record does not verify is repeated only if the chart still
+// renders each of its objects, and without its hooks; see mayRepeat.
+//
+// Errors are ErrConflict, ErrRefused, ErrNotAllowed and ErrUntrusted, and one that
+// says so where the revision is not stored, where nothing was changed; ErrStale
+// where the index was behind, or the API server's own.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	target, found := find(c.index.History(r.Namespace, r.Release), revision)
 	if !found {
@@ -45,6 +53,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	run.driver.looked = func(*release.Release) (string, error) {
 		return run.driver.annotations[target.Secret][AnnotationLookups], nil
 	}
+	run.guardRollback(c, r, target)
 	rollback := action.NewRollback(run.config)
 	rollback.Version = revision
 	rollback.Timeout = r.Timeout
@@ -57,6 +66,59 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	run.driver.pending.SetStatus(release.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
 	key := run.driver.keyOf(run.driver.pending)
 	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending))))
+}
+
+// guardRollback has the action check what it repeats, before anything is stored.
+func (r *run) guardRollback(c *Client, request Request, target records.Record) {
+	check, looked := r.driver.check, r.driver.looked
+	r.driver.check = func(rls *release.Release) error {
+		if why := r.driver.untrusted(target.Secret); why != nil {
+			if err := r.mayRepeat(c, request, rls); err != nil {
+				return fmt.Errorf("%w, and %w", why, err)
+			}
+			if len(rls.Hooks) > 0 {
+				r.kube.warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
+			}
+			// Helm runs the hooks of this release. Its digests are as little proven.
+			rls.Hooks = nil
+			r.driver.stamp.digests = Digests{}
+			looked = func(*release.Release) (string, error) { return "", nil }
+		}
+		r.driver.looked = looked
+		return check(rls)
+	}
+}
+
+// mayRepeat returns nil if an unverified revision may be rolled back to: the chart
+// renders each of its objects with the values of now, none of which is
+// cluster-scoped. Objects that grant permissions must be the same.
+func (r *run) mayRepeat(c *Client, request Request, rls *release.Release) error {
+	objects, err := r.kube.builder.build(strings.NewReader(rls.Manifest))
+	if err != nil {
+		return err
+	}
+	rendered, err := r.renderAgain(c, request, rls)
+	if err != nil {
+		return fmt.Errorf("the chart cannot be rendered to compare it: %w", err)
+	}
+	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
+	if err != nil {
+		return err
+	}
+	known := keys(list)
+	var granting kube.ResourceList
+	for _, info := range objects {
+		what := apply.Describe(object(info).Unstructured)
+		switch {
+		case info.Mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+			return fmt.Errorf("%s is cluster-scoped", what)
+		case !known[apply.KeyOf(object(info))]:
+			return fmt.Errorf("%s is not rendered by the chart with the values of now", what)
+		case info.Mapping.GroupVersionKind.Group == rbacv1.GroupName:
+			granting = append(granting, info)
+		}
+	}
+	return r.rendersSame(granting, rendered)
 }
 
 // unfinished tells whether the action has stored a revision and has not said

@@ -29,6 +29,7 @@ import (
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/signing"
 	"github.com/chartwright/chartwright/internal/testserver"
 )
 
@@ -184,6 +185,17 @@ type world struct {
 
 var namespaces atomic.Int64
 
+// testKeys is the key of every world.
+var testKeys = newTestKeys("k")
+
+func newTestKeys(letter string) *signing.Keys {
+	keys := &signing.Keys{}
+	if err := keys.Set([]byte(strings.Repeat(letter, signing.MinKey)), nil); err != nil {
+		panic(err)
+	}
+	return keys
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	startAPIServer(t)
@@ -227,6 +239,7 @@ func (w *world) restart() {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.helm.Keys = testKeys
 	// Every client reads them once, which takes longer than most tests.
 	apiServer.capabilities.Do(func() { apiServer.read = w.helm.capabilities })
 	w.helm.capabilities = apiServer.read

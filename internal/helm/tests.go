@@ -20,12 +20,17 @@ var ErrTestsFailed = errors.New("the chart's tests failed")
 
 // Test runs the chart's tests on the newest revision and notes on its record
 // how they went, with the request's marks. The error is ErrTestsFailed where
-// they failed; any other leaves the tests to be run again.
+// they failed; any other leaves the tests to be run again. It is ErrUntrusted,
+// and nothing has run, where the record is not what this operator has written.
 func (c *Client) Test(ctx context.Context, r Request) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
+	if err := run.signUnlessCurrent(c, r); err != nil {
+		return run.outcome(ctx, err)
+	}
+	run.driver.verifiedOnly = true
 	tests := action.NewReleaseTesting(run.config)
 	tests.Namespace = r.Namespace
 	tests.Timeout = r.Timeout

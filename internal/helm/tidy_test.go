@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory"
 )
 
 // patchRecord changes what a record tells of a revision.
@@ -23,7 +25,7 @@ func (w *world) patchRecord(revision, patch string) {
 }
 
 // expects tells whether anything is expected of the release's objects.
-func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, "", nil) }
+func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, inventory.Recorded{}) }
 
 // TestTidy: of the revisions that are deployed the newest stays, one of ours that
 // was overtaken has failed, and nothing else changes.
@@ -267,6 +269,7 @@ func TestUninstallUnderATakenName(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			w.theirs("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
+			w.rewrite(RecordName("web", 1), func(*release.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
 			told := needed{w.objects, map[string]bool{}}
 			w.helm.inventory = told

@@ -35,7 +35,10 @@ var ErrWaiting = errors.New("the release is uninstalled, and some of its objects
 //
 // Hooks are skipped, and the request's Warn is told, where they cannot run any
 // more: in a namespace that goes, and where the service account is gone in
-// whose name they would. The objects are then deleted in the operator's name.
+// whose name they would. Without the account, the operator deletes in its own name
+// only the objects that the inventory holds for the owner.
+// Hooks are also skipped where the newest record is not what this operator has
+// written.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
 	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
@@ -59,7 +62,7 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 		// the name of the account.
 		r.Uninstall.HookObjects = watches.HookObjectsKeep
 	}
-	r.DisableHooks, r.ServiceAccount = true, ""
+	r.DisableHooks, r.ServiceAccount, r.OwnedOnly = true, "", r.OwnedOnly || r.ServiceAccount != ""
 	return c.uninstall(ctx, r)
 }
 
@@ -86,7 +89,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if err := run.refuseOrphaned(r, history); err != nil {
 		return run.outcome(ctx, err)
 	}
-	if len(history) == 0 {
+	if len(history) == 0 || r.OwnedOnly {
 		if err := c.search(ctx, run); err != nil {
 			return run.outcome(ctx, err)
 		}
@@ -98,8 +101,8 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 	}
 	if len(history) > 0 {
-		if err = run.uninstall(r); err != nil {
-			err = errors.Join(err, store.mark())
+		if err = run.uninstall(r, store); err != nil {
+			err = errors.Join(run.kube.cause(err), store.mark())
 		} else {
 			err = run.deleteRecords(c.index, r)
 		}
@@ -114,6 +117,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		err = run.kube.sweep(nil)
 	}
 	if err == nil && len(history) == 0 {
+		run.kube.sweepClaimed()
 		err = c.removeNamespace(ctx, r)
 	}
 	if err == nil && r.WaitForDelete {
@@ -131,13 +135,22 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 }
 
 // uninstall runs Helm's action.
-func (r *run) uninstall(request Request) error {
+func (r *run) uninstall(request Request, store *uninstallDriver) error {
 	uninstall := action.NewUninstall(r.config)
 	uninstall.Timeout = request.Timeout
 	uninstall.IgnoreNotFound = true
 	uninstall.DisableHooks = request.DisableHooks
 	uninstall.Description = request.Description
 	uninstall.Wait = request.WaitForDelete
+	store.read = func(newest *release.Release) {
+		why := r.driver.untrusted(r.driver.keyOf(newest))
+		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
+			return
+		}
+		// Helm looks at this after it has read the record.
+		uninstall.DisableHooks, store.hooks = true, false
+		r.kube.warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+	}
 	if _, err := uninstall.Run(request.Release); err != nil {
 		return err
 	}
@@ -179,11 +192,22 @@ type uninstallDriver struct {
 	kube *kubeClient
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
+	// read is called with the newest record when it was read.
+	read func(*release.Release)
 	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the record that was not marked, and its name.
 	unmarked *release.Release
 	key      string
+}
+
+// Query answers as the recordDriver does.
+func (d *uninstallDriver) Query(labels map[string]string) ([]*release.Release, error) {
+	found, err := d.recordDriver.Query(labels)
+	if err == nil && !d.stubs[found[0]] {
+		d.read(found[0])
+	}
+	return found, err
 }
 
 // Update writes a record back, or notes that it was not.

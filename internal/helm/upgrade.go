@@ -69,6 +69,10 @@ func (r *run) findLeftovers(index *records.Index, request Request) error {
 		if err != nil {
 			return err
 		}
+		if r.driver.untrusted(record.Secret) != nil {
+			// Its manifest proves nothing.
+			continue
+		}
 		objects, err := r.kube.builder.build(strings.NewReader(left.Manifest))
 		if err != nil {
 			// It names kinds that the server does not know: it left none.

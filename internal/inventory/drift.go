@@ -31,6 +31,7 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 			// Another owner may expect the object by now.
 			if o := x.objects[key]; o != nil && o.by == owner {
 				o.expected, o.by = nil, ""
+				of.name(key)
 				x.tidy(key, o)
 			}
 		}
@@ -41,7 +42,8 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 		return
 	}
 	of := x.owner(owner)
-	of.known = true
+	// What is expected now is all that the release has.
+	of.known, of.named = true, nil
 	maps.DeleteFunc(of.finished, func(key apply.Key, _ finished) bool {
 		return !slices.ContainsFunc(objects, func(s apply.State) bool { return s.Key == key })
 	})
@@ -114,38 +116,41 @@ func (x *Index) Damaged(owner types.UID, key apply.Key) bool {
 	return damaged && by == owner
 }
 
-// Recall takes what is there for what is expected, if it has the digest that
-// the release record tells. It returns whether anything is expected of the
-// owner now.
+// Recall takes the objects that exist for what is expected, if they have the
+// digest that the release record holds. It returns whether anything is expected of
+// the owner now.
 //
 // The digest does not cover the Jobs that have finished according to the record;
 // they may be gone.
-func (x *Index) Recall(owner types.UID, digest string, done map[apply.Key]string) bool {
-	x.mu.RLock()
-	of := x.owners[owner]
-	known := of != nil && of.known
-	owned := x.ownedBy(owner)
-	x.mu.RUnlock()
-	if known {
+func (x *Index) Recall(owner types.UID, recorded Recorded) bool {
+	owned, claimed, known := x.recorded(owner, recorded.Outside)
+	if known || recorded.Digest == "" {
+		return known
+	}
+	if x.recall(owner, owned, recorded) {
 		return true
 	}
-	if digest == "" {
-		return false
-	}
-	owned, jobs := part(owner, owned, done)
-	recalled, ok := having(digest, owned)
+	// A record of an older version does not list the objects outside of the
+	// namespace. The digest covers them.
+	return len(claimed) > 0 && len(recorded.Outside) == 0 && x.recall(owner, append(owned, claimed...), recorded)
+}
+
+func (x *Index) recall(owner types.UID, owned []apply.State, recorded Recorded) bool {
+	owned, jobs := part(owner, owned, recorded.Finished)
+	recalled, ok := having(recorded.Digest, owned)
 	if !ok {
 		// An autoscaler may have taken replicas since.
+		owned = slices.Clone(owned)
 		for i, s := range owned {
 			owned[i] = s.Unscaled()
 		}
-		if recalled, ok = having(digest, owned); !ok {
+		if recalled, ok = having(recorded.Digest, owned); !ok {
 			return false
 		}
 	}
 	for _, job := range jobs {
 		x.mu.Lock()
-		x.owner(owner).finish(job.Key, finished{uid: job.UID, outcome: done[job.Key]})
+		x.owner(owner).finish(job.Key, finished{uid: job.UID, outcome: recorded.Finished[job.Key]})
 		x.mu.Unlock()
 	}
 	x.Expect(owner, append(recalled, jobs...))

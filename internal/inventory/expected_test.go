@@ -46,6 +46,8 @@ func TestTakenByAnotherOwner(t *testing.T) {
 	}
 	l.Expect(web, nil)
 	l.gone(&again, true)
+	l.Forget(web)
+	l.Forget(other)
 	if len(l.objects) > 0 || len(l.owners) > 0 {
 		t.Errorf("the index holds %d objects and %d owners", len(l.objects), len(l.owners))
 	}
@@ -98,11 +100,11 @@ func TestExpect(t *testing.T) {
 	}
 	// To expect no objects is not the same as to expect nothing.
 	l.Expect(web, []apply.State{})
-	if !l.Recall(web, "", nil) {
+	if !l.Recall(web, Recorded{}) {
 		t.Error("a release without objects is not known")
 	}
 	l.Expect(web, nil)
-	if l.Recall(web, "", nil) {
+	if l.Recall(web, Recorded{}) {
 		t.Error("known, and nothing is expected")
 	}
 }
@@ -148,7 +150,7 @@ func TestRecall(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), nil)
 			}
-			if got := l.Recall(web, test.digest, nil); got != test.want {
+			if got := l.Recall(web, Recorded{Digest: test.digest}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			if got := l.drifts(web); got != "" {
@@ -158,7 +160,7 @@ func TestRecall(t *testing.T) {
 				return
 			}
 			// What is known is not asked for again.
-			if !l.Recall(web, "another", nil) {
+			if !l.Recall(web, Recorded{Digest: "another"}) {
 				t.Error("forgotten")
 			}
 			for _, s := range test.sees {
@@ -195,7 +197,7 @@ func TestRecallWithoutWhatWasKept(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), nil)
 			}
-			if got := l.Recall(web, apply.Digest([]apply.State{a, b}), nil); got != test.want {
+			if got := l.Recall(web, Recorded{Digest: apply.Digest([]apply.State{a, b})}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			l.observe(new(but(left("c"), 12, damaged)), nil)
@@ -224,14 +226,14 @@ func TestRecallOfWhatIsScaled(t *testing.T) {
 		return l
 	}
 	l := begin(state("11", without, scaledBy("kube-controller-manager")))
-	if !l.Recall(web, digest, nil) || l.drifts(web) != "" {
+	if !l.Recall(web, Recorded{Digest: digest}) || l.drifts(web) != "" {
 		t.Fatalf("scaled by an autoscaler: damaged: %q", l.drifts(web))
 	}
 	l.observe(new(state("12", without, scaledBy("kubectl"))), nil)
 	if got := l.drifts(web); got != "a" || len(l.told) != 1 {
 		t.Errorf("then by a person: damaged: %q, told of %q", got, l.told)
 	}
-	if l := begin(state("11", without, scaledBy("kubectl"))); l.Recall(web, digest, nil) {
+	if l := begin(state("11", without, scaledBy("kubectl"))); l.Recall(web, Recorded{Digest: digest}) {
 		t.Error("scaled by a person: recalled")
 	}
 }

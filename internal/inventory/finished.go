@@ -66,8 +66,9 @@ func (x *Index) expires(s *apply.State, e *expiry, missed bool) {
 	of := x.owner(s.Owner)
 	known := of.finished[s.Key]
 	of.finish(s.Key, finished{uid: s.UID, outcome: outcome})
+	matters := known.uid != s.UID && x.matters(s)
 	x.mu.Unlock()
-	if known.uid != s.UID {
+	if matters {
 		x.changed(s.Owner)
 	}
 }
@@ -154,14 +155,4 @@ func (x *Index) outlived(owner types.UID, key apply.Key, health Health) Health {
 		return Health{Failed: true, Reason: "JobFailed", Message: "the Job failed, and Kubernetes has deleted it after its ttlSecondsAfterFinished"}
 	}
 	return healthy
-}
-
-// forgetFinished forgets the finished Jobs of an owner.
-func (x *Index) forgetFinished(owner types.UID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if of := x.owners[owner]; of != nil {
-		of.finished = nil
-		x.tidyOwner(owner, of)
-	}
 }

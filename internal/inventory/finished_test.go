@@ -114,6 +114,7 @@ func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
 		t.Errorf("drift %q, finished %v", l.drifts(web), l.Finished(web))
 	}
 	Inventory{Index: l.Index, Watches: NewWatches(l.Index, nil)}.Forget(web)
+	l.Forget(other)
 	if len(l.owners) > 0 || len(l.objects) > 0 {
 		t.Errorf("the index holds %d owners and %d objects", len(l.owners), len(l.objects))
 	}
@@ -140,7 +141,7 @@ func TestRecall_FinishedJobs(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), &healthy)
 			}
-			if got := l.Recall(web, digest, test.done); got != test.want {
+			if got := l.Recall(web, Recorded{Digest: digest, Finished: test.done}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			if !test.want {

@@ -154,7 +154,7 @@ func (x *Index) report(gk schema.GroupKind) (waiting []types.UID) {
 	}
 	x.reporting[gk] = true
 	for key, o := range x.objects {
-		if key.GroupKind() == gk && o.live != nil && o.health != nil && o.health.Silent {
+		if key.GroupKind() == gk && o.live != nil && o.health != nil && o.health.Silent && x.matters(o.live) {
 			waiting = append(waiting, o.live.Owner)
 		}
 	}

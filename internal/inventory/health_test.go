@@ -117,7 +117,7 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False"
 // a Deployment in the index, by version and generation.
 func deployed(version string, generation int64) apply.State {
 	return apply.State{
-		Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}, UID: "1",
+		Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "1",
 		ResourceVersion: version, Generation: generation, Owner: web, Ours: true,
 	}
 }

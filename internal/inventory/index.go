@@ -64,6 +64,11 @@ type owner struct {
 	known    bool
 	// finished are the Jobs that have finished and have ttlSecondsAfterFinished.
 	finished map[apply.Key]finished
+	// namespace is that of the release, empty if it is not known. named holds the
+	// objects outside of it that the release is known to have, beside those that it
+	// expects.
+	namespace string
+	named     map[apply.Key]bool
 }
 
 // NewIndex returns an empty index. The functions are called outside any lock:
@@ -87,7 +92,9 @@ func (x *Index) Get(key apply.Key) (apply.State, bool) {
 	return apply.State{}, false
 }
 
-// OwnedBy returns the objects that we applied for an owner.
+// OwnedBy returns the objects that count for an owner: they carry its label and an
+// Apply entry of our field manager, and are in the namespace of the release or
+// known to be objects of the release.
 func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -101,7 +108,7 @@ func (x *Index) ownedBy(uid types.UID) []apply.State {
 	}
 	owned := make([]apply.State, 0, len(of.live))
 	for _, s := range of.live {
-		if s.Ours {
+		if x.counts(of, s) {
 			owned = append(owned, *s)
 		}
 	}
@@ -112,8 +119,8 @@ func (x *Index) ownedBy(uid types.UID) []apply.State {
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.departures.followed(s) {
-		x.put(&s)
+	if !x.departures.followed(s) && x.put(&s) && s.Ours && s.Owner != "" {
+		x.owner(s.Owner).name(s.Key)
 	}
 }
 
@@ -140,7 +147,7 @@ func (x *Index) observe(s *apply.State, health *Health) {
 		x.share(s)
 	}
 	owner, damaged := x.damaged(s.Key)
-	other := health != nil && x.putHealth(s, health)
+	other := health != nil && x.putHealth(s, health) && x.matters(s)
 	var waiting []types.UID
 	if health != nil && health.Reported {
 		waiting = x.report(s.GroupKind())
@@ -299,7 +306,7 @@ func (x *Index) leave(s *apply.State) {
 
 // tidyOwner forgets an owner of which nothing is known.
 func (x *Index) tidyOwner(uid types.UID, of *owner) {
-	if len(of.live) == 0 && !of.known && len(of.finished) == 0 {
+	if len(of.live) == 0 && !of.known && len(of.finished) == 0 && of.namespace == "" && len(of.named) == 0 {
 		delete(x.owners, uid)
 	}
 }

@@ -74,6 +74,8 @@ func newListened() *listened {
 		l.Health(owner, created)
 		l.changed = append(l.changed, owner)
 	})
+	l.Place(web, "apps")
+	l.Place(other, "apps")
 	return l
 }
 
@@ -226,7 +228,8 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 		l.gone(new(but(a, 11)), false)
 		l.gone(new(but(b, 11)), false)
 	}
-	l.Expect(web, nil)
+	l.Forget(web)
+	l.Forget(other)
 	if len(l.objects) > 0 || len(l.owners) > 0 {
 		t.Errorf("the index holds %d objects and %d owners", len(l.objects), len(l.owners))
 	}
@@ -273,7 +276,7 @@ func TestForget(t *testing.T) {
 	i.Forget(web)
 	i.Forget("unknown")
 	l.gone(new(but(a, 11)), false)
-	if len(l.told) != 0 || l.drifts(web) != "" || i.Recall(web, "", nil) {
+	if len(l.told) != 0 || l.drifts(web) != "" || i.Recall(web, Recorded{}) {
 		t.Errorf("told of %q, damaged: %q", l.told, l.drifts(web))
 	}
 	l.gone(new(but(b, 11)), false)

@@ -14,8 +14,7 @@ type Inventory struct {
 
 // Forget drops what is known of an owner that is gone.
 func (i Inventory) Forget(owner types.UID) {
-	i.Expect(owner, nil)
-	i.forgetFinished(owner)
+	i.Index.Forget(owner)
 	// To need nothing begins no watch, so that it neither waits nor fails.
 	_ = i.Need(context.Background(), owner, "", nil)
 }

@@ -198,6 +198,7 @@ func TestIndexModel(t *testing.T) {
 		}
 		c.Index = NewIndex(func(types.UID) { c.look() }, func(types.UID) {})
 		c.handler = c.Index.handler()
+		c.Place(web, "apps")
 		c.Expect(web, []apply.State{})
 		names := rapid.SampledFrom([]string{"a", "b"})
 		foreign := func(change func(*rapid.T, *thing)) func(*rapid.T) {
@@ -307,6 +308,7 @@ func TestIndexModel(t *testing.T) {
 // TestIndexTogether calls everything at once, for the race detector.
 func TestIndexTogether(*testing.T) {
 	x := NewIndex(func(types.UID) {}, func(types.UID) {})
+	x.Place(web, "apps")
 	var wait sync.WaitGroup
 	for worker := range 4 {
 		wait.Go(func() {
@@ -329,7 +331,7 @@ func TestIndexTogether(*testing.T) {
 				x.Intact(web, s.Key)
 				x.Drift(web)
 				x.OwnedBy(web)
-				x.Recall(web, "1-0", nil)
+				x.Recall(web, Recorded{Digest: "1-0"})
 			}
 		})
 	}

@@ -17,12 +17,12 @@ import (
 // widget is the state of an object of a custom kind, and its health as of a status.
 func widget(t *testing.T, name string, owner types.UID, version, status string) (*apply.State, *Health) {
 	t.Helper()
-	o := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: `+name+`, namespace: default, generation: 1, creationTimestamp: "2026-05-06T07:08:09Z"}}`)
+	o := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: `+name+`, namespace: apps, generation: 1, creationTimestamp: "2026-05-06T07:08:09Z"}}`)
 	if status != "" {
 		o.Object["status"] = map[string]any{"phase": status}
 	}
 	return &apply.State{
-		Key: apply.Key{Group: "example.com", Kind: "Widget", Namespace: "default", Name: name}, UID: types.UID(name), ResourceVersion: version, Generation: 1, Owner: owner, Ours: true,
+		Key: apply.Key{Group: "example.com", Kind: "Widget", Namespace: "apps", Name: name}, UID: types.UID(name), ResourceVersion: version, Generation: 1, Owner: owner, Ours: true,
 	}, Judge{}.of(o)
 }
 

@@ -76,6 +76,7 @@ func newUnwatchable(t *testing.T) *unwatchable {
 	t.Helper()
 	u := &unwatchable{healed: make(chan struct{}), changed: make(chan types.UID, 100), retries: make(chan func(), 100)}
 	index := NewIndex(func(types.UID) {}, func(owner types.UID) { u.changed <- owner })
+	index.Place(web, "default")
 	u.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		if gvk == hangKind {
 			<-u.healed

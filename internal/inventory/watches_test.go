@@ -79,6 +79,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 		t.Fatal(err)
 	}
 	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(owner types.UID) { w.changed <- owner })
+	index.Place(web, "default")
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	})}
@@ -199,7 +200,7 @@ func testEvents(t *testing.T, w *watched) {
 	if owned := w.OwnedBy(web); len(owned) != 1 {
 		t.Errorf("owned: %+v", owned)
 	}
-	if !w.Recall(web, apply.Digest([]apply.State{before}), nil) {
+	if !w.Recall(web, Recorded{Digest: apply.Digest([]apply.State{before})}) {
 		t.Error("what the record says is not recalled")
 	}
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -103,6 +104,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Why:             newDiagnosis(clientset),
 		Hook:            newHookDiagnosis(clientset),
 		Namespaces:      options.Namespaces,
+		Signatures:      rate.NewLimiter(signaturesPerSecond, signaturesPerSecond),
 		Now:             time.Now,
 	}
 	if err := kinds.addTo(mgr); err != nil {
@@ -120,6 +122,10 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	}
 	return mgr, mgr.Add(probes)
 }
+
+// signaturesPerSecond is how many records are signed a second that the current key
+// has not signed: those of an earlier version, or all after the key was replaced.
+const signaturesPerSecond = 10
 
 func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
 	scheme := runtime.NewScheme()

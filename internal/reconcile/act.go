@@ -129,6 +129,8 @@ func urgencyOf(v *view, d decide.Decision) urgency {
 			return urgent
 		}
 		return background
+	case decide.StepSign:
+		return background
 	default:
 		return usual
 	}

@@ -99,6 +99,10 @@ var actions = map[decide.Step]action{
 		do:   verb((*helm.Client).Test),
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
+	decide.StepSign: {
+		do:     verb((*helm.Client).Sign),
+		failed: api.EventRepairFailed,
+	},
 	decide.StepRestore: {
 		do:     verb((*helm.Client).Restore),
 		failed: api.EventRepairFailed,

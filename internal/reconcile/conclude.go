@@ -30,9 +30,8 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 	case errors.Is(err, helm.ErrNotAdoptable):
 		logger.Info("release left alone", "reason", err.Error())
 		r.foreign.add(v.history[0].UID)
-	case errors.Is(err, helm.ErrAltered):
-		logger.Info("release record changed by others", "reason", err.Error())
-		r.foreign.add(stateOf(v.history[0]))
+	case errors.Is(err, helm.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
+		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// The custom resource goes next, or the namespace comes back.
 		logger.V(1).Info("action waits for its namespace to go", "reason", err.Error())

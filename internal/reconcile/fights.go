@@ -82,8 +82,7 @@ func (f *fights) forget(owner types.UID) {
 	delete(f.byOwner, owner)
 }
 
-// foreign is a set of records by their UID, or of single states of a record, see
-// stateOf. The zero value is ready.
+// foreign is a set of records by their UID. The zero value is ready.
 type foreign struct {
 	mu   sync.Mutex
 	uids map[types.UID]struct{}

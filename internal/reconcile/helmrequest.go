@@ -39,6 +39,7 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 		Force:          v.forced() || v.forces(d),
 		Verify:         v.observation.VerifyRequested,
 		Deleting:       v.observation.Deleting,
+		OwnedOnly:      v.accountUnknown,
 		Uninstall:      r.Kind.Uninstall,
 		WaitForDelete:  v.asks.UninstallWait,
 		Lend:           lend,

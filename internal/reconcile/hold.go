@@ -65,6 +65,9 @@ func refusalReason(v *view) string {
 	if v.asks.Rollback != nil && v.asks.Rollback.Malformed() {
 		return api.ReasonInvalidValue
 	}
+	if v.marks.Refused && v.marks.Untrusted {
+		return api.ReasonRecordUntrusted
+	}
 	return api.ReasonNoSuchRevision
 }
 

@@ -36,6 +36,8 @@ type remembered struct {
 	// request is the last rollback request that was not answered when it was
 	// observed.
 	request request
+	// signAt is when the newest record may be signed.
+	signAt time.Time
 	// orphan: the custom resource was deleted with propagationPolicy Orphan.
 	orphan bool
 }

@@ -46,6 +46,8 @@ type view struct {
 	values         map[string]any
 	digests        helm.Digests
 	serviceAccount string
+	// accountUnknown: the template of the account's name failed.
+	accountUnknown bool
 	// createNamespace: an install is to make the namespace.
 	createNamespace bool
 	// secrets are what of the values nobody may read elsewhere.
@@ -78,6 +80,13 @@ type view struct {
 	rightsKnown   bool
 	// unwatched lists the kinds of the release's objects that cannot be watched.
 	unwatched string
+
+	// signIn is how long the newest record waits to be signed; untrusted is why
+	// nothing from it is applied, and untrustedTarget why the revision that a
+	// request names is not rolled back to.
+	signIn          time.Duration
+	untrusted       string
+	untrustedTarget string
 
 	failure       *failure
 	repairFailure *failure
@@ -124,6 +133,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	}
 	v.observation.Desired = v.digests.Input
 	r.observeRequests(v)
+	r.observeRefusal(v)
+	r.observeSignature(v)
 	r.observeChange(v)
 	r.observeRights(v)
 	r.observeObjects(v)
@@ -161,6 +172,7 @@ func (r *Reconciler) observeFailures(v *view) {
 func (r *Reconciler) observeObjects(v *view) {
 	uid := v.cr.GetUID()
 	o := &v.observation
+	r.Inventory.Place(uid, v.release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
@@ -176,7 +188,9 @@ func (r *Reconciler) observeObjects(v *view) {
 		return
 	}
 	recorded := helm.FinishedJobs(v.history[0].Inventory)
-	o.Unverified = !r.Inventory.Recall(uid, v.history[0].Inventory.Digest, recorded)
+	o.Unverified = !r.Inventory.Recall(uid, inventory.Recorded{
+		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.history[0].Inventory),
+	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
@@ -204,26 +218,21 @@ func (r *Reconciler) observeObjects(v *view) {
 
 func (r *Reconciler) revision(v *view) *decide.Revision {
 	record := v.history[0]
+	v.untrusted = r.untrusted.of(record, "")
 	revision := &decide.Revision{
-		Number:  record.Revision,
-		Status:  record.Status,
-		Ours:    !v.observation.Adoptable,
-		Genuine: record.Genuine() && record.Operator == r.Operator,
-		Stripped: record.Stripped() && record.Operator == r.Operator &&
-			!r.foreign.has(stateOf(record)),
-		Began:   record.Changed,
-		Timeout: r.Kind.ActionTimeout(),
+		Number:    record.Revision,
+		Status:    record.Status,
+		Ours:      !v.observation.Adoptable,
+		Genuine:   record.Genuine() && record.Operator == r.Operator,
+		Stripped:  record.Stripped() && record.Operator == r.Operator && v.untrusted == "",
+		Untrusted: v.untrusted != "",
+		Began:     record.Changed,
+		Timeout:   r.Kind.ActionTimeout(),
 	}
 	if revision.Genuine {
 		revision.Digest = record.InputDigest
 	}
 	return revision
-}
-
-// stateOf tells one state of a record from the next, where the UID alone names
-// the record.
-func stateOf(record records.Record) types.UID {
-	return record.UID + "/" + types.UID(record.ResourceVersion)
 }
 
 // period is how often every object is applied again.
@@ -246,8 +255,9 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 		case err == nil:
 			v.serviceAccount = account
 		case v.observation.Deleting:
-			// Nothing that the release names may run in the operator's own name.
-			v.asks.Uninstall.DisableHooks = true
+			// The account is unknown. Nothing that the release names may run in the
+			// operator's own name, and only what is in the inventory is deleted.
+			v.asks.Uninstall.DisableHooks, v.accountUnknown = true, true
 		default:
 			return err
 		}

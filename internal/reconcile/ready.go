@@ -61,7 +61,7 @@ func health(v *view, d decide.Decision) summary {
 		return s
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUnrecorded, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed, decide.StateStripped:
+	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUnrecorded, decide.StateUnsigned, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed, decide.StateStripped:
 		if d.Step == decide.StepRollback {
 			return working(d.Step, v)
 		}
@@ -108,7 +108,16 @@ func serving(v *view) summary {
 	if o.Held != nil && !o.Held.Over {
 		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
 	}
-	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v), serves: true}
+	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v) + distrust(v), serves: true}
+}
+
+// distrust says that nothing from the newest record is applied, empty where that
+// is not so.
+func distrust(v *view) string {
+	if v.untrusted == "" {
+		return ""
+	}
+	return ". Its objects are not corrected until it is upgraded: " + v.untrusted
 }
 
 // waiting says what the pause keeps from being done. Where that is nothing, it

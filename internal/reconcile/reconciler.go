@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,6 +50,9 @@ type Shared struct {
 	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (HookReport, error)
 	// Namespaces are those that the operator watches; none means all.
 	Namespaces []string
+	// Signatures limits how fast records are signed that the current key has not
+	// signed; nil limits nothing.
+	Signatures *rate.Limiter
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -70,9 +74,12 @@ type Reconciler struct {
 	keys   keys
 	fights fights
 	line   line
-	// foreign holds the records that were found not to be adoptable, and the states
-	// of records in which somebody else has changed what they store.
+	// foreign holds the records that were found not to be adoptable.
 	foreign foreign
+	// untrusted holds the newest records that do not verify, and unrepeatable those
+	// that cannot be rolled back to.
+	untrusted    verdicts
+	unrepeatable verdicts
 }
 
 const (
@@ -163,7 +170,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 		metrics.PassDone(r.kindName(), metrics.PassActed)
 	}
 	after := decision.After
-	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v), graceIn(v)} {
+	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v), graceIn(v), v.signIn} {
 		if sooner > 0 && (after == 0 || sooner < after) {
 			after = sooner
 		}

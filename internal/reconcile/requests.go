@@ -43,7 +43,7 @@ func (r *Reconciler) observeRequests(v *view) {
 		v.scaling = r.waitingScale(v)
 	}
 	o.Retries = r.Kind.FailureRetries()
-	o.LastGood = lastGood(v.history)
+	o.LastGood = r.lastGood(v)
 	o.Untidy = untidy(v.history)
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
 		r.observeRequest(v, *asked)
@@ -85,10 +85,11 @@ func remove(from map[string]any, path []string) {
 	}
 }
 
-// lastGood is the newest revision before the newest that was good.
-func lastGood(history []records.Record) int {
-	for i, record := range history {
-		if i > 0 && record.WasGood() {
+// lastGood is the newest revision before the newest that was good and can be
+// rolled back to.
+func (r *Reconciler) lastGood(v *view) int {
+	for i, record := range v.history {
+		if i > 0 && record.WasGood() && r.unrepeatable.of(record, v.digests.Input) == "" {
 			return record.Revision
 		}
 	}
@@ -144,11 +145,24 @@ func refused(v *view) string {
 		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, cutTo(asked.Value, 64))
 	case !v.marks.Refused || v.marks.Rollback != token(asked.Value):
 		return ""
+	case v.marks.Untrusted && asked.Previous:
+		return untrustedTarget("The previous revision", v)
+	case v.marks.Untrusted:
+		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
 	case asked.Previous:
 		return "No revision before the one that runs was ever deployed and ready"
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}
+}
+
+// untrustedTarget says why a revision is not rolled back to.
+func untrustedTarget(revision string, v *view) string {
+	text := revision + " has a release record that is not authenticated, and the chart does not render its objects now"
+	if v.untrustedTarget != "" {
+		text += ": " + v.untrustedTarget
+	}
+	return text
 }
 
 // refusal is refused with what could be had.
@@ -201,6 +215,7 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 	if request != nil && d.State == decide.StateRollbackRequested {
 		// One that ends by an edit was told of when it failed.
 		marks.Rollback, marks.Refused = request.Token, d.Step == decide.StepRefuse && !request.Over
+		marks.Untrusted = marks.Refused && v.untrustedTarget != ""
 	}
 	return marks
 }

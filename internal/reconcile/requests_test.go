@@ -94,7 +94,7 @@ func TestLastGood(t *testing.T) {
 		{"what runs is not before itself", []string{dep}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := lastGood(viewOf(test.statuses).history); got != test.want {
+			if got := (&Reconciler{}).lastGood(viewOf(test.statuses)); got != test.want {
 				t.Errorf("revision %d, want %d", got, test.want)
 			}
 		})

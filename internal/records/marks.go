@@ -20,6 +20,9 @@ type Marks struct {
 	Test      string
 	// Refused: the answer to Rollback was no.
 	Refused bool
+	// Untrusted: the answer was no since the record of the revision is not
+	// authenticated.
+	Untrusted bool
 	// Held is nil where the release follows the spec.
 	Held *Held
 	// ResumedChart is the digest of the chart that was to be followed when the hold
@@ -80,6 +83,9 @@ func (m Marks) Labels() map[string]string {
 	}
 	if m.Refused {
 		labels[api.LabelRollbackRefused] = "true"
+		if m.Untrusted {
+			labels[api.LabelRollbackRefused] = refusedUntrusted
+		}
 	}
 	if m.Held != nil {
 		labels[api.LabelHeldRevision] = strconv.Itoa(m.Held.Revision)
@@ -93,6 +99,10 @@ func (m Marks) Labels() map[string]string {
 	return labels
 }
 
+// refusedUntrusted is the value of the label where the record of a revision is not
+// authenticated.
+const refusedUntrusted = "untrusted"
+
 // Equal tells whether the marks are what Labels returned for others.
 func (m Marks) Equal(labels map[string]string) bool { return maps.Equal(m.Labels(), labels) }
 
@@ -103,7 +113,8 @@ func marksFrom(labels map[string]string) Marks {
 		Reconcile: labels[api.LabelReconcileRequest],
 		Force:     labels[api.LabelForceRequest],
 		Test:      labels[api.LabelTestRequest],
-		Refused:   labels[api.LabelRollbackRefused] == "true",
+		Refused:   labels[api.LabelRollbackRefused] != "",
+		Untrusted: labels[api.LabelRollbackRefused] == refusedUntrusted,
 
 		ResumedChart: labels[api.LabelResumedChart],
 	}

@@ -77,6 +77,10 @@ type Inventory struct {
 	// Finished holds the Jobs with ttlSecondsAfterFinished that have finished, by
 	// "<namespace>/<name>", and how: Complete or Failed. Digest does not cover them.
 	Finished map[string]string `json:"finished,omitempty"`
+	// Outside lists the objects that are not in the namespace of the release, as
+	// "<kind>.<group>/<namespace>/<name>". It is empty if there are too many, and on
+	// records of older versions.
+	Outside []string `json:"outside,omitempty"`
 }
 
 // GVKs returns the kinds. Those that somebody broke are left out.
@@ -133,6 +137,9 @@ type Record struct {
 	InputDigest  string
 	ChartDigest  string
 	ValuesDigest string
+	// Signature is that of the record's content. Only an action that reads the
+	// content verifies it.
+	Signature string
 
 	Description
 	Inventory Inventory
@@ -231,6 +238,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		InputDigest:     labels[api.LabelInputDigest],
 		ChartDigest:     labels[api.LabelChartDigest],
 		ValuesDigest:    labels[api.LabelValuesDigest],
+		Signature:       labels[api.LabelSignature],
 		Marks:           marksFrom(labels),
 		NeverReady:      labels[api.LabelNeverReady] == "true",
 	}
@@ -253,8 +261,13 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	r.Inventory.Kinds = slices.DeleteFunc(r.Inventory.Kinds, func(kind string) bool { return kind == "" })
 	// The copy drops the room that a longer list has taken.
 	r.Inventory.Kinds = slices.Clone(r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)])
+	r.Inventory.Outside = slices.Clone(r.Inventory.Outside[:min(len(r.Inventory.Outside), MaxOutside)])
 	return r, true
 }
+
+// MaxOutside is the number of objects outside of the release's namespace that a
+// record lists.
+const MaxOutside = 100
 
 // Everybody who may write Secrets can write these annotations, and the index
 // holds what they say. Larger ones are not read, and no more kinds are.

@@ -1,0 +1,254 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/kube"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/values"
+)
+
+// SignedByCurrentKey reports whether the label of a record names the key that
+// signs now. The record is not read, so nothing is verified.
+func (c *Client) SignedByCurrentKey(record records.Record) bool {
+	return c.Keys == nil || c.Keys.Current(record.Signature)
+}
+
+// Sign signs the record of the newest revision with the current key, and makes no
+// revision. A record that the previous key has signed is signed again. A record
+// whose signature is missing, or is of an unknown key, is signed only if the
+// cluster proves what it stores, see prove.
+//
+// The error is ErrUntrusted, and nothing was written, where the record stores
+// something else than was signed, or where the cluster does not prove it.
+func (c *Client) Sign(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	return run.outcome(ctx, run.signNewest(c, r))
+}
+
+func (r *run) signNewest(c *Client, request Request) error {
+	history := c.index.History(request.Namespace, request.Release)
+	if len(history) == 0 || history[0].Status != api.StatusDeployed {
+		return fmt.Errorf("%w: no revision is deployed", ErrStale)
+	}
+	record := history[0]
+	stored, err := r.driver.Get(record.Secret)
+	if err != nil {
+		return err
+	}
+	if r.driver.versions[record.Secret] != record.ResourceVersion {
+		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+	}
+	if err := r.trust(c, request, record, stored); err != nil {
+		return err
+	}
+	return r.signRecord(c, record, stored)
+}
+
+// trust returns nil if what a record stores may be used. The error is
+// ErrUntrusted where it may not.
+func (r *run) trust(c *Client, request Request, record records.Record, stored *release.Release) error {
+	err := r.driver.untrusted(record.Secret)
+	if !errors.Is(err, signing.ErrUnsigned) {
+		return err
+	}
+	if why := r.prove(c, request, stored); why != nil {
+		if errors.Is(why, ErrUntrusted) {
+			return fmt.Errorf("%w, and %s", err, strings.TrimPrefix(why.Error(), ErrUntrusted.Error()+": "))
+		}
+		return why
+	}
+	r.driver.accept(record.Secret, stored)
+	return nil
+}
+
+// signRecord puts a signature by the current key on a record that may be used,
+// unless it has one.
+func (r *run) signRecord(c *Client, record records.Record, stored *release.Release) error {
+	signature := r.driver.keys.Sign(contentOf(r.driver.namespace, stored))
+	switch signature {
+	case "":
+		return errNoKey
+	case record.Signature:
+		return nil
+	}
+	err := c.patchRecord(r.driver.ctx, record, map[string]any{
+		"resourceVersion": r.driver.versions[record.Secret],
+		"labels":          map[string]string{api.LabelSignature: signature},
+	})
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+	}
+	return err
+}
+
+// signUnlessCurrent signs the newest record if its label shows that the current
+// key has not signed it.
+func (r *run) signUnlessCurrent(c *Client, request Request) error {
+	history := c.index.History(request.Namespace, request.Release)
+	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.keys.Current(history[0].Signature) {
+		return nil
+	}
+	return r.signNewest(c, request)
+}
+
+// accept makes a record that was read count as verified.
+func (d *recordDriver) accept(key string, rls *release.Release) {
+	d.unverified[key] = nil
+	d.manifests = append(d.manifests, rls.Manifest)
+	d.hooks = append(d.hooks, rls.Hooks...)
+}
+
+// readUnverified reports whether a record that does not verify was read.
+func (d *recordDriver) readUnverified() bool {
+	for _, why := range d.unverified {
+		if why != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// prove returns nil if to sign a record changes nothing: each of its objects is
+// owned by the release and was last applied as the record has it, and its hooks
+// are those that the chart renders now. Otherwise the error is ErrUntrusted.
+func (r *run) prove(c *Client, request Request, stored *release.Release) error {
+	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	if err := r.kube.allow.check(r.kube.namespace, objects); err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	var absent kube.ResourceList
+	for _, info := range objects {
+		found, err := r.kube.appliedAs(info)
+		if err != nil {
+			return err
+		}
+		if _, once := ttlOf(info); !found && !once {
+			return fmt.Errorf("%w: %s does not exist", ErrUntrusted, apply.Describe(object(info).Unstructured))
+		}
+		if !found {
+			absent = append(absent, info)
+		}
+	}
+	if len(absent) == 0 && len(stored.Hooks) == 0 {
+		return nil
+	}
+	rendered, err := r.renderAgain(c, request, stored)
+	if err != nil {
+		return fmt.Errorf("%w: the chart cannot be rendered to compare it: %w", ErrUntrusted, err)
+	}
+	if !slices.Equal(hookDefinitions(stored.Hooks), hookDefinitions(rendered.Hooks)) {
+		return fmt.Errorf("%w: its hooks are not those that the chart renders", ErrUntrusted)
+	}
+	return r.rendersSame(absent, rendered)
+}
+
+// appliedAs reports whether an object exists. The error is ErrUntrusted where it
+// is not owned by the release, or was applied last with other content.
+func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
+	o, err := k.prepare(object(info))
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	state, known := k.inventory.Get(apply.KeyOf(o))
+	if !known {
+		live, err := k.objects.Get(k.ctx, o)
+		if err != nil || live == nil {
+			return false, err
+		}
+		state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
+	}
+	switch {
+	case !state.Ours || state.Owner != k.owner.UID:
+		return true, fmt.Errorf("%w: %s is not owned by this release", ErrUntrusted, apply.Describe(o.Unstructured))
+	case state.Applied != o.GetAnnotations()[api.AnnotationApplied]:
+		return true, fmt.Errorf("%w: %s was last applied with other content", ErrUntrusted, apply.Describe(o.Unstructured))
+	}
+	return true, nil
+}
+
+// rendersSame returns nil if a render has the same objects. Otherwise the error
+// is ErrUntrusted.
+func (r *run) rendersSame(objects kube.ResourceList, rendered *release.Release) error {
+	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	digests := map[apply.Key]string{}
+	for _, info := range list {
+		o, err := r.kube.prepare(object(info))
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		}
+		digests[apply.KeyOf(o)] = o.GetAnnotations()[api.AnnotationApplied]
+	}
+	for _, info := range objects {
+		o, err := r.kube.prepare(object(info))
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		}
+		if o.GetAnnotations()[api.AnnotationApplied] != digests[apply.KeyOf(o)] {
+			return fmt.Errorf("%w: %s is not as the chart renders it", ErrUntrusted, apply.Describe(o.Unstructured))
+		}
+	}
+	return nil
+}
+
+// renderAgain renders the request's chart and values as they were rendered for a
+// stored revision. Nothing is stored or applied.
+func (r *run) renderAgain(c *Client, request Request, stored *release.Release) (*release.Release, error) {
+	// A render may change values.
+	given := values.Normalize(maps.Clone(request.Values))
+	in, err := request.Chart.input(given)
+	if err != nil {
+		return nil, err
+	}
+	options := chartutil.ReleaseOptions{
+		Name: request.Release, Namespace: request.Namespace, Revision: stored.Version,
+		IsInstall: stored.Version == 1, IsUpgrade: stored.Version > 1,
+	}
+	rendered, err := request.Chart.rendered(r.driver.ctx, in, c.renderer, options, r.config.Capabilities,
+		render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
+	if err != nil {
+		return nil, err
+	}
+	install := action.NewInstall(&action.Configuration{
+		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
+		Releases:   storage.Init(driver.NewMemory()),
+		Log:        func(string, ...any) {},
+	})
+	install.ReleaseName, install.Namespace = request.Release, request.Namespace
+	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
+	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
+	install.KubeVersion = &r.config.Capabilities.KubeVersion
+	rls, err := install.Run(rendered, given)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	return rls, nil
+}

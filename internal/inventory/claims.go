@@ -1,0 +1,135 @@
+package inventory
+
+import (
+	"github.com/chartwright/chartwright/internal/apply"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An owner label is a claim. Whoever may write an object can give it the owner
+// label of any custom resource, and an Apply entry of our field manager. An object
+// therefore counts for an owner only in the namespace of the release, whose users
+// may do as they like with the release anyway, or if the release itself names the
+// object: because this process applied it, or because the release record lists it.
+
+// Recorded is what a release record says of the objects of its release.
+type Recorded struct {
+	// Digest is the digest of the objects, see apply.Digest.
+	Digest string
+	// Finished holds the Jobs that have finished, and how. Digest does not cover them.
+	Finished map[apply.Key]string
+	// Outside lists the objects that are not in the namespace of the release. Records
+	// of older versions do not list them.
+	Outside []apply.Key
+}
+
+// Place sets the namespace of an owner's release. Until it is set, only objects
+// that this process applied count for the owner.
+func (x *Index) Place(owner types.UID, namespace string) {
+	x.mu.RLock()
+	of := x.owners[owner]
+	same := namespace == "" || of != nil && of.namespace == namespace
+	x.mu.RUnlock()
+	if same {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.owner(owner).namespace = namespace
+}
+
+// ClaimedBy returns the objects that carry the label of an owner and an Apply entry
+// of our field manager, and do not count for the owner.
+func (x *Index) ClaimedBy(owner types.UID) []apply.State {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.claimedBy(owner)
+}
+
+func (x *Index) claimedBy(uid types.UID) []apply.State {
+	of := x.owners[uid]
+	if of == nil {
+		return nil
+	}
+	var claimed []apply.State
+	for _, s := range of.live {
+		if s.Ours && !x.counts(of, s) {
+			claimed = append(claimed, *s)
+		}
+	}
+	return claimed
+}
+
+// counts reports whether an object counts for the owner in its label.
+func (x *Index) counts(of *owner, s *apply.State) bool {
+	if !s.Ours {
+		return false
+	}
+	if of.namespace != "" && of.namespace == s.Namespace || of.named[s.Key] {
+		return true
+	}
+	o := x.objects[s.Key]
+	return o != nil && o.expected != nil && o.by == s.Owner
+}
+
+// matters reports whether a change of an object concerns the owner in its label.
+func (x *Index) matters(s *apply.State) bool {
+	of := x.owners[s.Owner]
+	return of != nil && x.counts(of, s)
+}
+
+// name notes that the release of an owner has an object, which may be outside of
+// its namespace.
+func (of *owner) name(key apply.Key) {
+	if of.namespace != "" && of.namespace == key.Namespace {
+		return
+	}
+	if of.named == nil {
+		of.named = map[apply.Key]bool{}
+	}
+	of.named[key] = true
+}
+
+// recorded notes the objects outside of the namespace that a release has according
+// to its record. It returns the objects that count for the owner and those that do
+// not, or that it is known what is expected of the owner.
+func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []apply.State, known bool) {
+	x.mu.RLock()
+	of := x.owners[uid]
+	known = of != nil && of.known
+	x.mu.RUnlock()
+	if known || of == nil {
+		return nil, nil, known
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of = x.owner(uid)
+	for _, key := range outside {
+		of.name(key)
+	}
+	return x.ownedBy(uid), x.claimedBy(uid), false
+}
+
+// ExpectedUID returns the UID of an object that an owner's release expects, empty
+// if it expects none of that name.
+func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	o := x.objects[key]
+	if o == nil || o.expected == nil || o.by != owner || !o.expected.Ours {
+		return ""
+	}
+	return o.expected.UID
+}
+
+// Forget drops what is known of an owner that is gone, save its objects, which the
+// watches report.
+func (x *Index) Forget(owner types.UID) {
+	x.Expect(owner, nil)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if of := x.owners[owner]; of != nil {
+		of.finished, of.named, of.namespace = nil, nil, ""
+		x.tidyOwner(owner, of)
+	}
+}
