@@ -155,7 +155,7 @@ func TestAdministratorsClusterRole_IsLeft(t *testing.T) {
 					t.Errorf("it was changed: %v", live)
 				}
 				if test.want != nil {
-					if !strings.Contains(err.Error(), "ClusterRole "+w.namespace) {
+					if err != nil && !strings.Contains(err.Error(), "ClusterRole "+w.namespace) {
 						t.Errorf("the error does not name it: %v", err)
 					}
 					return
