@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,10 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
+	refusal := fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+	if !writtenByHelm(live) {
+		return refusal
+	}
 	made := live.GetCreationTimestamp()
 	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
 		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
@@ -48,7 +53,16 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 			return nil
 		}
 	}
-	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+	return refusal
+}
+
+// writtenByHelm reports whether Helm, in whatever program, or this operator has
+// written an object. When a hook ran is on the record, where anybody who may write
+// Secrets can change it; that alone does not prove who created the object.
+func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == api.FieldManager || strings.Contains(entry.Manager, "helm")
+	})
 }
 
 // runs reports whether objects of a kind run to their end, as most hooks do.

@@ -38,6 +38,20 @@ func (x *Index) Place(owner types.UID, namespace string) {
 	x.owner(owner).namespace = namespace
 }
 
+// Name notes that the release of an owner has objects, which may be outside of its
+// namespace.
+func (x *Index) Name(owner types.UID, objects []apply.Key) {
+	if len(objects) == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of := x.owner(owner)
+	for _, key := range objects {
+		of.name(key)
+	}
+}
+
 // ClaimedBy returns the objects that carry the label of an owner and an Apply entry
 // of our field manager, and do not count for the owner.
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {
@@ -101,12 +115,9 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 	if known || of == nil {
 		return nil, nil, known
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	of = x.owner(uid)
-	for _, key := range outside {
-		of.name(key)
-	}
+	x.Name(uid, outside)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	return x.ownedBy(uid), x.claimedBy(uid), false
 }
 
