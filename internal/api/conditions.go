@@ -61,8 +61,8 @@ const (
 	ReasonUpgrading = "Upgrading"
 	// ReasonUninstalling: the custom resource is being deleted.
 	ReasonUninstalling = "Uninstalling"
-	// ReasonInvalidValues: the chart's values.schema.json refuses the spec; the
-	// message has the path.
+	// ReasonInvalidValues: the chart's values.schema.json refuses the spec, and the
+	// message has the path; or the spec exceeds a limit.
 	ReasonInvalidValues = "InvalidValues"
 	// ReasonRenderFailed: a template of the chart fails with these values.
 	ReasonRenderFailed = "RenderFailed"

@@ -88,8 +88,11 @@ func (s serializer) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 func (d Decoder) decodeList(from io.Reader) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
 	decoder := json.NewDecoder(from)
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return nil, fmt.Errorf("decode a list of custom resources: expected an object: %w", err)
+	switch start, err := decoder.Token(); {
+	case err != nil:
+		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
+	case start != json.Delim('{'):
+		return nil, fmt.Errorf("decode a list of custom resources: got %v, want an object", start)
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
@@ -110,17 +113,21 @@ func (d Decoder) decodeList(from io.Reader) (*unstructured.UnstructuredList, err
 			list.Object[name] = value
 		}
 	}
-	_, err := decoder.Token()
-	if err != nil {
+	if _, err := decoder.Token(); err != nil {
 		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
 	}
 	return list, nil
 }
 
 func (d Decoder) decodeItems(decoder *json.Decoder, list *unstructured.UnstructuredList) error {
-	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-		// null is an empty list.
+	switch start, err := decoder.Token(); {
+	case err != nil:
 		return err
+	case start == nil:
+		// null is an empty list.
+		return nil
+	case start != json.Delim('['):
+		return fmt.Errorf("items: got %v, want a list", start)
 	}
 	var raw json.RawMessage
 	for decoder.More() {

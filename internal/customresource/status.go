@@ -27,8 +27,12 @@ func packStatus(raw json.RawMessage) string {
 	}
 	kept := map[string]json.RawMessage{}
 	for name, value := range fieldsOf(raw, statusNames()...) {
-		if len(value) <= maxStatusField {
+		switch {
+		case len(value) <= maxStatusField:
 			kept[name] = value
+		case name == "deployedRelease":
+			// The operator-sdk keeps the manifest there, which the operator removes.
+			kept[name] = json.RawMessage(`{"manifest":""}`)
 		}
 	}
 	// Fields that were decoded are encoded without an error.

@@ -53,6 +53,15 @@ func (e *Env) Create(objects ...*unstructured.Unstructured) {
 	}
 }
 
+// CreateText creates an object from its JSON, which is sent as it is.
+func (e *Env) CreateText(like *unstructured.Unstructured, text string) {
+	e.t.Helper()
+	gvk := like.GroupVersionKind()
+	e.must(e.Typed.Discovery().RESTClient().Post().
+		AbsPath("/apis", gvk.Group, gvk.Version, "namespaces", e.Namespace, resource(gvk).Resource).
+		SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(e.t.Context()).Error())
+}
+
 // SetSpec replaces the whole spec by that of another builder's object.
 func (e *Env) SetSpec(wanted *unstructured.Unstructured) {
 	e.t.Helper()
