@@ -43,6 +43,8 @@ type Options struct {
 	// Proxy is what stands between the operator and the API server, if anything
 	// does.
 	Proxy *Proxy
+	// EmptyRoot runs the process as the image does: see enterEmptyRoot.
+	EmptyRoot bool
 	// Args are more flags, and Env more variables.
 	Args, Env []string
 }
@@ -144,6 +146,9 @@ func (o *Operator) Launch() {
 	}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
 	cmd.Env = append(cmd.Env, o.options.Env...)
+	if o.options.EmptyRoot {
+		o.env.must(o.enterEmptyRoot(cmd))
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
 	release, err := shared.guard.adopt(cmd.Process.Pid)
