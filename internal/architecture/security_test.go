@@ -5,52 +5,91 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestSecurityNamesItsTests: a test that docs/security.md names is there, and
-// each row of its tables of attempts names one.
-func TestSecurityNamesItsTests(t *testing.T) {
+// TestDocsSecurity: docs/dev/security-tests.md names a test for each claim of
+// docs/security.md, and each of these tests exists.
+func TestDocsSecurity(t *testing.T) {
 	const root = "../.."
-	text, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
-	if err != nil {
-		t.Fatal(err)
+	read := func(page string) string {
+		text, err := os.ReadFile(filepath.Join(root, "docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
+	link := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	page, known := link.ReplaceAllString(read("security.md"), "$1"), testNames(t, root)
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)(?:/(\\w+))?`")
+	var claims []string
+	for _, row := range rows(read("dev/security-tests.md"), "claim") {
+		claim, tests := row[0], named.FindAllStringSubmatch(row[1], -1)
+		claims = append(claims, claim)
+		if !strings.Contains(page, claim) {
+			t.Errorf("docs/dev/security-tests.md: %q is not in docs/security.md", claim)
+		}
+		if len(tests) == 0 {
+			t.Errorf("docs/dev/security-tests.md: %q has no test", claim)
+		}
+		for _, test := range tests {
+			if !known[test[1]] || test[2] != "" && !known[test[2]] {
+				t.Errorf("docs/dev/security-tests.md: %q: there is no test %s", claim, test[0])
+			}
+		}
+	}
+	attempts := rows(page, "attempt")
+	if len(attempts) < 25 {
+		t.Errorf("docs/security.md has %d rows of attempts, want 25 or more", len(attempts))
+	}
+	for _, row := range attempts {
+		if !slices.Contains(claims, row[0]) {
+			t.Errorf("docs/dev/security-tests.md has no row for %q", row[0])
+		}
+	}
+	if words := len(strings.Fields(read("security.md"))); words > 1200 {
+		t.Errorf("docs/security.md has %d words, want at most 1200", words)
+	}
+}
+
+// rows returns the first two cells of each row of the tables whose first column
+// has this title.
+func rows(page, title string) (found [][2]string) {
+	in := false
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		switch {
+		case len(cells) < 4:
+			in = false
+		case strings.TrimSpace(cells[1]) == title:
+			in = true
+		case in && !strings.HasPrefix(cells[1], "---"):
+			found = append(found, [2]string{strings.TrimSpace(cells[1]), cells[2]})
+		}
+	}
+	return found
+}
+
+// testNames returns the names of all tests of the repository, and every word in
+// quotes in their files, which are the names of subtests among others.
+func testNames(t *testing.T, root string) map[string]bool {
+	t.Helper()
 	known := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(|"(\w+)"`)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		code, err := os.ReadFile(path)
 		for _, found := range declared.FindAllStringSubmatch(string(code), -1) {
-			known[found[1]] = true
+			known[found[1]+found[2]] = true
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
-	all := named.FindAllStringSubmatch(string(text), -1)
-	for _, found := range all {
-		if !known[found[1]] {
-			t.Errorf("docs/security.md names %s, and there is no such test", found[1])
-		}
-	}
-	if len(all) < 40 {
-		t.Errorf("docs/security.md names only %d tests", len(all))
-	}
-	attempts := false
-	for line := range strings.Lines(string(text)) {
-		switch {
-		case strings.HasPrefix(line, "| attempt"):
-			attempts = true
-		case !strings.HasPrefix(line, "|"):
-			attempts = false
-		case attempts && !strings.HasPrefix(line, "|---") && !named.MatchString(line):
-			t.Errorf("docs/security.md names no test for %s", line)
-		}
-	}
+	return known
 }

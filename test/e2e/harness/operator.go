@@ -46,6 +46,8 @@ type Options struct {
 	// Memory limits the memory of the process, in bytes, as its container does; 0
 	// is no limit.
 	Memory int64
+	// EmptyRoot runs the process as the image does: see enterEmptyRoot.
+	EmptyRoot bool
 	// Args are more flags, and Env more variables.
 	Args, Env []string
 }
@@ -159,6 +161,9 @@ func (o *Operator) Launch() {
 	}
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
 	cmd.Env = append(cmd.Env, o.options.Env...)
+	if o.options.EmptyRoot {
+		o.env.must(o.enterEmptyRoot(cmd))
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	o.env.must(cmd.Start())
 	release, err := shared.guard.adopt(cmd.Process.Pid)
