@@ -127,7 +127,7 @@ func (a *arena) stopRollout() {
 		Everywhere: true, Memory: a.admin.ManagerMemory(),
 	}).Start()
 	others := a.watchOthers()
-	a.within(4*promised, "the new chart to reach the other namespace", func(ctx context.Context) error {
+	a.within(4*a.limit, "the new chart to reach the other namespace", func(ctx context.Context) error {
 		for _, cr := range victims {
 			live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 			if err != nil {
