@@ -87,15 +87,6 @@ func specBombs() []bomb {
 			`{{ fail (repeat 15000000 "x") }}`, `{{ $s := repeat 1000000 "\u2028" }}{{ range until 15 }}{{ $s }}{{ end }}`)},
 		{"Redefinitions", texts(20,
 			strings.Repeat(`{{ define "x" }}{{ end }}`, 9_000)+`{{ range until 400000 }}{{ include "x" $ }}{{ end }}`)},
-		{"ManyObjects", notes(20, func(i int) string {
-			var text strings.Builder
-			text.WriteString("x\n")
-			for j := range 400 {
-				fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%d-%d}\ndata: {a: b}\n", i, j)
-			}
-			fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: last-%d\ndata:\n  a: b", i)
-			return text.String()
-		})},
 	}
 }
 

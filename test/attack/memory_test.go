@@ -39,7 +39,7 @@ func aliases(size, times int) string {
 
 func (a *arena) aliasesInAValue() {
 	others := a.watchOthers()
-	bomb := harness.MakeCR(a.plain, "bomb").Set("note", "x\n  "+strings.ReplaceAll(strings.TrimSpace(aliases(500_000, 150_000)), "\n", "\n  ")).Obj()
+	bomb := harness.MakeCR(a.plain, "bomb").Set("note", "x\n  "+strings.ReplaceAll(strings.TrimSpace(aliases(100_000, 40_000)), "\n", "\n  ")).Obj()
 	a.author.Create(bomb)
 	a.refused("RenderFailed", bomb)
 	others.served(few)

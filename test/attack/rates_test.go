@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"context"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -22,6 +21,7 @@ import (
 func TestShare(t *testing.T) {
 	a := newArena(t)
 	a.attack("OfSlots", (*arena).takeSlots)
+	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
 	// It comes last, since it replaces the operator.
@@ -38,6 +38,26 @@ func (a *arena) takeSlots() {
 	a.author.Create(bombs...)
 	others.served(several)
 	a.intact()
+}
+
+// applyManyObjects holds slots by actions that are long because of their objects,
+// and not because of their templates.
+func (a *arena) applyManyObjects() {
+	others := a.watchOthers()
+	notes(20, manyObjects)(a)
+	others.served(several)
+	a.intact()
+}
+
+// manyObjects is a note that adds 400 ConfigMaps to a manifest.
+func manyObjects(i int) string {
+	var text strings.Builder
+	text.WriteString("x\n")
+	for j := range 400 {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%d-%d}\ndata: {a: b}\n", i, j)
+	}
+	fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: last-%d\ndata:\n  a: b", i)
+	return text.String()
 }
 
 // mostRequests is what 30 custom resources of two objects may cause by
