@@ -214,15 +214,16 @@ func (a *arena) intact() {
 	}
 }
 
-// many does something so often, eight times at once, until the operator has
-// ended.
+// many does something so often, eight times at once. It stops when the attack has
+// ended the operator.
 func (a *arena) many(n int, do func(i int) error) {
 	a.t.Helper()
 	var work sync.WaitGroup
 	turns := make(chan struct{}, 8)
+	runs := a.operator.Running()
 	for i := range n {
 		turns <- struct{}{}
-		if !a.operator.Running() {
+		if runs && !a.operator.Running() {
 			break
 		}
 		work.Go(func() {
