@@ -60,8 +60,8 @@ func manyObjects(i int) string {
 	return text.String()
 }
 
-// mostRequests is what 30 custom resources of two objects may cause by
-// annotations, per second. It was 446 before there was a limit.
+// mostRequests is what custom resources may cause by annotations, per second.
+// Thirty with a short period caused 446 before there was a limit.
 const mostRequests = 60
 
 func (a *arena) shortPeriods() {
@@ -74,8 +74,10 @@ func (a *arena) shortPeriods() {
 	a.intact()
 }
 
+// requests has few custom resources, so that what each may ask for at once is
+// soon spent.
 func (a *arena) requests() {
-	crs := a.crs(30, nil)
+	crs := a.crs(5, nil)
 	others := a.watchOthers()
 	ctx, stop := context.WithCancel(a.t.Context())
 	done := make(chan struct{})
