@@ -90,6 +90,9 @@ GO_TEST := go test -count=1 -timeout 60m
 RACE_PACKAGES := ./internal/records/... ./internal/reconcile/...
 RACE          := $(if $(shell command -v $${CC:-cc}),yes)
 
+# The attacks measure how long tenants wait, so they run when nothing else does.
+ATTACKS := test/attack
+
 # Every test runs, also after one that failed, and the cluster is stopped
 # whatever happens.
 .PHONY: test
@@ -102,7 +105,9 @@ test: build cluster-binaries ## Run every test, on a cluster of its own.
 	  CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright; \
 	result=0; \
 	echo "testing the operator ..."; \
-	$(GO_TEST) ./... || result=1; \
+	$(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$') || result=1; \
+	echo "attacking the operator ..."; \
+	$(GO_TEST) ./$(ATTACKS) || result=1; \
 	$(if $(RACE),echo "testing what is concurrent with the race detector (about 3 minutes the first time) ..."; \
 	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES) || result=1;) \
 	echo "testing the local cluster ..."; \

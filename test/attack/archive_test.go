@@ -23,10 +23,12 @@ import (
 // within the operator's memory.
 func TestArchive(t *testing.T) {
 	env := harness.New(t)
-	subchart := archive(t, map[string]io.Reader{
-		"sub/Chart.yaml": strings.NewReader("apiVersion: v2\nname: sub\nversion: 1.0.0\n"),
-		"sub/zeros":      io.LimitReader(zeros{}, 80<<20),
-	})
+	// Helm bounds each file by 5 MiB and each archive by 100 MiB.
+	contents := map[string]io.Reader{"sub/Chart.yaml": strings.NewReader("apiVersion: v2\nname: sub\nversion: 1.0.0\n")}
+	for i := range 16 {
+		contents[fmt.Sprintf("sub/zeros-%d", i)] = io.LimitReader(zeros{}, 5<<20)
+	}
+	subchart := archive(t, contents)
 	files := map[string]io.Reader{"bomb/Chart.yaml": strings.NewReader("apiVersion: v2\nname: bomb\nversion: 1.0.0\n")}
 	for i := range 30 {
 		files[fmt.Sprintf("bomb/charts/sub-%d-1.0.0.tgz", i)] = bytes.NewReader(subchart)

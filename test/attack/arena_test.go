@@ -38,6 +38,8 @@ type arena struct {
 	operator *harness.Operator
 	// probes is how many custom resources the victim has created.
 	probes int
+	// limit is how long the victim waits for an install at most.
+	limit time.Duration
 }
 
 const (
@@ -74,6 +76,7 @@ func newArena(t *testing.T) *arena {
 		Everywhere: true,
 		Memory:     env.ManagerMemory(),
 	}).Start()
+	a.limit = a.measure()
 	return a
 }
 
@@ -165,7 +168,7 @@ func (a *arena) clear() {
 			a.t.Errorf("clean up: %v", err)
 		}
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(promised)
 	for _, resource := range resources {
 		for {
 			left, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).List(ctx, metav1.ListOptions{})
@@ -176,13 +179,18 @@ func (a *arena) clear() {
 			if len(left.Items) == 0 {
 				break
 			}
+			time.Sleep(interval)
 			if time.Now().After(deadline) || !a.operator.Running() {
 				a.release(ctx, resource, left.Items)
 			}
 		}
 	}
-	secrets := metav1.ListOptions{FieldSelector: "type=helm.sh/release.v1"}
-	if err := a.admin.Typed.CoreV1().Secrets(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, secrets); err != nil {
+	core := a.admin.Typed.CoreV1()
+	err := core.Secrets(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err == nil {
+		err = core.ConfigMaps(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	if err != nil {
 		a.t.Errorf("clean up: %v", err)
 	}
 }
@@ -206,15 +214,16 @@ func (a *arena) intact() {
 	}
 }
 
-// many does something so often, eight times at once, until the operator has
-// ended.
+// many does something so often, eight times at once. It stops when the attack has
+// ended the operator.
 func (a *arena) many(n int, do func(i int) error) {
 	a.t.Helper()
 	var work sync.WaitGroup
 	turns := make(chan struct{}, 8)
+	runs := a.operator.Running()
 	for i := range n {
 		turns <- struct{}{}
-		if !a.operator.Running() {
+		if runs && !a.operator.Running() {
 			break
 		}
 		work.Go(func() {

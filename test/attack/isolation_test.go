@@ -43,7 +43,7 @@ func (a *arena) parasiteOfAnAccount() {
 	parasite := a.parasite(web, "parasite")
 	others := a.watchOthers()
 	a.victim.SetSpec(harness.MakeCR(a.accounted, "web").Set("note", "two").Obj())
-	a.within(promised, "the victim's upgrade", func(ctx context.Context) error {
+	a.within(a.limit, "the victim's upgrade", func(ctx context.Context) error {
 		live, err := a.victim.At(web).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (a *arena) untouched(before *unstructured.Unstructured) {
 // gone expects a custom resource of the victim's to be deleted in time.
 func (a *arena) gone(cr *unstructured.Unstructured) {
 	a.t.Helper()
-	a.within(promised, "the victim's deletion", func(ctx context.Context) error {
+	a.within(a.limit, "the victim's deletion", func(ctx context.Context) error {
 		live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

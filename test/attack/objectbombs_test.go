@@ -37,8 +37,15 @@ func objectBombs() []bomb {
 		{"LongAnnotations", many(20, func(a *arena, i int) *unstructured.Unstructured {
 			return a.annotated(fmt.Sprintf("bomb-%d", i), map[string]string{requestsOf[i%len(requestsOf)]: strings.Repeat("9", 250_000)})
 		})},
-		{"ManySecrets", func(a *arena) {
-			a.many(1500, func(i int) error { return a.record(fmt.Sprintf("bomb-%d", i), 1, nil, nil, []byte("x")) })
+		{"ManySecretsAndConfigMaps", func(a *arena) {
+			a.many(1000, func(i int) error {
+				if err := a.record(fmt.Sprintf("bomb-%d", i), 1, nil, nil, []byte("x")); err != nil {
+					return err
+				}
+				values := harness.ConfigMap(fmt.Sprintf("bomb-%d-values", i))
+				values.Object["data"] = map[string]any{"values.yaml": "note: x"}
+				return a.tryCreate(a.editor, values)
+			})
 		}},
 		{"ManyRevisions", func(a *arena) {
 			data := a.smallRecord("bomb")
@@ -85,13 +92,6 @@ func objectBombs() []bomb {
 				return a.tryCreate(a.editor, harness.MakeCR(a.sourced, fmt.Sprintf("bomb-%d", i)).Obj())
 			})
 		}},
-		{"ManyConfigMapsForValues", func(a *arena) {
-			a.many(1500, func(i int) error {
-				values := harness.ConfigMap(fmt.Sprintf("bomb-%d-values", i))
-				values.Object["data"] = map[string]any{"values.yaml": "note: x"}
-				return a.tryCreate(a.editor, values)
-			})
-		}},
 		{"ManyManagers", func(a *arena) {
 			web := harness.MakeCR(a.plain, "bomb").Obj()
 			a.editor.Create(web)
@@ -107,49 +107,32 @@ func objectBombs() []bomb {
 			})
 		}},
 		{"EditsWithoutEnd", func(a *arena) {
-			web := harness.MakeCR(a.plain, "bomb").Obj()
-			a.author.Create(web)
-			a.forever(func(ctx context.Context, i int) error {
-				patch := fmt.Sprintf(`{"spec":{"note":"n%d"}}`, i)
-				_, err := a.author.At(web).Patch(ctx, "bomb", "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-				return err
+			a.author.Create(harness.MakeCR(a.plain, "bomb").Obj())
+			a.forever(func(i int) (*unstructured.Unstructured, string) {
+				return harness.MakeCR(a.plain, "bomb").Obj(), fmt.Sprintf(`{"spec":{"note":"n%d"}}`, i)
 			})
 		}},
 		{"RequestsWithoutEnd", func(a *arena) {
-			web := harness.MakeCR(a.plain, "bomb").Obj()
-			a.author.Create(web)
-			a.forever(func(ctx context.Context, i int) error {
-				patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"r%d"}}}`, requestsOf[i%len(requestsOf)], i)
-				_, err := a.author.At(web).Patch(ctx, "bomb", "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-				return err
+			a.author.Create(harness.MakeCR(a.plain, "bomb").Obj())
+			a.forever(func(i int) (*unstructured.Unstructured, string) {
+				return harness.MakeCR(a.plain, "bomb").Obj(), fmt.Sprintf(`{"metadata":{"annotations":{%q:"r%d"}}}`, requestsOf[i%len(requestsOf)], i)
 			})
 		}},
 		{"DriftWithoutEnd", func(a *arena) {
 			web := harness.MakeCR(a.plain, "bomb").Obj()
 			a.editor.Create(web)
 			a.editor.WaitReady(web)
-			a.forever(func(ctx context.Context, i int) error {
-				patch := fmt.Sprintf(`{"data":{"note":"n%d"}}`, i)
-				_, err := a.editor.At(harness.ConfigMap("bomb")).Patch(ctx, "bomb", "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-				return err
-			})
-		}},
-		{"RecordsDeletedWithoutEnd", func(a *arena) {
-			web := harness.MakeCR(a.plain, "bomb").Obj()
-			a.editor.Create(web)
-			a.editor.WaitReady(web)
-			a.forever(func(ctx context.Context, _ int) error {
-				return a.editor.Typed.CoreV1().Secrets(a.editor.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"})
+			a.forever(func(i int) (*unstructured.Unstructured, string) {
+				return harness.ConfigMap("bomb"), fmt.Sprintf(`{"data":{"note":"n%d"}}`, i)
 			})
 		}},
 		{"RecordsEditedWithoutEnd", func(a *arena) {
 			web := harness.MakeCR(a.plain, "bomb").Obj()
 			a.editor.Create(web)
 			a.editor.WaitReady(web)
-			a.forever(func(ctx context.Context, i int) error {
-				patch := fmt.Sprintf(`{"data":{"release":"eHh4"},"metadata":{"labels":{"status":%q}}}`, []string{"deployed", "failed", "pending-upgrade", "uninstalling"}[i%4])
-				_, err := a.editor.Typed.CoreV1().Secrets(a.editor.Namespace).Patch(ctx, "sh.helm.release.v1.bomb.v1", "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-				return err
+			a.forever(func(i int) (*unstructured.Unstructured, string) {
+				return harness.Secret("sh.helm.release.v1.bomb.v1"), fmt.Sprintf(`{"data":{"release":"eHh4"},"metadata":{"labels":{"status":%q}}}`,
+					[]string{"deployed", "failed", "pending-upgrade", "uninstalling"}[i%4])
 			})
 		}},
 		{"ManyEvents", func(a *arena) {
@@ -199,9 +182,9 @@ func objectBombs() []bomb {
 	}
 }
 
-// forever repeats something at most a hundred times a second until the test ends.
-// What the operator has done meanwhile may make it fail.
-func (a *arena) forever(do func(ctx context.Context, i int) error) {
+// forever patches objects, at most a hundred times a second, until the test ends.
+// What the operator has done meanwhile may make a patch fail.
+func (a *arena) forever(next func(i int) (object *unstructured.Unstructured, patch string)) {
 	ctx, stop := context.WithCancel(a.t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -214,7 +197,8 @@ func (a *arena) forever(do func(ctx context.Context, i int) error) {
 				return
 			case <-turns.C:
 			}
-			err := do(ctx, i)
+			object, patch := next(i)
+			_, err := a.editor.At(object).Patch(ctx, object.GetName(), "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
 			if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 				a.t.Errorf("the attacker: %v", err)
 				return

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"context"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -22,6 +21,7 @@ import (
 func TestShare(t *testing.T) {
 	a := newArena(t)
 	a.attack("OfSlots", (*arena).takeSlots)
+	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
 	// It comes last, since it replaces the operator.
@@ -40,8 +40,28 @@ func (a *arena) takeSlots() {
 	a.intact()
 }
 
-// mostRequests is what 30 custom resources of two objects may cause by
-// annotations, per second. It was 446 before there was a limit.
+// applyManyObjects holds slots by actions that are long because of their objects,
+// and not because of their templates.
+func (a *arena) applyManyObjects() {
+	others := a.watchOthers()
+	notes(20, manyObjects)(a)
+	others.served(several)
+	a.intact()
+}
+
+// manyObjects is a note that adds 400 ConfigMaps to a manifest.
+func manyObjects(i int) string {
+	var text strings.Builder
+	text.WriteString("x\n")
+	for j := range 400 {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: many-%d-%d}\ndata: {a: b}\n", i, j)
+	}
+	fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: last-%d\ndata:\n  a: b", i)
+	return text.String()
+}
+
+// mostRequests is what custom resources may cause by annotations, per second.
+// Thirty with a short period caused 446 before there was a limit.
 const mostRequests = 60
 
 func (a *arena) shortPeriods() {
@@ -54,8 +74,10 @@ func (a *arena) shortPeriods() {
 	a.intact()
 }
 
+// requests has few custom resources, so that what each may ask for at once is
+// soon spent.
 func (a *arena) requests() {
-	crs := a.crs(30, nil)
+	crs := a.crs(5, nil)
 	others := a.watchOthers()
 	ctx, stop := context.WithCancel(a.t.Context())
 	done := make(chan struct{})
@@ -127,7 +149,7 @@ func (a *arena) stopRollout() {
 		Everywhere: true, Memory: a.admin.ManagerMemory(),
 	}).Start()
 	others := a.watchOthers()
-	a.within(4*promised, "the new chart to reach the other namespace", func(ctx context.Context) error {
+	a.within(4*a.limit, "the new chart to reach the other namespace", func(ctx context.Context) error {
 		for _, cr := range victims {
 			live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 			if err != nil {
