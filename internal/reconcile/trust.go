@@ -96,17 +96,20 @@ func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) ti
 // observeRefusal turns a request for a revision whose record was found not to be
 // usable into one that cannot be met.
 func (r *Reconciler) observeRefusal(v *view) {
-	request := v.observation.Request
-	if request == nil || request.Revision == 0 {
-		return
+	request, target := v.observation.Request, 0
+	switch {
+	case request != nil:
+		target = request.Revision
+	case v.marks.Untrusted && v.asks.Rollback != nil && token(v.asks.Rollback.Value) == v.marks.Rollback:
+		target = available(v, *v.asks.Rollback)
 	}
 	for _, record := range v.history {
-		if record.Revision != request.Revision {
-			continue
+		if target > 0 && record.Revision == target {
+			v.untrustedTarget = r.unrepeatable.of(record, v.digests.Input)
 		}
-		if v.untrustedTarget = r.unrepeatable.of(record, v.digests.Input); v.untrustedTarget != "" {
-			request.Revision = 0
-		}
+	}
+	if request != nil && v.untrustedTarget != "" {
+		request.Revision = 0
 	}
 }
 
