@@ -41,6 +41,11 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
+	if live.GetNamespace() != k.namespace {
+		// Signatures do not cover when a hook ran, so that everyone who may write the
+		// record can change it.
+		return unknownHook(o)
+	}
 	made := live.GetCreationTimestamp()
 	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
 		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
@@ -48,6 +53,12 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 			return nil
 		}
 	}
+	return unknownHook(o)
+}
+
+// unknownHook is the error for an object with the name of a hook that this release
+// did not create.
+func unknownHook(o apply.Object) error {
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 

@@ -61,8 +61,11 @@ func (s *verdicts) of(record records.Record, inputs string) string {
 // when on.
 func (r *Reconciler) observeSignature(v *view) {
 	o := &v.observation
-	if o.Newest == nil || !o.Newest.Ours || !o.Newest.Genuine || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed ||
-		r.Helm.SignedByCurrentKey(v.history[0]) {
+	if o.Newest == nil || !o.Newest.Ours || !o.Newest.Genuine || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
+		return
+	}
+	if r.Helm.SignedByCurrentKey(v.history[0]) {
+		r.memory.signed(v.cr.GetUID())
 		return
 	}
 	if wait := r.memory.signAt(v.cr.GetUID(), o.Now, r.reserveSignature).Sub(o.Now); wait > 0 {
@@ -91,6 +94,11 @@ func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) ti
 		at = r.signAt
 	})
 	return at
+}
+
+// signed forgets the turn, since the key may be replaced once more.
+func (m *memory) signed(uid types.UID) {
+	m.look(uid, func(r *remembered) { r.signAt = time.Time{} })
 }
 
 // observeRefusal turns a request for a revision whose record was found not to be
