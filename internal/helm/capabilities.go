@@ -8,6 +8,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
 	"github.com/chartwright/chartwright/internal/values"
@@ -23,6 +24,8 @@ type Capabilities struct {
 	cached *chartutil.Capabilities
 	// all is the digest of all API versions.
 	all string
+	// failed are the groups that could not be read.
+	failed map[schema.GroupVersion]error
 }
 
 func newCapabilities(d discovery.DiscoveryInterface) *Capabilities {
@@ -63,6 +66,27 @@ func (c *Capabilities) Digest(f Features) (string, error) {
 	return values.DigestOf(parts...), nil
 }
 
+// Serves returns a function that reports whether the API server may serve a kind,
+// as of when the capabilities were read. It may serve any kind of a group that
+// could not be read.
+func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
+	capabilities, _, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	failed := c.failed
+	c.mu.Unlock()
+	kinds := make(map[string]struct{}, len(capabilities.APIVersions))
+	for _, kind := range capabilities.APIVersions {
+		kinds[kind] = struct{}{}
+	}
+	return func(gvk schema.GroupVersionKind) bool {
+		_, served := kinds[gvk.GroupVersion().String()+"/"+gvk.Kind]
+		return served || failed[gvk.GroupVersion()] != nil
+	}, nil
+}
+
 // read returns the capabilities, which nobody changes, and the digest of all
 // API versions.
 func (c *Capabilities) read() (*chartutil.Capabilities, string, error) {
@@ -79,6 +103,7 @@ func (c *Capabilities) read() (*chartutil.Capabilities, string, error) {
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, "", fmt.Errorf("read the server's API versions: %w", err)
 	}
+	c.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
 	// Helm collects them from a map, in any order.
 	slices.Sort(versions)
 	c.cached = &chartutil.Capabilities{

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -143,6 +144,10 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	}
 	if rls.Info == nil {
 		return nil, fmt.Errorf("%w: %s: it has no info", ErrDamaged, secret.Name)
+	}
+	if slices.Contains(rls.Hooks, nil) {
+		// Every reader of hooks would fail on it.
+		return nil, fmt.Errorf("%w: %s: one of its hooks is null", ErrDamaged, secret.Name)
 	}
 	rls.Labels = maps.Clone(secret.Labels)
 	for _, key := range driver.GetSystemLabels() {

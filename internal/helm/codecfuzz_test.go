@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,8 +45,8 @@ func FuzzDecode_Content(f *testing.F) {
 			}
 			return
 		}
-		if rls.Info == nil {
-			t.Fatal("a record without info is accepted")
+		if rls.Info == nil || slices.Contains(rls.Hooks, nil) {
+			t.Fatalf("a record without info, or with a hook that is null, is accepted: %+v", rls)
 		}
 		secret, err := encode(recordKey, rls)
 		if errors.Is(err, ErrTooLarge) {

@@ -27,6 +27,8 @@ type watch struct {
 
 	gvk   schema.GroupVersionKind
 	users map[types.UID]struct{}
+	// needed: an action has applied objects of the kind, or is about to.
+	needed bool
 	// resource is empty until the watch has begun in some namespace.
 	resource schema.GroupVersionResource
 	// root reports that objects of the kind have no namespace.
@@ -67,12 +69,12 @@ func (w *Watches) begin(begun *watch) {
 	begun.begins.Lock()
 	defer begun.begins.Unlock()
 	w.mu.Lock()
-	gvk, missing, due := begun.gvk, w.missing(begun), w.isDue(begun)
+	gvk, missing, due, needed := begun.gvk, w.missing(begun), w.isDue(begun), begun.needed
 	w.mu.Unlock()
 	if !due {
 		return
 	}
-	mapping, err := w.mapping(gvk)
+	mapping, err := w.resourceFor(gvk, needed)
 	checkers := map[joined]toolscache.DoneChecker{}
 	for i, at := range missing {
 		if err != nil || i > 0 && mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -101,6 +103,15 @@ func (w *Watches) begin(begun *watch) {
 	told := w.note(begun, beginning, err)
 	w.mu.Unlock()
 	told()
+}
+
+// resourceFor returns the resource of a kind. It looks up a kind that no action
+// needs only if the API server may serve it.
+func (w *Watches) resourceFor(gvk schema.GroupVersionKind, needed bool) (*meta.RESTMapping, error) {
+	if !needed && w.MayServe != nil && !w.MayServe(gvk) {
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	return w.mapping(gvk)
 }
 
 // errNoKind marks a kind that the API server does not serve.

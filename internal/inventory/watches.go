@@ -34,6 +34,10 @@ type Watches struct {
 	// mapping returns the resource of a kind. It may send a request, and is
 	// called outside any lock.
 	mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
+	// MayServe reports, without a request, whether the API server may serve a kind.
+	// The resource of a kind that only Also was told of is not looked up otherwise.
+	// Nil means that it may serve every kind. To be set before the first use.
+	MayServe func(schema.GroupVersionKind) bool
 	// after and now are time.AfterFunc and time.Now, but for tests.
 	after func(time.Duration, func()) *time.Timer
 	now   func() time.Time
@@ -83,7 +87,7 @@ func (w *Watches) Join(namespace string, c cache.Cache) {
 // watched there. The error is ErrUnwatched and names the kinds that are not; all
 // others are watched. Need returns when the context ends, or after a few seconds.
 func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
-	needed := w.use(owner, kinds)
+	needed := w.use(owner, kinds, true)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var errs []error
@@ -108,7 +112,7 @@ func (w *Watches) Also(owner types.UID, kinds []schema.GroupVersionKind) {
 		}
 	}
 	if len(all) > before {
-		w.use(owner, all)
+		w.use(owner, all, false)
 	}
 }
 
@@ -154,12 +158,13 @@ func (w *Watches) Counts() map[string]int {
 }
 
 // use sets the kinds of an owner, and returns their watches, each of which has
-// begun, has failed, or does so in a moment.
-func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch {
+// begun, has failed, or does so in a moment. An action needs kinds that it applies,
+// and not those that a record names.
+func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed bool) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	keep := map[schema.GroupKind]bool{}
-	needed := make([]*watch, 0, len(kinds))
+	watches := make([]*watch, 0, len(kinds))
 	for _, gvk := range kinds {
 		known := w.kinds[gvk.GroupKind()]
 		switch {
@@ -175,11 +180,15 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch
 			known.drop = nil
 		}
 		known.users[owner] = struct{}{}
+		if needed && !known.needed {
+			// The last failure may be that it was not looked up.
+			known.needed, known.tried = true, time.Time{}
+		}
 		if w.isDue(known) {
 			go w.begin(known)
 		}
 		keep[gvk.GroupKind()] = true
-		needed = append(needed, known)
+		watches = append(watches, known)
 	}
 	for _, gvk := range w.byOwner[owner] {
 		if !keep[gvk.GroupKind()] {
@@ -193,7 +202,7 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind) []*watch
 	if len(kinds) == 0 {
 		delete(w.byOwner, owner)
 	}
-	return needed
+	return watches
 }
 
 // release ends an owner's use of a watch, and the watch after a while where no

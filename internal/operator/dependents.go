@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/records"
 )
 
 // newInventory returns the inventory of the objects that carry this operator's
@@ -26,6 +28,7 @@ func (k *kinds) newInventory() inventory.Inventory {
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
+	watches.MayServe = func(gvk schema.GroupVersionKind) bool { return k.recordKinds.mayServe(gvk) }
 	metrics.CountObjects(watches.Counts)
 	metrics.ListUnwatched(func() []string {
 		all := watches.AllUnwatched()
@@ -87,16 +90,23 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
 	k.shared.Inventory.Join(a.name, dependents)
-	for _, record := range k.shared.Index.Deployed(k.options.Name) {
-		if a.has(record.Namespace) {
-			k.shared.Inventory.Also(record.OwnerUID, record.Inventory.GVKs())
-		}
-	}
+	k.recordKinds.refresh(within)
+	stored := slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r records.Record) bool { return !a.has(r.Namespace) })
+	k.watchKindsOf(stored)
 	k.shared.Inventory.Settle(within, a.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
 		k.manager.GetLogger().Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "why", unwatched.Why)
 	}
 	return ctx.Err()
+}
+
+// watchKindsOf watches the kinds that release records name, as far as there is
+// room for them.
+func (k *kinds) watchKindsOf(stored []records.Record) {
+	k.recordKinds.choose(stored)
+	for i := range stored {
+		k.shared.Inventory.Also(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
+	}
 }
 
 // drifted calls for a pass over the custom resource whose objects are damaged.

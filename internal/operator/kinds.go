@@ -30,6 +30,8 @@ type kinds struct {
 	notices   notices
 	// signingKey signs the release records.
 	signingKey *signingKey
+	// recordKinds limits which kinds release records have the operator watch.
+	recordKinds *recordKinds
 	// observing is what status fields speak of beside the releases.
 	observing *observing
 	// changed is told of CRDs that come or change.
@@ -117,10 +119,10 @@ func (k *kinds) Start(ctx context.Context) error {
 		case <-k.changed:
 			lastChange = time.Now()
 			settled = time.After(settle)
-			k.capabilitiesChanged()
+			k.capabilitiesChanged(ctx)
 			k.shared.Inventory.Retry()
 		case <-settled:
-			k.capabilitiesChanged()
+			k.capabilitiesChanged(ctx)
 			k.watchNewlyKnown(ctx)
 			k.shared.Inventory.Retry()
 			k.each((*reconcile.Reconciler).KindsChanged)
@@ -200,8 +202,15 @@ func (k *kinds) recordChanged(record records.Record) {
 
 // capabilitiesChanged calls for a pass over every custom resource whose chart
 // looks at what the server can do, since it may render otherwise now.
-func (k *kinds) capabilitiesChanged() {
+func (k *kinds) capabilitiesChanged(ctx context.Context) {
 	k.shared.Helm.Capabilities().Refresh()
+	if k.recordKinds.isStale() {
+		go func() {
+			k.recordKinds.refresh(ctx)
+			k.watchKindsOf(k.shared.Index.Deployed(k.options.Name))
+			k.shared.Inventory.Retry()
+		}()
+	}
 	k.each(func(r *reconcile.Reconciler) {
 		if r.Kind.Chart.MayReadCapabilities() {
 			r.WakeAll()

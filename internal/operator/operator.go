@@ -81,6 +81,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	}
 	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
 	helmClient.Keys, helmClient.SigningKey = kinds.signingKey.keys, kinds.signingKey.secret
+	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
 	pool := reconcile.NewPool(options.MaxConcurrentActions, time.Now)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
