@@ -19,7 +19,7 @@ var digests = []string{desired, "another", ""}
 
 var steps = []Step{
 	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
-	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose, StepRecord,
+	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose, StepRecord, StepSign,
 }
 
 func past(t *rapid.T, label string) time.Time {
@@ -49,6 +49,8 @@ func observation(t *rapid.T) Observation {
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
 		Unrecorded:      oneIn(t, 5, "unrecorded"),
+		Unsigned:        oneIn(t, 5, "unsigned"),
+		Postponed:       oneIn(t, 6, "postponed"),
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
 		VerifyRequested: oneIn(t, 4, "verify"),
 		TestRequested:   oneIn(t, 4, "test"),
@@ -84,6 +86,7 @@ func observation(t *rapid.T) Observation {
 			Began:   past(t, "began"),
 			Timeout: 5 * time.Minute,
 		}
+		o.Newest.Untrusted = oneIn(t, 5, "untrusted")
 		o.Newest.Stripped = !o.Newest.Genuine && rapid.Bool().Draw(t, "stripped")
 		if o.Newest.Genuine {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
@@ -155,7 +158,13 @@ var rules = []rule{
 	}},
 	{"what is deployed with equal digests is neither upgraded nor installed", func(o Observation, d Decision) bool {
 		n := o.Newest
-		return n != nil && n.Status == api.StatusDeployed && n.Digest == desired && is(d.Step, StepInstall, StepUpgrade)
+		return n != nil && n.Status == api.StatusDeployed && n.Digest == desired && !n.Untrusted && is(d.Step, StepInstall, StepUpgrade)
+	}},
+	{"nothing is applied from a record that is not authenticated", func(o Observation, d Decision) bool {
+		return o.Newest != nil && o.Newest.Untrusted && is(d.Step, StepRepair, StepVerify, StepTest, StepSign, StepRecord)
+	}},
+	{"a record is signed only if the operator wrote it last", func(o Observation, d Decision) bool {
+		return d.Step == StepSign && (!o.Newest.Genuine || !o.Newest.Ours || o.Newest.Status != api.StatusDeployed)
 	}},
 	{"nothing is installed over what is deployed", func(o Observation, d Decision) bool {
 		n := o.Newest

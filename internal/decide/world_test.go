@@ -21,6 +21,9 @@ type world struct {
 	answers map[string]int
 	// verify and test are the requests of those kinds that wait for an answer.
 	verify, test string
+	// forged: the newest record is not what the operator has written. An action that
+	// reads it finds out.
+	forged bool
 	// lost is the digest on a record that has lost its annotations.
 	lost string
 }
@@ -66,7 +69,7 @@ func (w *world) verified(t *rapid.T) {
 
 // somebody does something.
 func (w *world) somebody(t *rapid.T) {
-	switch rapid.IntRange(0, 10).Draw(t, "somebody") {
+	switch rapid.IntRange(0, 12).Draw(t, "somebody") {
 	case 0: // edits the spec
 		w.Desired += "'"
 		if w.Held != nil {
@@ -101,6 +104,12 @@ func (w *world) somebody(t *rapid.T) {
 		}
 	case 10: // runs the chart's tests by the helm CLI
 		w.strip()
+	case 11: // forges the newest record, which is found when it is read
+		if w.stored() {
+			w.forged = true
+		}
+	case 12: // replaces the signing key
+		w.Unsigned = w.stored()
 	}
 }
 
@@ -124,6 +133,7 @@ func (w *world) store(status, digest string) {
 	}
 	w.Newest = &Revision{Number: number, Status: status, Digest: digest, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
 	w.Adoptable, w.Overdue, w.Puzzling = false, false, false
+	w.forged, w.Unsigned = false, false
 }
 
 // mark does to the marks what a rollback, a resumption or a refusal does.
@@ -188,6 +198,10 @@ func (w *world) fail(t *rapid.T, d Decision) {
 
 // succeed does what an action does.
 func (w *world) succeed(t *rapid.T, d Decision) {
+	if w.forged && is(d.Step, StepRepair, StepVerify, StepTest, StepSign, StepRestore) {
+		w.Newest.Untrusted, w.Newest.Stripped = true, false
+		return
+	}
 	if Changes(d.Step) {
 		w.Failure = nil
 	}
@@ -232,6 +246,8 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 		w.Puzzling = false
 	case StepRecord:
 		w.Unrecorded = false
+	case StepSign:
+		w.Unsigned = false
 	case StepTest:
 		w.answer(t, w.test)
 		w.test, w.TestRequested = "", false
@@ -255,11 +271,11 @@ func (w *world) ended(t *rapid.T, d Decision) bool {
 	switch {
 	case w.gone, d.State == StateDeleted && d.Step == StepWait:
 		return true
-	case d.State != StateInSync && (d.State != StateHeld || !w.atRest()):
+	case d.State != StateInSync && d.State != StatePostponed && (d.State != StateHeld || !w.atRest()):
 		return false
 	case w.Deleting:
 		t.Fatalf("%s while it goes", d.State)
-	case w.Request != nil || w.VerifyRequested || w.TestRequested:
+	case w.Request != nil || (w.VerifyRequested || w.TestRequested) && !w.untrusted():
 		t.Fatalf("%s while a request waits for an answer", d.State)
 	case w.Untidy && w.Newest != nil:
 		t.Fatalf("%s while two revisions are deployed", d.State)

@@ -111,6 +111,9 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 		if d.unverified[key] = d.verify(secret, rls); d.unverified[key] == nil {
 			d.manifests = append(d.manifests, rls.Manifest)
 			d.hooks = append(d.hooks, rls.Hooks...)
+		} else if r, ok := records.FromMeta(secret); ok {
+			// Helm takes from the content which revision comes next.
+			rls.Namespace, rls.Name, rls.Version = d.namespace, r.Release, r.Revision
 		}
 		if d.verifiedOnly {
 			err = d.untrusted(key)

@@ -42,9 +42,10 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	refusal := fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
-	if !writtenByHelm(live) {
-		return refusal
+	if live.GetNamespace() != k.namespace || !writtenByHelm(live) {
+		// Signatures do not cover when a hook ran, so that everyone who may write the
+		// record can change it.
+		return unknownHook(o)
 	}
 	made := live.GetCreationTimestamp()
 	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
@@ -53,7 +54,13 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 			return nil
 		}
 	}
-	return refusal
+	return unknownHook(o)
+}
+
+// unknownHook is the error for an object with the name of a hook that this release
+// did not create.
+func unknownHook(o apply.Object) error {
+	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 
 // writtenByHelm reports whether Helm, in whatever program, or this operator has

@@ -146,7 +146,7 @@ func refused(v *view) string {
 
 // untrustedTarget says why a revision is not rolled back to.
 func untrustedTarget(revision string, v *view) string {
-	text := revision + " has a release record that is not authenticated, and the chart does not render its objects now"
+	text := revision + " has a release record that is not authenticated, so that it is rolled back to only if the chart renders each of its objects and none is cluster-scoped"
 	if v.untrustedTarget != "" {
 		text += ": " + v.untrustedTarget
 	}

@@ -61,8 +61,11 @@ func (s *verdicts) of(record records.Record, inputs string) string {
 // when on.
 func (r *Reconciler) observeSignature(v *view) {
 	o := &v.observation
-	if o.Newest == nil || !o.Newest.Ours || !o.Newest.Genuine || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed ||
-		r.Helm.SignedByCurrentKey(v.history[0]) {
+	if o.Newest == nil || !o.Newest.Ours || !o.Newest.Genuine || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
+		return
+	}
+	if r.Helm.SignedByCurrentKey(v.history[0]) {
+		r.memory.signed(v.cr.GetUID())
 		return
 	}
 	if wait := r.memory.signAt(v.cr.GetUID(), o.Now, r.reserveSignature).Sub(o.Now); wait > 0 {
@@ -93,20 +96,28 @@ func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) ti
 	return at
 }
 
+// signed forgets the turn, since the key may be replaced once more.
+func (m *memory) signed(uid types.UID) {
+	m.look(uid, func(r *remembered) { r.signAt = time.Time{} })
+}
+
 // observeRefusal turns a request for a revision whose record was found not to be
 // usable into one that cannot be met.
 func (r *Reconciler) observeRefusal(v *view) {
-	request := v.observation.Request
-	if request == nil || request.Revision == 0 {
-		return
+	request, target := v.observation.Request, 0
+	switch {
+	case request != nil:
+		target = request.Revision
+	case v.marks.Untrusted && v.asks.Rollback != nil && token(v.asks.Rollback.Value) == v.marks.Rollback:
+		target = available(v, *v.asks.Rollback)
 	}
 	for _, record := range v.history {
-		if record.Revision != request.Revision {
-			continue
+		if target > 0 && record.Revision == target {
+			v.untrustedTarget = r.unrepeatable.of(record, v.digests.Input)
 		}
-		if v.untrustedTarget = r.unrepeatable.of(record, v.digests.Input); v.untrustedTarget != "" {
-			request.Revision = 0
-		}
+	}
+	if request != nil && v.untrustedTarget != "" {
+		request.Revision = 0
 	}
 }
 

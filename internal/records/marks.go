@@ -113,7 +113,7 @@ func marksFrom(labels map[string]string) Marks {
 		Reconcile: labels[api.LabelReconcileRequest],
 		Force:     labels[api.LabelForceRequest],
 		Test:      labels[api.LabelTestRequest],
-		Refused:   labels[api.LabelRollbackRefused] != "",
+		Refused:   labels[api.LabelRollbackRefused] == "true" || labels[api.LabelRollbackRefused] == refusedUntrusted,
 		Untrusted: labels[api.LabelRollbackRefused] == refusedUntrusted,
 
 		ResumedChart: labels[api.LabelResumedChart],

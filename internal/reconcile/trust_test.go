@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/records"
+)
+
+// TestSignAt_SpreadsRecords: a thousand unsigned records are signed one after
+// another, and each custom resource keeps its turn.
+func TestSignAt_SpreadsRecords(t *testing.T) {
+	r := &Reconciler{Shared: Shared{Signatures: rate.NewLimiter(10, 10)}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	turns := map[types.UID]time.Time{}
+	for i := range 1000 {
+		uid := types.UID(strconv.Itoa(i))
+		turns[uid] = r.memory.signAt(uid, now, r.reserveSignature)
+	}
+	var within int
+	for uid, turn := range turns {
+		if turn.Sub(now) < 10*time.Second {
+			within++
+		}
+		if again := r.memory.signAt(uid, now.Add(time.Minute), r.reserveSignature); !again.Equal(turn) {
+			t.Fatalf("the turn of %s was %s and is %s", uid, turn, again)
+		}
+	}
+	if within < 100 || within > 110 {
+		t.Errorf("%d of 1000 are signed within ten seconds, want about 110", within)
+	}
+}
+
+// TestVerdicts_AreOfOneState of a record, and of the inputs where these matter.
+func TestVerdicts_AreOfOneState(t *testing.T) {
+	var known verdicts
+	record := records.Record{UID: "u", ResourceVersion: "1"}
+	known.add(record, "inputs", "forged")
+	changed, other := record, record
+	changed.ResourceVersion, other.UID = "2", "v"
+	for name, got := range map[string]string{
+		"another version": known.of(changed, "inputs"), "another record": known.of(other, "inputs"), "other inputs": known.of(record, "others"),
+	} {
+		if got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := known.of(record, "inputs"); got != "forged" {
+		t.Errorf("the same state: %q", got)
+	}
+}
+
+// TestLastGood_SkipsRevisionsThatCannotBeRepeated, so that a failed upgrade is
+// tried again where there is nothing to go back to.
+func TestLastGood_SkipsRevisionsThatCannotBeRepeated(t *testing.T) {
+	v := viewOf([]string{api.StatusFailed, api.StatusSuperseded, api.StatusSuperseded})
+	for i := range v.history {
+		v.history[i].UID = types.UID(strconv.Itoa(v.history[i].Revision))
+	}
+	r := &Reconciler{}
+	for _, want := range []int{2, 1, 0} {
+		if got := r.lastGood(v); got != want {
+			t.Fatalf("got revision %d, want %d", got, want)
+		}
+		if want > 0 {
+			record := v.history[len(v.history)-want]
+			r.unrepeatable.add(record, v.digests.Input, "forged")
+		}
+	}
+}
+
+// TestRefusal_NamesTheRecord also in a process that did not try the rollback.
+func TestRefusal_NamesTheRecord(t *testing.T) {
+	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
+	v.asks.Rollback = &annotations.Rollback{Value: "1", Revision: 1}
+	v.marks = records.Marks{Rollback: token("1"), Refused: true, Untrusted: true}
+	v.untrustedTarget = "Secret apps/one is forged"
+	told := refusal(v)
+	if !strings.Contains(told, "Revision 1 has a release record that is not authenticated") || !strings.Contains(told, v.untrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
+		t.Errorf("%s: %q", refusalReason(v), told)
+	}
+	v.untrustedTarget = ""
+	if after := refused(v); !strings.HasPrefix(told, after) {
+		t.Errorf("after a restart it says %q, which is news", after)
+	}
+	if again := records.MarksOf([]records.Record{{Marks: v.marks}}); again.Refused {
+		t.Error("marks count on a record that no operator wrote")
+	}
+}
