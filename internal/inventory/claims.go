@@ -94,14 +94,14 @@ func (x *Index) matters(s *apply.State) bool {
 
 // name notes that the release of an owner has an object, which may be outside of
 // its namespace.
-func (of *owner) name(key apply.Key) {
-	if of.namespace != "" && of.namespace == key.Namespace {
+func (o *owner) name(key apply.Key) {
+	if o.namespace != "" && o.namespace == key.Namespace {
 		return
 	}
-	if of.named == nil {
-		of.named = map[apply.Key]bool{}
+	if o.named == nil {
+		o.named = map[apply.Key]bool{}
 	}
-	of.named[key] = true
+	o.named[key] = true
 }
 
 // recorded notes the objects outside of the namespace that a release has according

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -13,11 +15,13 @@ func inNamespace(name string) func(*apply.State) {
 
 // claims are the names of the objects that only carry an owner's label.
 func (l *listened) claims() string {
-	names := ""
-	for _, s := range l.ClaimedBy(web) {
-		names += s.Name + " "
+	claimed := l.ClaimedBy(web)
+	names := make([]string, len(claimed))
+	for i := range claimed {
+		names[i] = claimed[i].Name
 	}
-	return names
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // TestClaims_CountOnlyIfTheReleaseNamesThem: an object outside of the release's
@@ -42,7 +46,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 	}
 	t.Run("nothing names it", func(t *testing.T) {
 		l := start()
-		expect(t, l, "inside", "outside ")
+		expect(t, l, "inside", "outside")
 		if len(l.changed) != 1 {
 			t.Errorf("the owner was reconciled %d times for its own object and another", len(l.changed))
 		}
@@ -56,7 +60,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 	t.Run("the release is nowhere", func(t *testing.T) {
 		l := start()
 		l.Forget(web)
-		expect(t, l, "", "inside outside ")
+		expect(t, l, "", "inside, outside")
 	})
 	t.Run("the record lists it", func(t *testing.T) {
 		l := start()
@@ -72,7 +76,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 		if !l.Recall(web, Recorded{Digest: both, Outside: []apply.Key{outside.Key}}) {
 			t.Error("nothing is expected")
 		}
-		expect(t, l, "inside, outside", "third ")
+		expect(t, l, "inside, outside", "third")
 	})
 	t.Run("an older record covers it", func(t *testing.T) {
 		l := start()
@@ -88,7 +92,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 		expect(t, l, "inside, outside", "")
 		// Its release does without it.
 		l.Expect(web, []apply.State{inside})
-		expect(t, l, "inside", "outside ")
+		expect(t, l, "inside", "outside")
 	})
 	t.Run("it is no longer known what is expected", func(t *testing.T) {
 		l := start()
