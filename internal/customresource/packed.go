@@ -161,7 +161,8 @@ func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 	if err := TooLarge(cr); err != nil {
 		return nil, err
 	}
-	defer expandAlone(cr)()
+	end := expandAlone(cr)
+	defer end()
 	object := make(map[string]any, len(cr.Object))
 	for key, value := range cr.Object {
 		switch key {

@@ -40,6 +40,7 @@ var metaTypes = func() *runtime.Scheme {
 // negotiated offers JSON alone.
 type negotiated struct{ decoder Decoder }
 
+// SupportedMediaTypes returns JSON.
 func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	known := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, metaTypes, metaTypes, jsonserializer.SerializerOptions{})
 	return []runtime.SerializerInfo{{
@@ -49,10 +50,12 @@ func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
 	}}
 }
 
+// EncoderForVersion returns the encoder.
 func (negotiated) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
 	return encoder
 }
 
+// DecoderToVersion returns the decoder.
 func (negotiated) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return decoder
 }

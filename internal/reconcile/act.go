@@ -91,12 +91,21 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 		r.Wake(v.key, slow)
 		began := r.Now()
 		err := recoverable(func() error {
-			request := r.request(v, d, lend)
-			if a.values {
-				var err error
-				if request.Values, err = r.valuesOf(ctx, v); err != nil {
+			if !a.values {
+				return a.do(r, ctx, v, r.request(v, d, lend))
+			}
+			if customresource.Large(v.cr) {
+				lendBoth, end, err := r.Pool.large.take(ctx, lend)
+				if err != nil {
 					return err
 				}
+				defer end()
+				lend = lendBoth
+			}
+			request := r.request(v, d, lend)
+			var err error
+			if request.Values, err = r.valuesOf(ctx, v); err != nil {
+				return err
 			}
 			return a.do(r, ctx, v, request)
 		})

@@ -19,6 +19,7 @@ var ErrShutdown = errors.New("the operator is shutting down")
 // most as many at once as it has slots. It is a Runnable of the manager.
 type Pool struct {
 	slots slots
+	large largeTurn
 	ctx   context.Context
 	stop  context.CancelCauseFunc
 	now   func() time.Time
@@ -44,6 +45,7 @@ func NewPool(slots int, single bool, now func() time.Time) *Pool {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Pool{
 		slots:   newSlots(slots, single),
+		large:   newLargeTurn(),
 		ctx:     ctx,
 		stop:    stop,
 		now:     now,
