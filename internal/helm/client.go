@@ -88,8 +88,12 @@ type Request struct {
 	Namespace string
 	Chart     *Chart
 	// Values are given to the chart; the action may change them.
-	Values  map[string]any
-	Digests Digests
+	Values map[string]any
+	// CurrentValues returns the values that an upgrade would give to the chart now.
+	// Actions that render nothing call it to compare a stored revision with a
+	// render. Nil returns Values.
+	CurrentValues func() (map[string]any, error)
+	Digests       Digests
 	// Overrides are those of the values that the watches entry has set. Nobody may
 	// change them.
 	Overrides map[string]any

@@ -222,8 +222,15 @@ func (r *run) rendersSame(objects kube.ResourceList, rendered *release.Release) 
 // renderAgain renders the request's chart and values as they were rendered for a
 // stored revision. Nothing is stored or applied.
 func (r *run) renderAgain(c *Client, request Request, stored *release.Release) (*release.Release, error) {
+	current := request.Values
+	if request.CurrentValues != nil {
+		var err error
+		if current, err = request.CurrentValues(); err != nil {
+			return nil, err
+		}
+	}
 	// A render may change values.
-	given := values.Normalize(maps.Clone(request.Values))
+	given := values.Normalize(maps.Clone(current))
 	in, err := request.Chart.input(given)
 	if err != nil {
 		return nil, err

@@ -92,7 +92,14 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 		began := r.Now()
 		err := recoverable(func() error {
 			if !a.values {
-				return a.do(r, ctx, v, r.request(v, d, lend))
+				request := r.request(v, d, lend)
+				request.CurrentValues = func() (map[string]any, error) {
+					if v.facts == nil {
+						return nil, fmt.Errorf("%w: the values cannot be computed", helm.ErrInvalidValues)
+					}
+					return r.valuesOf(ctx, v)
+				}
+				return a.do(r, ctx, v, request)
 			}
 			if customresource.Large(v.cr) {
 				lendBoth, end, err := r.Pool.large.take(ctx, lend)
