@@ -182,6 +182,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		return nil, err
 	}
 	c.inventory.Place(r.Owner.UID, r.Namespace)
+	for _, record := range c.index.History(r.Namespace, r.Release) {
+		c.inventory.Name(r.Owner.UID, OutsideObjects(record.Inventory))
+	}
 	log := &tail{redact: r.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,10 +42,9 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	if live.GetNamespace() != k.namespace {
-		// Signatures do not cover when a hook ran, so that everyone who may write the
-		// record can change it.
-		return unknownHook(o)
+	refusal := fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+	if live.GetNamespace() != k.namespace || !writtenByHelm(live) {
+		return refusal
 	}
 	made := live.GetCreationTimestamp()
 	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
@@ -53,13 +53,16 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 			return nil
 		}
 	}
-	return unknownHook(o)
+	return refusal
 }
 
-// unknownHook is the error for an object with the name of a hook that this release
-// did not create.
-func unknownHook(o apply.Object) error {
-	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+// writtenByHelm reports whether Helm, in whatever program, or this operator has
+// written an object. When a hook ran is on the record, where anybody who may write
+// Secrets can change it; that alone does not prove who created the object.
+func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == api.FieldManager || strings.Contains(entry.Manager, "helm")
+	})
 }
 
 // runs reports whether objects of a kind run to their end, as most hooks do.

@@ -111,6 +111,26 @@ func TestHook_DeletesWhatTheHelmCLICreated(t *testing.T) {
 	}
 }
 
+// TestHook_LeavesWhatAnAdministratorCreated while a hook of that name ran, according
+// to the record.
+func TestHook_LeavesWhatAnAdministratorCreated(t *testing.T) {
+	c := hookedMap().load(t)
+	w := newWorld(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("post-install", "one"))))
+	w.drop("shared")
+	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: map[string]string{"value": "mine"}}
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), mine, metav1.CreateOptions{FieldManager: "kubectl-create"}); err != nil {
+		t.Fatal(err)
+	}
+	err := w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("post-upgrade", "two")))
+	if err == nil || !strings.Contains(err.Error(), "this release did not create it") {
+		t.Errorf("error %v", err)
+	}
+	if w.shared().Data["value"] != "mine" {
+		t.Error("it was replaced")
+	}
+}
+
 // TestConflict_SaysWhatTheObjectIs and what can be done about it.
 func TestConflict_SaysWhatTheObjectIs(t *testing.T) {
 	c := hookedMap().load(t)

@@ -13,8 +13,10 @@ import (
 type Inventory interface {
 	// Get returns what is known of one object.
 	Get(key apply.Key) (apply.State, bool)
-	// Place sets the namespace of an owner's release.
+	// Place sets the namespace of an owner's release, and Name notes objects that it
+	// has, which may be outside of that namespace.
 	Place(owner types.UID, namespace string)
+	Name(owner types.UID, objects []apply.Key)
 	// OwnedBy returns the objects that count for an owner. ClaimedBy returns those that
 	// only carry its label, outside of the namespace of its release.
 	OwnedBy(owner types.UID) []apply.State

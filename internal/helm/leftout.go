@@ -74,8 +74,7 @@ func (k *kubeClient) spares(info *resource.Info) (why string, err error) {
 	case err != nil || live == nil:
 		return "", err
 	}
-	state := apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
-	if state.Ours && state.Owner != "" && apply.Belongs(live, k.owner) == nil {
+	if apply.Owns(live, k.owner) {
 		return "", nil
 	}
 	return why, nil

@@ -32,7 +32,15 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 		}
 	}
 	var errs []error
-	for _, state := range c.inventory.OwnedBy(r.Owner.UID) {
+	states := c.inventory.OwnedBy(r.Owner.UID)
+	for _, state := range c.inventory.ClaimedBy(r.Owner.UID) {
+		// The release may be in another namespace than the custom resource. The garbage
+		// collector would delete what refers to the custom resource.
+		if state.Referred && state.Namespace == r.Owner.Namespace {
+			states = append(states, state)
+		}
+	}
+	for _, state := range states {
 		o, err := run.kube.named(state.Key)
 		if err == nil {
 			err = run.kube.objects.Unrefer(ctx, o, r.Owner.UID)

@@ -113,12 +113,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	left := c.inventory.OwnedBy(r.Owner.UID)
 	if err == nil {
-		// Where the record was gone, Helm had nothing to do.
-		err = run.kube.sweep(nil)
-	}
-	if err == nil && len(history) == 0 {
-		run.kube.sweepClaimed()
-		err = c.removeNamespace(ctx, r)
+		err = c.sweep(ctx, run, r, len(history) > 0)
 	}
 	if err == nil && r.WaitForDelete {
 		err = run.kube.waitUntilGone(left, r.Timeout)
@@ -132,6 +127,16 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	c.inventory.Forget(r.Owner.UID)
 	return nil
+}
+
+// sweep deletes the objects that Helm has left. Without a record, Helm had nothing to
+// do, and no record was deleted before which the namespace would have been.
+func (c *Client) sweep(ctx context.Context, run *run, r Request, recorded bool) error {
+	if err := run.kube.sweep(nil); err != nil || recorded {
+		return err
+	}
+	run.kube.sweepClaimed()
+	return c.removeNamespace(ctx, r)
 }
 
 // uninstall runs Helm's action.

@@ -38,6 +38,20 @@ func (x *Index) Place(owner types.UID, namespace string) {
 	x.owner(owner).namespace = namespace
 }
 
+// Name notes that the release of an owner has objects, which may be outside of its
+// namespace.
+func (x *Index) Name(owner types.UID, objects []apply.Key) {
+	if len(objects) == 0 {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of := x.owner(owner)
+	for _, key := range objects {
+		of.name(key)
+	}
+}
+
 // ClaimedBy returns the objects that carry the label of an owner and an Apply entry
 // of our field manager, and do not count for the owner.
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {
@@ -80,14 +94,14 @@ func (x *Index) matters(s *apply.State) bool {
 
 // name notes that the release of an owner has an object, which may be outside of
 // its namespace.
-func (of *owner) name(key apply.Key) {
-	if of.namespace != "" && of.namespace == key.Namespace {
+func (o *owner) name(key apply.Key) {
+	if o.namespace != "" && o.namespace == key.Namespace {
 		return
 	}
-	if of.named == nil {
-		of.named = map[apply.Key]bool{}
+	if o.named == nil {
+		o.named = map[apply.Key]bool{}
 	}
-	of.named[key] = true
+	o.named[key] = true
 }
 
 // recorded notes the objects outside of the namespace that a release has according
@@ -101,12 +115,9 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 	if known || of == nil {
 		return nil, nil, known
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	of = x.owner(uid)
-	for _, key := range outside {
-		of.name(key)
-	}
+	x.Name(uid, outside)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	return x.ownedBy(uid), x.claimedBy(uid), false
 }
 

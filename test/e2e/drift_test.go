@@ -97,19 +97,22 @@ func damages() []damage {
 			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
 			return o.GetUID()
 		}},
-		{name: "made by another", targets: every, do: replaceByAnother, frozen: true},
+		{name: "made again with marks", targets: every, do: replaceByAnother, frozen: true},
 		// The key of a list item of ours: an apply would leave both.
 		{name: "list key changed", targets: []string{"Service"}, do: everywhere(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
 	}
 }
 
-// replaceByAnother deletes an object and creates it as a person would, with
-// nothing of the operator's and with another value.
+// replaceByAnother deletes an object and creates it with another value. Of its labels
+// and annotations it has those by which Helm recognizes the objects of a release.
 func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
 	env.T().Helper()
 	bare := &unstructured.Unstructured{Object: manifest(o)}
-	bare.SetLabels(nil)
-	bare.SetAnnotations(nil)
+	bare.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm"})
+	bare.SetAnnotations(map[string]string{
+		"meta.helm.sh/release-name":      o.GetAnnotations()["meta.helm.sh/release-name"],
+		"meta.helm.sh/release-namespace": o.GetAnnotations()["meta.helm.sh/release-namespace"],
+	})
 	bare.SetOwnerReferences(nil)
 	env.Delete(o)
 	env.WaitGone(o)
@@ -182,6 +185,36 @@ func TestDamageIsRepaired(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDrift_LeavesAnObjectThatAPersonCreated in the place of one of the release. It
+// carries nothing of the release, so that only the release record names it.
+func TestDrift_LeavesAnObjectThatAPersonCreated(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	mine := harness.ConfigMap("web-0")
+	mine.Object["data"] = map[string]any{"message": "mine"}
+	if err := operator.Frozen(func() {
+		env.Delete(mine)
+		env.Create(mine)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before := env.Get(mine)
+	event := env.WaitEvent(web, "RepairFailed")
+	if want := "ConfigMap " + env.Namespace + "/web-0: the object is not owned by this release"; !strings.Contains(event.Note, want) {
+		t.Errorf("event RepairFailed says %q, expected %q", event.Note, want)
+	}
+	if after := env.Get(mine); after.GetUID() != before.GetUID() || after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Error("it was changed")
+	}
+	env.Delete(mine)
+	env.WaitReady(web)
+	expectData(t, env, "web-0", "message", "one")
 }
 
 func TestEventNamesTheFieldsThatWereRepaired(t *testing.T) {

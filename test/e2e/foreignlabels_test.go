@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// victim is a custom resource of which another tenant has copied the labels.
+type victim struct {
+	*harness.Env
+	kind     harness.Kind
+	operator *harness.Operator
+	cr       *unstructured.Unstructured
+	// copied is the object with the labels, in another namespace.
+	copied *unstructured.Unstructured
+}
+
+// newVictim installs a release, and creates an object with its labels, its
+// annotations and an Apply entry of the operator's field manager in another
+// namespace. The object has a finalizer.
+func newVictim(t *testing.T, fields ...harness.Entry) victim {
+	t.Helper()
+	env := harness.New(t)
+	v := victim{Env: env, kind: env.NewKind("Plain")}
+	env.InstallCRD(v.kind)
+	entry := harness.MakeEntry(v.kind, harness.Chart("plain"))
+	for _, more := range fields {
+		for key, value := range more {
+			entry = entry.With(key, value)
+		}
+	}
+	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
+	env.Kubectl("create", "role", "deployer", "--verb=get,list,create,patch,delete", "--resource=configmaps")
+	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")
+	v.operator = env.NewOperator(harness.Options{Watches: env.Watches(entry), Everywhere: true}).Start()
+	v.cr = harness.MakeCR(v.kind, "web").Set("message", "one").Obj()
+	env.Create(v.cr)
+	env.WaitReady(v.cr)
+
+	genuine := env.Get(harness.ConfigMap("web-0"))
+	v.copied = harness.ConfigMap("copied")
+	v.copied.SetNamespace(env.NewNamespace("other"))
+	v.copied.SetLabels(genuine.GetLabels())
+	v.copied.SetAnnotations(genuine.GetAnnotations())
+	v.copied.SetFinalizers([]string{"test.chartwright.dev/hold"})
+	if _, err := env.At(v.copied).Apply(t.Context(), "copied", v.copied, metav1.ApplyOptions{FieldManager: api.FieldManager}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := env.At(v.copied).Patch(context.Background(), "copied", "application/merge-patch+json", []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	// By the time another release is there, the watch has shown the object.
+	fenceOf(env, v.kind)
+	return v
+}
+
+// untouched fails if the object with the copied labels is not as it was created,
+// or if anything that the operator reports names it.
+func (v victim) untouched(events ...string) {
+	v.T().Helper()
+	live := v.Get(v.copied)
+	if live.GetDeletionTimestamp() != nil || len(live.GetManagedFields()) != 1 {
+		v.T().Errorf("the object with the copied labels was changed: %v", live.Object["metadata"])
+	}
+	for _, reason := range events {
+		if event := v.WaitEvent(v.cr, reason); strings.Contains(event.Note, v.copied.GetNamespace()) {
+			v.T().Errorf("event %s names the other namespace: %q", reason, event.Note)
+		}
+	}
+}
+
+// accounted is an entry whose objects are written in the name of a service account.
+var accounted = harness.Entry{"serviceAccountName": "deployer"}
+
+func TestForeignLabels_DoNotStopAnUpgrade(t *testing.T) {
+	t.Parallel()
+	for name, fields := range map[string]harness.Entry{"the operator's own name": {}, "a service account's name": accounted} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVictim(t, fields)
+			v.SetSpec(harness.MakeCR(v.kind, "web").Set("message", "two").Obj())
+			v.WaitRevision(v.cr, 2)
+			v.WaitReady(v.cr)
+			expectData(t, v.Env, "web-0", "message", "two")
+			v.untouched("Upgraded")
+		})
+	}
+}
+
+func TestForeignLabels_DoNotStopADeletion(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t, accounted)
+	v.Delete(v.cr)
+	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
+	v.untouched()
+}
+
+func TestForeignLabels_AreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.Ask(v.cr, "uninstall-wait", "true")
+	v.Delete(v.cr)
+	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
+	v.untouched()
+}
+
+// A deletion after the records were lost goes by the labels of the objects.
+func TestForeignLabels_AreNotFoundWithoutRecords(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.operator.Kill()
+	v.Kubectl("delete", "secret", "--selector=owner=helm")
+	v.Delete(v.cr)
+	v.operator.Start()
+	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
+	v.untouched()
+}
+
+// A new process compares what exists with a digest on the record.
+func TestForeignLabels_CauseNoWritesAfterARestart(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.operator.Stop()
+	audit := v.Audit(v.operator.User())
+	v.operator.Start()
+	fenceOf(v.Env, v.kind)
+	for _, write := range audit.Writes("fence") {
+		if !strings.Contains(write.ObjectRef.Name, "fence") && write.ObjectRef.Resource == "configmaps" {
+			t.Errorf("the operator wrote %v", write)
+		}
+	}
+	v.untouched()
+}
