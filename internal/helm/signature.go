@@ -1,10 +1,10 @@
 package helm
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/signing"
-	"github.com/chartwright/chartwright/internal/values"
 )
 
 // ErrUntrusted marks an action that ended because a release record is not what
@@ -33,7 +32,7 @@ func contentOf(namespace string, rls *release.Release) signing.Content {
 		Revision:  rls.Version,
 		Owner:     rls.Labels[api.LabelOwnerUID],
 		Inputs:    []string{rls.Labels[api.LabelInputDigest], rls.Labels[api.LabelChartDigest], rls.Labels[api.LabelValuesDigest]},
-		Values:    canonical(rls.Config),
+		Values:    canonicalDigest(rls.Config),
 		Manifest:  storedText(rls.Manifest),
 		Hooks:     hookDefinitions(rls.Hooks),
 	}
@@ -43,7 +42,7 @@ func contentOf(namespace string, rls *release.Release) signing.Content {
 	return content
 }
 
-// hookDefinitions returns digests of hooks, sorted. They leave out what the helm
+// hookDefinitions returns the definitions of hooks, sorted. They leave out what the helm
 // CLI updates without changing the release: when hooks ran and how they ended,
 // the order in which the hooks are listed, and the delete policy that Helm adds
 // to a hook without one.
@@ -54,7 +53,18 @@ func hookDefinitions(hooks []*release.Hook) []string {
 		if len(policies) == 0 {
 			policies = []release.HookDeletePolicy{release.HookBeforeHookCreation}
 		}
-		definitions[i] = values.DigestOf(hook.Name, hook.Kind, hook.Path, storedText(hook.Manifest), fmt.Sprint(hook.Events), strconv.Itoa(hook.Weight), fmt.Sprint(policies))
+		definition := canonicalEncoding{text: make([]byte, 0, len(hook.Manifest)+256)}
+		for _, part := range []string{hook.Name, hook.Kind, hook.Path, hook.Manifest} {
+			definition.addText(part)
+		}
+		for _, event := range hook.Events {
+			definition.addText(string(event))
+		}
+		definition.addNumber(float64(hook.Weight))
+		for _, policy := range policies {
+			definition.addText(string(policy))
+		}
+		definitions[i] = string(definition.text)
 	}
 	slices.Sort(definitions)
 	return definitions
@@ -94,71 +104,104 @@ func (d *recordDriver) untrusted(key string) error {
 	return nil
 }
 
-// canonical encodes values so that they have one encoding before they are stored
-// and after they were read. JSON has one kind of number, and empty values are not
-// stored.
-func canonical(config map[string]any) []byte {
-	if len(config) == 0 {
-		return []byte("{}")
+// canonicalDigest is the SHA-256 digest of values in an encoding that is the same
+// before they are stored and after they were read: JSON has one kind of number.
+func canonicalDigest(config map[string]any) []byte {
+	encoding := encodings.get()
+	defer encodings.put(encoding)
+	encoding.text, encoding.keys = encoding.text[:0], encoding.keys[:0]
+	if config == nil {
+		config = map[string]any{}
 	}
-	return appendValue(nil, config)
+	encoding.add(config)
+	digest := sha256.Sum256(encoding.text)
+	return digest[:]
 }
 
-func appendValue(to []byte, value any) []byte {
+// encodings are reused, because the values of a large release take as much memory
+// as its record.
+var encodings = pool[*canonicalEncoding]{make: func() *canonicalEncoding { return new(canonicalEncoding) }}
+
+// canonicalEncoding collects the encoding of values. All maps share one list of
+// keys.
+type canonicalEncoding struct {
+	text []byte
+	keys []string
+}
+
+func (e *canonicalEncoding) add(value any) {
 	switch v := value.(type) {
 	case nil:
-		return append(to, "null"...)
+		e.text = append(e.text, "null"...)
 	case bool:
-		return strconv.AppendBool(to, v)
+		e.text = strconv.AppendBool(e.text, v)
 	case string:
-		return appendText(to, v)
+		e.addText(v)
 	case float64:
-		return appendNumber(to, v)
+		e.addNumber(v)
 	case int64:
-		return appendNumber(to, float64(v))
+		e.addNumber(float64(v))
 	case int:
-		return appendNumber(to, float64(v))
+		e.addNumber(float64(v))
 	case map[string]any:
 		if v == nil {
-			return append(to, "null"...)
+			e.add(nil)
+			return
 		}
-		to = append(to, '{')
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			to = appendText(to, key)
-			to = appendValue(to, v[key])
-		}
-		return append(to, '}')
+		e.addMap(v)
 	case []any:
 		if v == nil {
-			return append(to, "null"...)
+			e.add(nil)
+			return
 		}
-		to = append(to, '[')
+		e.text = append(e.text, '[')
 		for _, item := range v {
-			to = appendValue(to, item)
+			e.add(item)
 		}
-		return append(to, ']')
+		e.text = append(e.text, ']')
 	default:
-		return appendRead(to, value)
+		e.addOther(value)
 	}
 }
 
-// appendRead encodes a value of another type as what JSON makes of it.
-func appendRead(to []byte, value any) []byte {
+func (e *canonicalEncoding) addMap(v map[string]any) {
+	first := len(e.keys)
+	for key := range v {
+		e.keys = append(e.keys, key)
+	}
+	slices.Sort(e.keys[first:])
+	e.text = append(e.text, '{')
+	// Maps within this one append their keys behind, and remove them.
+	for i := range len(v) {
+		key := e.keys[first+i]
+		e.addText(key)
+		e.add(v[key])
+	}
+	e.text = append(e.text, '}')
+	e.keys = e.keys[:first]
+}
+
+// addOther encodes a value of another type as what JSON makes of it.
+func (e *canonicalEncoding) addOther(value any) {
 	// Values that cannot be encoded cannot be stored either.
 	text, _ := json.Marshal(value)
 	var read any
 	_ = json.Unmarshal(text, &read)
-	return appendValue(to, read)
+	e.add(read)
 }
 
-// appendText writes the length of a text before it, so that nothing needs to be
+// addText writes the length of a text before it, so that nothing needs to be
 // escaped.
-func appendText(to []byte, text string) []byte {
+func (e *canonicalEncoding) addText(text string) {
 	text = storedText(text)
-	to = strconv.AppendInt(append(to, '"'), int64(len(text)), 10)
-	return append(append(to, ':'), text...)
+	e.text = strconv.AppendInt(append(e.text, '"'), int64(len(text)), 10)
+	e.text = append(append(e.text, ':'), text...)
 }
 
-func appendNumber(to []byte, number float64) []byte {
-	return append(strconv.AppendFloat(to, number, 'g', -1, 64), ',')
+func (e *canonicalEncoding) addNumber(number float64) {
+	if whole := int64(number); float64(whole) == number && whole > -1<<53 && whole < 1<<53 {
+		e.text = append(strconv.AppendInt(e.text, whole, 10), ',')
+		return
+	}
+	e.text = append(strconv.AppendFloat(e.text, number, 'g', -1, 64), ',')
 }

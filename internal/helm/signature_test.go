@@ -39,7 +39,7 @@ func TestContent_SurvivesStorage(t *testing.T) {
 	}
 }
 
-// TestContent_TellsValuesApart: no two of these sets of values have one encoding.
+// TestContent_TellsValuesApart: no two of these sets of values have one digest.
 func TestContent_TellsValuesApart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -48,9 +48,9 @@ func TestContent_TellsValuesApart(t *testing.T) {
 		{"a": []any{}}, {"a": map[string]any{}}, {"a": []any{[]any{}}}, {"a": []any{"b", "c"}}, {"a": []any{"bc"}}, {"ab": "c"}, {"a": "bc"},
 		{"a": map[string]any{"b": "c"}}, {"a": "b", "c": "d"}, {"a": "b1:c"}, {"a": []any{map[string]any{"b": 1}, map[string]any{"c": 2}}}, {"a": []any{map[string]any{"b": 1, "c": 2}}},
 	} {
-		text := string(canonical(config))
+		text := string(canonicalDigest(config))
 		if before, twice := seen[text]; twice {
-			t.Errorf("%v and %s have the encoding %q", config, before, text)
+			t.Errorf("%v and %s have the digest %x", config, before, text)
 		}
 		seen[text] = fmt.Sprint(i, config)
 	}

@@ -36,7 +36,7 @@ type Content struct {
 	Inputs []string
 	// Chart is the name and the version of the chart.
 	Chart string
-	// Values are the values given to the chart, in one encoding.
+	// Values is a digest of the values given to the chart.
 	Values []byte
 	// Manifest holds the objects, without hooks.
 	Manifest string
@@ -133,10 +133,23 @@ func (k *key) sign(content Content) string {
 // write encodes content so that different content has different encodings: each
 // part follows its length, and each list the number of its parts.
 func (c Content) write(to io.Writer) {
+	// A hash takes bytes: texts go through one buffer, so that none is copied whole.
+	buffer := make([]byte, 0, 4<<10)
 	text := func(part string) {
-		// Writes to a hash never fail.
-		_, _ = io.WriteString(to, strconv.Itoa(len(part))+":")
-		_, _ = io.WriteString(to, part)
+		if cap(buffer)-len(buffer) < maxLength {
+			_, _ = to.Write(buffer)
+			buffer = buffer[:0]
+		}
+		buffer = append(strconv.AppendInt(buffer, int64(len(part)), 10), ':')
+		for part != "" {
+			room := min(len(part), cap(buffer)-len(buffer))
+			buffer = append(buffer, part[:room]...)
+			if part = part[room:]; len(buffer) == cap(buffer) {
+				// Writes to a hash never fail.
+				_, _ = to.Write(buffer)
+				buffer = buffer[:0]
+			}
+		}
 	}
 	list := func(parts []string) {
 		text(strconv.Itoa(len(parts)))
@@ -154,4 +167,8 @@ func (c Content) write(to io.Writer) {
 	text(string(c.Values))
 	text(c.Manifest)
 	list(c.Hooks)
+	_, _ = to.Write(buffer)
 }
+
+// maxLength is the most bytes that the length of a text takes.
+const maxLength = 32
