@@ -48,7 +48,7 @@ func specBombs() []bomb {
 		{"DeepYAML", notes(6, func(i int) string { return "x\n  a: " + strings.Repeat([]string{"[", "- ", "{a: "}[i%3], 50_000) })},
 		{"WideLists", notes(20, func(int) string { return "x\n  a: [" + strings.Repeat("1,", 110_000) + "1]" })},
 		{"WideListsByTpl", many(8, func(a *arena, i int) *unstructured.Unstructured {
-			return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("unquoted", `[{{ repeat 450000 "{}," }}{}]`).Obj()
+			return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("unquoted", `[{{ repeat 195000 "{}," }}{}]`).Obj()
 		})},
 		{"WideListsAboveTheLimit", notes(20, func(int) string { return "x\n  a: [" + strings.Repeat("1,", 400_000) + "1]" })},
 		{"Unicode", notes(20, func(i int) string {
