@@ -39,6 +39,8 @@ type builder struct {
 	// ctx is the action's.
 	ctx   context.Context
 	built map[string]kube.ResourceList
+	// turn is held from the end of a render until its manifest is parsed.
+	turn turn
 }
 
 func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
@@ -67,6 +69,10 @@ func (b *builder) parse(text string) (kube.ResourceList, error) {
 	if err := manifestLimits().Check(text); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
+	if err := b.turn.await(b.ctx, text); err != nil {
+		return nil, err
+	}
+	defer b.turn.done()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var list kube.ResourceList
 	for {

@@ -43,6 +43,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	// with the next revision.
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
 	// That of Helm is 1, too, whatever revision it becomes.
+	defer run.kube.builder.turn.done()
 	rendered, err := c.render(ctx, run, r, firstRevision(r.Release, r.Namespace))
 	if err == nil {
 		_, err = install.Run(rendered, r.Values)

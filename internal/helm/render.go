@@ -52,9 +52,19 @@ func firstRevision(release, namespace string) chartutil.ReleaseOptions {
 	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 }
 
-// render renders the chart of an action.
+// render renders the chart of an action. Large manifests are parsed one at a time:
+// the action ends its turn when it has ended.
 func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*chart.Chart, error) {
-	return request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
+	rendered, err := request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(rendered.Templates))
+	for i, template := range rendered.Templates {
+		texts[i] = string(template.Data)
+	}
+	// Helm parses the manifest to sort it, and then has it built.
+	return rendered, r.kube.builder.turn.await(ctx, texts...)
 }
 
 // rendered renders a chart within limits, and returns it with what it has

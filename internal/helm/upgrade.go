@@ -46,6 +46,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	if history := c.index.History(r.Namespace, r.Release); len(history) > 0 {
 		options.Revision = history[0].Revision + 1
 	}
+	defer run.kube.builder.turn.done()
 	rendered, err := c.render(ctx, run, r, options)
 	if err == nil {
 		_, err = upgrade.Run(r.Release, rendered, r.Values)

@@ -40,7 +40,7 @@ func Defaults() Limits {
 		Memory:      128 << 20,
 		Value:       16 << 20,
 		Output:      16 << 20,
-		Tokens:      1_000_000,
+		Tokens:      400_000,
 		Parse:       16 << 20,
 		Depth:       1000,
 		Time:        30 * time.Second,

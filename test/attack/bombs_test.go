@@ -47,6 +47,9 @@ func specBombs() []bomb {
 		})},
 		{"DeepYAML", notes(6, func(i int) string { return "x\n  a: " + strings.Repeat([]string{"[", "- ", "{a: "}[i%3], 50_000) })},
 		{"WideLists", notes(20, func(int) string { return "x\n  a: [" + strings.Repeat("1,", 110_000) + "1]" })},
+		{"WideListsByTpl", many(8, func(a *arena, i int) *unstructured.Unstructured {
+			return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("unquoted", `[{{ repeat 195000 "{}," }}{}]`).Obj()
+		})},
 		{"WideListsAboveTheLimit", notes(20, func(int) string { return "x\n  a: [" + strings.Repeat("1,", 400_000) + "1]" })},
 		{"Unicode", notes(20, func(i int) string {
 			return strings.Repeat(string([]rune{0x2028, 0x85, 0xfeff, 0x202e, 0x1f4a9, 0x10ffff, rune(0x300 + i)}), 10_000)
