@@ -47,8 +47,9 @@ func TestDocsAnnotations(t *testing.T) {
 	}
 	count := 0
 	for name, key := range annotationKeys(t) {
-		// These are the operator's own, on objects, and one that rollout.md has.
-		if slices.Contains([]string{"AnnotationOwner", "AnnotationApplied", "AnnotationRolloutPaused"}, name) {
+		// The operator sets the first two on objects. The others are documented in
+		// rollout.md and production.md.
+		if slices.Contains([]string{"AnnotationOwner", "AnnotationApplied", "AnnotationRolloutPaused", "AnnotationRotate"}, name) {
 			continue
 		}
 		count++

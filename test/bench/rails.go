@@ -19,12 +19,16 @@ const (
 	// checkAtOnce is how many installs there are at once: one that takes over two
 	// seconds, for others are before it, tells so by one request more.
 	checkAtOnce = 5
+	// signatureRate is how many release records the operator may sign per second
+	// that the current key has not signed, and signatureBurst how many at once.
+	signatureRate  = 10
+	signatureBurst = 10
 )
 
 // check is `bench check`: a short run that fails where the operator has become
 // worse than it may be. No rail is a time, for machines differ.
 func check(ctx context.Context, out io.Writer, o options) error {
-	o.checking, o.idle, o.atOnce, o.scenarios = true, checkIdle, checkAtOnce, []string{scenarioFloor, scenarioIdle, scenarioRestart}
+	o.checking, o.idle, o.atOnce, o.scenarios = true, checkIdle, checkAtOnce, []string{scenarioFloor, scenarioIdle, scenarioRestart, scenarioSign}
 	report, err := measure(ctx, out, o)
 	if err != nil {
 		return err
@@ -48,8 +52,9 @@ func rails(r Report, cpuRatio float64) []string {
 	floor, based := r.find(floorAccount, scenarioInstall)
 	idle, rested := r.find(operatorAccount, scenarioIdle)
 	restart, restarted := r.find(operatorAccount, scenarioRestart)
-	if !installed || !based || !rested || !restarted {
-		return []string{"Something was not measured: the check needs install, the floor's install, idle and restart."}
+	sign, signed := r.find(operatorAccount, scenarioSign)
+	if !installed || !based || !rested || !restarted || !signed {
+		return []string{"Something was not measured: the check needs install, the floor's install, idle, restart and sign."}
 	}
 	// One here and there may have taken over two seconds all the same.
 	if most := 2*r.Objects + 5; math.Round(install.requests()) > float64(most) {
@@ -65,6 +70,12 @@ func rails(r Report, cpuRatio float64) []string {
 	}
 	if n := restart.Requests.Writes; n > 0 {
 		say("An operator that was killed and started again wrote %d times: expected nothing, for nothing had changed. By verb: %v.", n, restart.Requests.Verbs)
+	}
+	if n := sign.Requests.Writes; n != sign.CRs {
+		say("An operator that found %d release records without a signature wrote %d times: expected one write for each. By verb: %v.", sign.CRs, n, sign.Requests.Verbs)
+	}
+	if soonest := float64(sign.CRs-signatureBurst) / signatureRate; sign.Seconds < soonest {
+		say("An operator signed %d release records within %.1f s: expected %.1f s or more, at %d per second.", sign.CRs, sign.Seconds, soonest, signatureRate)
 	}
 	return broken
 }

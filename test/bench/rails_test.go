@@ -13,6 +13,7 @@ func TestRails(t *testing.T) {
 			{Scenario: "install", Subject: operatorAccount, CRs: 50, CPUSeconds: 0.8, Requests: counts{Total: 653, General: 3}},
 			{Scenario: scenarioIdle, Subject: operatorAccount, CRs: 50, Seconds: 10, Requests: counts{Standing: 7}},
 			{Scenario: scenarioRestart, Subject: operatorAccount, CRs: 50, Requests: counts{Total: 20, Verbs: map[string]int{"list": 20}}},
+			{Scenario: scenarioSign, Subject: operatorAccount, CRs: 50, Seconds: 4.5, Requests: counts{Total: 120, Writes: 50}},
 		}}
 	}
 	for _, test := range []struct {
@@ -28,6 +29,8 @@ func TestRails(t *testing.T) {
 		{"it asks while it is idle", func(r *Report) { r.Results[2].Requests.Total = 1 }, []string{"made 1 requests within 10 s"}},
 		{"it writes after a restart", func(r *Report) { r.Results[3].Requests.Writes = 2 }, []string{"wrote 2 times"}},
 		{"two at once", func(r *Report) { r.Results[2].Requests.Total, r.Results[3].Requests.Writes = 1, 1 }, []string{"made 1 requests", "wrote 1 times"}},
+		{"it writes twice to sign", func(r *Report) { r.Results[4].Requests.Writes = 51 }, []string{"wrote 51 times"}},
+		{"it signs all at once", func(r *Report) { r.Results[4].Seconds = 3 }, []string{"within 3.0 s: expected 4.0 s or more"}},
 		{"something is missing", func(r *Report) { r.Results = slices.Delete(r.Results, 2, 3) }, []string{"was not measured"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

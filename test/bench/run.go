@@ -25,6 +25,7 @@ const (
 	scenarioUpgrade = "upgrade"
 	scenarioDrift   = "drift"
 	scenarioRestart = "restart"
+	scenarioSign    = "sign"
 	scenarioBehind  = "one-behind-many"
 	scenarioRollout = "rollout"
 	scenarioCRDs    = "crds"
@@ -32,7 +33,7 @@ const (
 
 func scenarioNames() []string {
 	return []string{
-		scenarioFloor, scenarioIdle, scenarioUpgrade, scenarioDrift, scenarioRestart, scenarioBehind, scenarioRollout, scenarioCRDs,
+		scenarioFloor, scenarioIdle, scenarioUpgrade, scenarioDrift, scenarioRestart, scenarioSign, scenarioBehind, scenarioRollout, scenarioCRDs,
 	}
 }
 
@@ -228,6 +229,7 @@ func (b *bench) operator(ctx context.Context) error {
 			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
 			{name: scenarioDrift, do: func() (Result, error) { return s.drift(ctx, of) }},
 			{name: scenarioRestart, do: func() (Result, error) { return s.restart(ctx, len(of), b.first) }},
+			{name: scenarioSign, do: func() (Result, error) { return s.sign(ctx, len(of), b.first) }},
 			{name: scenarioMemory, do: func() (Result, error) { return memory(none.rss, *results) }},
 			{name: scenarioBehind, do: func() (r Result, err error) {
 				r, queued, err = s.oneBehindMany(ctx, of, queue)

@@ -76,7 +76,15 @@ func (s *stage) idle(ctx context.Context, crs int, duration time.Duration) (Resu
 
 // restart kills the process, and starts another one.
 func (s *stage) restart(ctx context.Context, crs int, watches string) (Result, error) {
+	return s.restartAfter(ctx, scenarioRestart, crs, watches, func() error { return nil })
+}
+
+// restartAfter kills the process, and starts another one after a change.
+func (s *stage) restartAfter(ctx context.Context, scenario string, crs int, watches string, change func() error) (Result, error) {
 	if err := s.kill(); err != nil {
+		return Result{}, err
+	}
+	if err := change(); err != nil {
 		return Result{}, err
 	}
 	server, err := readUsage(s.apiServer)
@@ -100,7 +108,7 @@ func (s *stage) restart(ctx context.Context, crs int, watches string) (Result, e
 	if err := s.hold(ctx, leisure); err != nil {
 		return Result{}, err
 	}
-	r, err := s.result(scenarioRestart, crs, from, quiet)
+	r, err := s.result(scenario, crs, from, quiet)
 	if err != nil {
 		return r, err
 	}
