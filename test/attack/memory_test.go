@@ -209,9 +209,10 @@ func inventory(seed, n int) string {
 func (a *arena) startTime() time.Duration {
 	a.t.Helper()
 	began := time.Now()
-	a.operator.Start()
-	if !a.operator.Running() {
-		a.t.FailNow()
+	a.operator.Launch()
+	a.whileAlive("the operator to be ready", func(ctx context.Context) error { return a.operator.Probe(ctx, "/readyz") })
+	if err := a.operator.Survived(); err != nil {
+		a.t.Fatalf("the operator does not start: %v", err)
 	}
 	o := &others{a: a}
 	a.probes++
