@@ -3,7 +3,6 @@ package attack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -164,8 +163,9 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 func (a *arena) within(limit time.Duration, what string, look func(context.Context) error) {
 	a.t.Helper()
 	began := time.Now()
-	for last := errors.New(""); ; time.Sleep(interval) {
-		if last = look(a.t.Context()); last == nil {
+	for ; ; time.Sleep(interval) {
+		last := look(a.t.Context())
+		if last == nil {
 			return
 		}
 		if time.Since(began) > limit {

@@ -3,8 +3,9 @@ package attack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,9 +210,10 @@ func inventory(seed, n int) string {
 func (a *arena) startTime() time.Duration {
 	a.t.Helper()
 	began := time.Now()
-	a.operator.Start()
-	if !a.operator.Running() {
-		a.t.FailNow()
+	a.operator.Launch()
+	a.whileAlive("the operator to be ready", func(ctx context.Context) error { return a.operator.Probe(ctx, "/readyz") })
+	if err := a.operator.Survived(); err != nil {
+		a.t.Fatalf("the operator does not start: %v", err)
 	}
 	o := &others{a: a}
 	a.probes++
@@ -224,11 +226,9 @@ func (a *arena) startTime() time.Duration {
 // record creates a release record as the attacker.
 func (a *arena) record(release string, revision int, labels, annotations map[string]string, data []byte) error {
 	all := map[string]string{
-		"owner": "helm", "name": release, "status": "deployed", "version": fmt.Sprint(revision),
+		"owner": "helm", "name": release, "status": "deployed", "version": strconv.Itoa(revision),
 	}
-	for key, value := range labels {
-		all[key] = value
-	}
+	maps.Copy(all, labels)
 	_, err := a.editor.Typed.CoreV1().Secrets(a.editor.Namespace).Create(a.t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision), Labels: all, Annotations: annotations},
 		Type:       "helm.sh/release.v1",
@@ -279,11 +279,12 @@ const patience = 40 * time.Second
 func (a *arena) whileAlive(what string, look func(context.Context) error) {
 	a.t.Helper()
 	began := time.Now()
-	for last := errors.New(""); ; time.Sleep(interval) {
+	for ; ; time.Sleep(interval) {
 		if a.operator.Survived() != nil {
 			return
 		}
-		if last = look(a.t.Context()); last == nil {
+		last := look(a.t.Context())
+		if last == nil {
 			return
 		}
 		if time.Since(began) > patience {

@@ -308,7 +308,8 @@ func unpack(record *corev1.Secret) (map[string]any, error) {
 		return nil, err
 	}
 	var content map[string]any
-	return content, json.Unmarshal(text, &content)
+	err = json.Unmarshal(text, &content)
+	return content, err
 }
 
 // pack returns the content of a record in Helm's format.
