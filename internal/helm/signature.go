@@ -2,11 +2,12 @@ package helm
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -42,29 +43,33 @@ func contentOf(namespace string, rls *release.Release) signing.Content {
 	return content
 }
 
-// hookDefinitions returns the definitions of hooks, sorted. They leave out what the helm
+// hookDefinitions returns digests of hooks, sorted. They leave out what the helm
 // CLI updates without changing the release: when hooks ran and how they ended,
 // the order in which the hooks are listed, and the delete policy that Helm adds
 // to a hook without one.
 func hookDefinitions(hooks []*release.Hook) []string {
 	definitions := make([]string, len(hooks))
+	definition := encodings.get()
+	defer encodings.put(definition)
 	for i, hook := range hooks {
-		policies := hook.DeletePolicies
-		if len(policies) == 0 {
-			policies = []release.HookDeletePolicy{release.HookBeforeHookCreation}
-		}
-		definition := canonicalEncoding{text: make([]byte, 0, len(hook.Manifest)+256)}
+		definition.text = definition.text[:0]
 		for _, part := range []string{hook.Name, hook.Kind, hook.Path, hook.Manifest} {
 			definition.addText(part)
 		}
+		definition.addLength(len(hook.Events))
 		for _, event := range hook.Events {
 			definition.addText(string(event))
 		}
 		definition.addNumber(float64(hook.Weight))
+		policies := hook.DeletePolicies
+		if len(policies) == 0 {
+			policies = []release.HookDeletePolicy{release.HookBeforeHookCreation}
+		}
 		for _, policy := range policies {
 			definition.addText(string(policy))
 		}
-		definitions[i] = string(definition.text)
+		digest := sha256.Sum256(definition.text)
+		definitions[i] = string(digest[:])
 	}
 	slices.Sort(definitions)
 	return definitions
@@ -109,7 +114,7 @@ func (d *recordDriver) untrusted(key string) error {
 func canonicalDigest(config map[string]any) []byte {
 	encoding := encodings.get()
 	defer encodings.put(encoding)
-	encoding.text, encoding.keys = encoding.text[:0], encoding.keys[:0]
+	encoding.text = encoding.text[:0]
 	if config == nil {
 		config = map[string]any{}
 	}
@@ -122,20 +127,22 @@ func canonicalDigest(config map[string]any) []byte {
 // as its record.
 var encodings = pool[*canonicalEncoding]{make: func() *canonicalEncoding { return new(canonicalEncoding) }}
 
-// canonicalEncoding collects the encoding of values. All maps share one list of
-// keys.
-type canonicalEncoding struct {
-	text []byte
-	keys []string
-}
+// canonicalEncoding collects the encoding of values. Each value begins with a byte
+// for its type. Texts, lists and maps begin with their length.
+type canonicalEncoding struct{ text []byte }
 
 func (e *canonicalEncoding) add(value any) {
 	switch v := value.(type) {
 	case nil:
-		e.text = append(e.text, "null"...)
+		e.text = append(e.text, '0')
 	case bool:
-		e.text = strconv.AppendBool(e.text, v)
+		if v {
+			e.text = append(e.text, 't')
+		} else {
+			e.text = append(e.text, 'f')
+		}
 	case string:
+		e.text = append(e.text, 's')
 		e.addText(v)
 	case float64:
 		e.addNumber(v)
@@ -154,31 +161,30 @@ func (e *canonicalEncoding) add(value any) {
 			e.add(nil)
 			return
 		}
-		e.text = append(e.text, '[')
+		e.text = append(e.text, 'l')
+		e.addLength(len(v))
 		for _, item := range v {
 			e.add(item)
 		}
-		e.text = append(e.text, ']')
 	default:
 		e.addOther(value)
 	}
 }
 
 func (e *canonicalEncoding) addMap(v map[string]any) {
-	first := len(e.keys)
+	// Most maps need no memory for their keys.
+	var few [8]string
+	keys := few[:0]
 	for key := range v {
-		e.keys = append(e.keys, key)
+		keys = append(keys, key)
 	}
-	slices.Sort(e.keys[first:])
-	e.text = append(e.text, '{')
-	// Maps within this one append their keys behind, and remove them.
-	for i := range len(v) {
-		key := e.keys[first+i]
+	slices.Sort(keys)
+	e.text = append(e.text, 'm')
+	e.addLength(len(keys))
+	for _, key := range keys {
 		e.addText(key)
 		e.add(v[key])
 	}
-	e.text = append(e.text, '}')
-	e.keys = e.keys[:first]
 }
 
 // addOther encodes a value of another type as what JSON makes of it.
@@ -190,18 +196,19 @@ func (e *canonicalEncoding) addOther(value any) {
 	e.add(read)
 }
 
-// addText writes the length of a text before it, so that nothing needs to be
-// escaped.
 func (e *canonicalEncoding) addText(text string) {
 	text = storedText(text)
-	e.text = strconv.AppendInt(append(e.text, '"'), int64(len(text)), 10)
-	e.text = append(append(e.text, ':'), text...)
+	e.addLength(len(text))
+	e.text = append(e.text, text...)
+}
+
+func (e *canonicalEncoding) addLength(length int) {
+	e.text = binary.AppendUvarint(e.text, uint64(length)) //nolint:gosec // a length is not negative
 }
 
 func (e *canonicalEncoding) addNumber(number float64) {
-	if whole := int64(number); float64(whole) == number && whole > -1<<53 && whole < 1<<53 {
-		e.text = append(strconv.AppendInt(e.text, whole, 10), ',')
-		return
+	if number == 0 {
+		number = 0 // and not -0, which JSON may not store
 	}
-	e.text = append(strconv.AppendFloat(e.text, number, 'g', -1, 64), ',')
+	e.text = binary.LittleEndian.AppendUint64(append(e.text, 'n'), math.Float64bits(number))
 }

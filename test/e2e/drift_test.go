@@ -213,8 +213,8 @@ func TestDrift_LeavesAnObjectThatAPersonCreated(t *testing.T) {
 		t.Error("it was changed")
 	}
 	env.Delete(mine)
+	waitData(env, "web-0", "message", "one")
 	env.WaitReady(web)
-	expectData(t, env, "web-0", "message", "one")
 }
 
 func TestEventNamesTheFieldsThatWereRepaired(t *testing.T) {
