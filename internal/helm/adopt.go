@@ -197,7 +197,7 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	case err != nil && !refusal(err):
 		return false, err
 	case err != nil:
-		return false, nil
+		return false, nil //nolint:nilerr // an object that is refused would not stay as it is
 	}
 	for _, one := range []*unstructured.Unstructured{live, after} {
 		unstructured.RemoveNestedField(one.Object, "metadata")

@@ -56,7 +56,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 
 // unrefer removes the ownerReferences to the custom resource from objects.
 func (k *kubeClient) unrefer(objects kube.ResourceList) error {
-	var errs []error
+	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
 		errs = append(errs, k.objects.Unrefer(k.ctx, object(info), k.owner.UID))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestContent_SurvivesStorage(t *testing.T) {
 	for name, config := range map[string]map[string]any{
 		"none":            nil,
 		"empty":           {},
-		"numbers":         {"a": 1, "b": int64(9007199254740993), "c": 1.5, "d": 1e30, "e": float32(0.1), "f": uint8(3), "g": json.Number("12345678901234567890"), "h": -0.0},
+		"numbers":         {"a": 1, "b": int64(9007199254740993), "c": 1.5, "d": 1e30, "e": float32(0.1), "f": uint8(3), "g": json.Number("12345678901234567890"), "h": math.Copysign(0, -1)},
 		"nothing":         {"a": nil, "b": map[string]any(nil), "c": []any(nil), "d": map[string]any{}, "e": []any{}},
 		"other types":     {"a": []string{"b"}, "c": map[string]string{"d": "e"}, "f": map[string]any{"g": []map[string]any{{"h": 1}}}},
 		"texts":           {"a": "<&>\u2028", "\"b\"": "\x00", "c": "\xff\xfe"},

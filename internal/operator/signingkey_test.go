@@ -137,12 +137,13 @@ func (k *keyServer) loads(r *replica) {
 func (k *keyServer) saysNothingOf(r *replica, keys ...[]byte) {
 	k.Helper()
 	_, report := r.board.report()
-	output := k.said() + report
+	said := []string{k.said(), report}
 	for len(r.events.Events) > 0 {
-		output += <-r.events.Events
+		said = append(said, <-r.events.Events)
 	}
+	output := strings.Join(said, "\n")
 	for _, key := range keys {
-		for _, form := range []string{string(key), hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), fmt.Sprint(key)} {
+		for _, form := range []string{string(key), hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), fmt.Sprintf("%d", key)} {
 			if strings.Contains(output, form) {
 				k.Errorf("a key is in the output: %s", output)
 			}

@@ -124,9 +124,8 @@ func (r *Reconciler) observeRefusal(v *view) {
 // concludeUntrusted remembers that a record must not be used. It reports whether
 // the failure is to be counted and retried with backoff.
 func (r *Reconciler) concludeUntrusted(v *view, d decide.Decision, err error) (failed bool) {
-	var action *helm.ActionError
 	why := err.Error()
-	if errors.As(err, &action) {
+	if action, ok := errors.AsType[*helm.ActionError](err); ok {
 		why = action.Error()
 	}
 	if d.Step == decide.StepRollback {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestConfig_RestrictsIngress: what is deployed by default accepts connections to
-// the metrics, from labelled namespaces, and no others. A bundle has no policy,
+// the metrics, from labeled namespaces, and no others. A bundle has no policy,
 // because older versions of OLM refuse it.
 func TestConfig_RestrictsIngress(t *testing.T) {
 	for _, root := range []string{repository, newProject(t)} {

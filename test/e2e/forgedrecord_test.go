@@ -111,21 +111,22 @@ func TestForgedRecord_GainsNothing(t *testing.T) {
 			t.Errorf("the ClusterRole of the forged record: %v", err)
 		}
 	}
-	forged := `---
+	var forged strings.Builder
+	forged.WriteString(`---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: limits}
 data: {pods: "9999"}
-`
+`)
 	for _, name := range []string{"platform", "pwn"} {
-		forged += "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + env.Namespace + "-" + name +
-			"}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get, list]}]\n"
+		forged.WriteString("---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + env.Namespace + "-" + name +
+			"}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [get, list]}]\n")
 	}
 
 	evil := harness.MakeCR(kind, "evil").Set("cluster", true).Obj()
 	env.Create(evil)
 	env.WaitReady(evil)
-	forgeRecord(env, "sh.helm.release.v1.evil.v1", forged)
+	forgeRecord(env, "sh.helm.release.v1.evil.v1", forged.String())
 	env.Ask(evil, "reconcile-requested-at", "now")
 	env.Wait("the request to be answered", func(context.Context) error {
 		return answered(env.Records("evil"), api.LabelReconcileRequest)
@@ -150,7 +151,7 @@ data: {pods: "9999"}
 	env.ExpectRevisions("evil", "1 superseded, 2 deployed")
 
 	// The record that the deletion goes by is forged, too.
-	forgeRecord(env, "sh.helm.release.v1.evil.v2", forged)
+	forgeRecord(env, "sh.helm.release.v1.evil.v2", forged.String())
 	env.Delete(evil)
 	env.WaitGone(evil, harness.ConfigMap("evil"))
 	unchanged()
