@@ -29,7 +29,6 @@ import (
 	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/signing"
 	"github.com/chartwright/chartwright/internal/testserver"
 )
 
@@ -184,17 +183,6 @@ type world struct {
 }
 
 var namespaces atomic.Int64
-
-// testKeys is the key of every world.
-var testKeys = newTestKeys("k")
-
-func newTestKeys(letter string) *signing.Keys {
-	keys := &signing.Keys{}
-	if err := keys.Set([]byte(strings.Repeat(letter, signing.MinKey)), nil); err != nil {
-		panic(err)
-	}
-	return keys
-}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()

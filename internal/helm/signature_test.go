@@ -125,3 +125,14 @@ func untrustedBy(t *testing.T, err, cause error) {
 		t.Errorf("error %v, want ErrUntrusted and %v", err, cause)
 	}
 }
+
+// testKeys is the key of every world.
+var testKeys = newTestKeys("k")
+
+func newTestKeys(letter string) *signing.Keys {
+	keys := &signing.Keys{}
+	if err := keys.Set([]byte(strings.Repeat(letter, signing.MinKey)), nil); err != nil {
+		panic(err)
+	}
+	return keys
+}

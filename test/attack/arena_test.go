@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -170,19 +171,18 @@ func (a *arena) clear() {
 	}
 	deadline := time.Now().Add(promised)
 	for _, resource := range resources {
-		for {
+		err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 			left, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				a.t.Errorf("clean up: %v", err)
-				break
+			if err != nil || len(left.Items) == 0 {
+				return true, err
 			}
-			if len(left.Items) == 0 {
-				break
-			}
-			time.Sleep(interval)
 			if time.Now().After(deadline) || !a.operator.Running() {
 				a.release(ctx, resource, left.Items)
 			}
+			return false, nil
+		})
+		if err != nil {
+			a.t.Errorf("clean up: %v", err)
 		}
 	}
 	core := a.admin.Typed.CoreV1()

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -162,16 +163,13 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 // within expects something within a time, and goes on if it does not happen.
 func (a *arena) within(limit time.Duration, what string, look func(context.Context) error) {
 	a.t.Helper()
-	began := time.Now()
-	for ; ; time.Sleep(interval) {
-		last := look(a.t.Context())
-		if last == nil {
-			return
-		}
-		if time.Since(began) > limit {
-			a.t.Errorf("waited %s for %s: %v", limit, what, last)
-			return
-		}
+	var last error
+	err := wait.PollUntilContextTimeout(a.t.Context(), interval, limit, true, func(ctx context.Context) (bool, error) {
+		last = look(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		a.t.Errorf("waited %s for %s: %v", limit, what, last)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -278,18 +279,12 @@ const patience = 40 * time.Second
 // has ended.
 func (a *arena) whileAlive(what string, look func(context.Context) error) {
 	a.t.Helper()
-	began := time.Now()
-	for ; ; time.Sleep(interval) {
-		if a.operator.Survived() != nil {
-			return
-		}
-		last := look(a.t.Context())
-		if last == nil {
-			return
-		}
-		if time.Since(began) > patience {
-			a.t.Errorf("waited %s for %s: %v", patience, what, last)
-			return
-		}
+	var last error
+	err := wait.PollUntilContextTimeout(a.t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
+		last = look(ctx)
+		return last == nil || a.operator.Survived() != nil, nil
+	})
+	if err != nil {
+		a.t.Errorf("waited %s for %s: %v", patience, what, last)
 	}
 }
