@@ -49,7 +49,7 @@ func TestHooksRun(t *testing.T) {
 func TestHookThatFails(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
+	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "10s"})
 	for _, hook := range []struct {
 		name    string
 		spec    map[string]any
@@ -58,7 +58,7 @@ func TestHookThatFails(t *testing.T) {
 		says    string
 	}{
 		{"install-that-fails", map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
-		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 2s"},
+		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 10s"},
 		{"upgrade-that-fails", map[string]any{"post-upgrade": map[string]any{"fail": true}}, true, "UpgradeFailed", "BackoffLimitExceeded"},
 	} {
 		t.Run(hook.name, func(t *testing.T) {
