@@ -96,9 +96,9 @@ func objectBombs() []bomb {
 		{"ManyManagers", func(a *arena) {
 			web := harness.MakeCR(a.plain, "bomb").Obj()
 			a.editor.Create(web)
-			a.many(40, func(i int) error {
+			a.many(20, func(i int) error {
 				fields := map[string]any{}
-				for j := range 400 {
+				for j := range 100 {
 					fields[fmt.Sprintf("m%d-%d", i, j)] = "x"
 				}
 				patch := harness.MakeCR(a.plain, "bomb").Obj()
