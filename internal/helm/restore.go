@@ -33,14 +33,8 @@ func (r *run) restore(c *Client, request Request) error {
 		return fmt.Errorf("%w: the newest record has its annotations", ErrStale)
 	}
 	record := history[0]
-	stored, err := r.driver.Get(record.Secret)
+	stored, err := r.readTrusted(c, request, record)
 	if err != nil {
-		return err
-	}
-	if r.driver.versions[record.Secret] != record.ResourceVersion {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
-	}
-	if err := r.trust(c, request, record, stored); err != nil {
 		return err
 	}
 	signature := r.driver.keys.Sign(contentOf(r.driver.namespace, stored))

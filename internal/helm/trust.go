@@ -54,17 +54,25 @@ func (r *run) signNewest(c *Client, request Request) error {
 		return fmt.Errorf("%w: no revision is deployed", ErrStale)
 	}
 	record := history[0]
-	stored, err := r.driver.Get(record.Secret)
+	stored, err := r.readTrusted(c, request, record)
 	if err != nil {
 		return err
 	}
-	if r.driver.versions[record.Secret] != record.ResourceVersion {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
-	}
-	if err := r.trust(c, request, record, stored); err != nil {
-		return err
-	}
 	return r.signRecord(c, record, stored)
+}
+
+// readTrusted reads a record whose content may be used. The error is ErrStale if
+// the record is not the one in the index any more, and ErrUntrusted if its content
+// must not be used.
+func (r *run) readTrusted(c *Client, request Request, record records.Record) (*release.Release, error) {
+	stored, err := r.driver.Get(record.Secret)
+	if err != nil {
+		return nil, err
+	}
+	if r.driver.versions[record.Secret] != record.ResourceVersion {
+		return nil, fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+	}
+	return stored, r.trust(c, request, record, stored)
 }
 
 // trust returns nil if what a record stores may be used. The error is

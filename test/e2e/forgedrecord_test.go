@@ -1,13 +1,8 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -23,45 +18,10 @@ import (
 // forgeRecord appends objects to the manifest of a release record, as a tenant can
 // who may write Secrets.
 func forgeRecord(env *harness.Env, name, manifest string) {
-	t := env.T()
-	t.Helper()
-	secrets := env.Typed.CoreV1().Secrets(env.Namespace)
-	secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var release map[string]any
-	if err := json.Unmarshal(text, &release); err != nil {
-		t.Fatal(err)
-	}
-	release["manifest"] = fmt.Sprint(release["manifest"]) + manifest
-	if text, err = json.Marshal(release); err != nil {
-		t.Fatal(err)
-	}
-	var forged bytes.Buffer
-	writer := gzip.NewWriter(&forged)
-	if _, err := writer.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
-	secret.Data["release"] = []byte(base64.StdEncoding.EncodeToString(forged.Bytes()))
-	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	env.T().Helper()
+	rewriteRecord(env, name, func(release map[string]any) {
+		release["manifest"] = fmt.Sprint(release["manifest"]) + manifest
+	})
 }
 
 // TestForgedRecord_GainsNothing: a tenant writes objects into the release record
