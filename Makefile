@@ -87,7 +87,7 @@ build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator, one 
 GO_TEST := go test -count=1 -timeout 60m
 
 # The race detector needs a C compiler, and pays where goroutines share memory.
-RACE_PACKAGES := ./internal/records/... ./internal/reconcile/...
+RACE_PACKAGES := ./internal/release/... ./internal/reconcile/...
 RACE          := $(if $(shell command -v $${CC:-cc}),yes)
 
 # The attacks measure how long tenants wait, so they run when nothing else does.
@@ -232,7 +232,7 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities, b
 ##@ Generated files
 
 # The parts of docs/ that are made of the code, by the tests that hold them.
-REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/crd ./internal/inventory/health ./internal/lint ./internal/migrate
+REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/chart/crd ./internal/inventory/health ./internal/authoring/lint ./internal/authoring/migrate
 
 .PHONY: generate
 generate: build ## Write anew what follows from watches.yaml, the charts and the code: CRDs, rights, missing samples, reference.
@@ -327,7 +327,7 @@ endef
 
 RELEASE          := dist/release
 RELEASE_BINARIES := $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform)))
-VERSION_VARIABLES := github.com/chartwright/chartwright/internal/version
+VERSION_VARIABLES := github.com/chartwright/chartwright/internal/api
 
 # Only the sources, VERSION, COMMIT and the Go toolchain that go.mod names
 # determine the bytes of a release binary: no path, time or setting of the machine
@@ -423,7 +423,7 @@ cluster-status: $(BIN)/cluster ## Say which parts of it run.
 $(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml) ## Build the operator.
 	@echo "building chartwright (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
-	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/version.Version=$(VERSION)' -o $@ ./cmd/chartwright
+	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(VERSION)' -o $@ ./cmd/chartwright
 
 # The plugin is the same program by the name that kubectl looks for, and by the
 # one that it asks for completions.
@@ -492,7 +492,7 @@ $(BIN)/kube/stages/.complete: test/tools/kwok/go.mod test/tools/kwok/go.sum
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum ## Build the helm command.
 	@echo "building Helm $(HELM_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
-	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
+	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/api.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
 
 $(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) ## Build the cluster command, which starts and stops Kubernetes.
 	@echo "building the cluster command (about 1 minute the first time) ..."

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/scaffold"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 )
 
 func newAdd() *cobra.Command {

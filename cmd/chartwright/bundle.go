@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/bundle"
-	"github.com/chartwright/chartwright/internal/scaffold"
+	"github.com/chartwright/chartwright/internal/authoring/bundle"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 )
 
 func newBundle() *cobra.Command {

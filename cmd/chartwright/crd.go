@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 func newCRD() *cobra.Command {

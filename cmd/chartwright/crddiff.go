@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/chartwright/chartwright/internal/compat"
-	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/chart/compat"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 // diffCRDs compares definitions with those of a folder, a file or stdin, and

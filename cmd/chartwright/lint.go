@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/lint"
 )
 
 func newLint() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/lint"
+	"github.com/chartwright/chartwright/internal/authoring/lint"
 )
 
 func TestLint(t *testing.T) {

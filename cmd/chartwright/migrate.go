@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
-	"github.com/chartwright/chartwright/internal/migrate"
+	"github.com/chartwright/chartwright/internal/authoring/migrate"
 )
 
 // migrateFlags are those of the command migrate.

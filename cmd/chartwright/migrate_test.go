@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/chartwright/chartwright/internal/migrate"
+	"github.com/chartwright/chartwright/internal/authoring/migrate"
 )
 
 // migrateCommand executes the command line and returns what it printed.

@@ -8,9 +8,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
-	"github.com/chartwright/chartwright/internal/scaffold"
 )
 
 // operatorName is the variable in which the operator-sdk's first years looked

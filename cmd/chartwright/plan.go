@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/scaffold"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 )
 
 // done says of each file what has become of it.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/rbac"
-	"github.com/chartwright/chartwright/internal/scaffold"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 func newRBAC() *cobra.Command {
 	var watchesFile, chartsDir, file, name, output string
-	var options rbac.Options
+	var options permissions.Options
 	var check, strict bool
 	cmd := &cobra.Command{
 		Use:   "rbac",
@@ -42,7 +42,7 @@ watches entry.`,
 					return err
 				}
 			}
-			report, err := rbac.Derive(kinds, options)
+			report, err := permissions.Derive(kinds, options)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func projectName(watchesFile string) (string, error) {
 	return scaffold.Project{Config: filepath.Join(filepath.Dir(watchesFile), "config")}.Name()
 }
 
-func formatRole(report *rbac.Report, name, format string) ([]byte, error) {
+func formatRole(report *permissions.Report, name, format string) ([]byte, error) {
 	switch format {
 	case "yaml":
 		return report.Role(name)
@@ -109,7 +109,7 @@ func emit(cmd *cobra.Command, data []byte, file string, check bool) error {
 	}
 }
 
-func tellUnresolved(cmd *cobra.Command, unresolved []rbac.Unresolved, strict bool) error {
+func tellUnresolved(cmd *cobra.Command, unresolved []permissions.Unresolved, strict bool) error {
 	for _, u := range unresolved {
 		cmd.PrintErrf("Warning: %s\n", u)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // shop writes a watches file with a chart whose values choose a kind.
@@ -96,7 +96,7 @@ func TestRBACAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report rbac.Report
+	var report permissions.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}

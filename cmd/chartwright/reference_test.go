@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/chartwright/chartwright/internal/plugin"
-	"github.com/chartwright/chartwright/internal/testpage"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // TestDocsCLI: docs/cli.md has every command as its help shows it.
@@ -23,7 +23,7 @@ What ` + "`--help`" + ` says of each command: of the program ` + "`chartwright`"
 `)
 	writeCommand(&want, newRoot())
 	writeCommand(&want, plugin.Command(genericiooptions.IOStreams{}))
-	testpage.Whole(t, "cli.md", want.String())
+	testenv.Whole(t, "cli.md", want.String())
 }
 
 // writeCommand writes a command, then those below it. Flags of all that is below

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/preview"
 )
 
 // renderFlags are those of the command render.

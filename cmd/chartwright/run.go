@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/operator"
-	"github.com/chartwright/chartwright/internal/version"
 )
 
 // watchNamespace is the environment variable that limits the namespaces.
@@ -71,7 +71,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 				watches = "none"
 			}
 			options.ContextNamespace = contextNamespace()
-			info := version.Get()
+			info := api.Get()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
 			warnOfEverything(options.Kinds, logger)

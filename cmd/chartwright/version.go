@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/version"
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 func newVersion() *cobra.Command {
@@ -16,7 +16,7 @@ func newVersion() *cobra.Command {
 		Short: "Tell which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := version.Get()
+			info := api.Get()
 			switch output {
 			case "":
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",

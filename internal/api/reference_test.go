@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/testpage"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // named is a constant in the comment of another.
@@ -18,7 +18,7 @@ var named = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 // TestDocsStatus: docs/status.md has the conditions and reasons as they are, in
 // the words of the comments here.
 func TestDocsStatus(t *testing.T) {
-	testpage.Part(t, "status.md", "conditions and reasons", reference(t))
+	testenv.Part(t, "status.md", "conditions and reasons", reference(t))
 }
 
 // reference writes a table of the conditions, and one of each group of reasons

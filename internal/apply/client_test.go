@@ -27,7 +27,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // apiServer is the one API server of this package's tests.
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
-		env, err := testserver.New()
+		env, err := testenv.New()
 		if err != nil {
 			apiServer.err = err
 			return
@@ -68,7 +68,7 @@ func startAPIServer(t *testing.T) {
 		}
 		apiServer.err = err
 	})
-	if errors.Is(apiServer.err, testserver.ErrMissing) {
+	if errors.Is(apiServer.err, testenv.ErrMissing) {
 		t.Skip(apiServer.err)
 	}
 	if apiServer.err != nil {

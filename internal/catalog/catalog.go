@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory/health"
-	"github.com/chartwright/chartwright/internal/kindstatus"
-	"github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/chartwright/chartwright/internal/observed"
+	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -21,15 +21,15 @@ type Source struct {
 // SourcesFor returns the objects that a custom resource's values come from
 // beside its spec, in their order. They are in its namespace or, if it has
 // none, in that of its release: nothing in a spec can name another.
-func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]sources.Source, error) {
-	from := make([]sources.Source, len(k.Sources))
+func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
+	from := make([]valuesfrom.Source, len(k.Sources))
 	for i, source := range k.Sources {
 		name, err := source.Object.Of(cr.Object)
 		if err != nil {
 			return nil, err
 		}
-		from[i] = sources.Source{
-			Ref: sources.Ref{Kind: source.Kind, Namespace: cmp.Or(cr.GetNamespace(), releaseNamespace), Name: name},
+		from[i] = valuesfrom.Source{
+			Ref: valuesfrom.Ref{Kind: source.Kind, Namespace: cmp.Or(cr.GetNamespace(), releaseNamespace), Name: name},
 			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/kindstatus"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 

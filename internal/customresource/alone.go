@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // Custom resources above one of these sizes are expanded one at a time in the

@@ -12,8 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/boundedyaml"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
 // A custom resource above one of these limits is refused before its spec is

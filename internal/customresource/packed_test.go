@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
 func decode(t *testing.T, text string) *unstructured.Unstructured {

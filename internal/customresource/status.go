@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // maxStatusField is the size in bytes of the largest field of a status that is

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // mapsChart is a chart of a ConfigMap for each of .Values.maps.
@@ -181,7 +181,7 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 			broken := test.folder.load(t)
 			check := func(when string, action func() error, statuses, objects []string) {
 				t.Helper()
-				p := &plan{}
+				p := &disturbance{}
 				w.net.armed.Store(p)
 				err := action()
 				w.net.armed.Store(nil)
@@ -220,7 +220,7 @@ func TestTooLarge(t *testing.T) {
 	for i := range 40 {
 		var text strings.Builder
 		for j := range 1500 {
-			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}, records.Marks{}).action)))
+			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}, release.Marks{}).action)))
 			_ = j
 		}
 		noise = append(noise, "m"+strings.Repeat("x", i+1)+"="+text.String())
@@ -241,7 +241,7 @@ func TestStale(t *testing.T) {
 		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
 			t.Fatal(err)
 		}
-		behind := records.NewIndex(func(records.Record) {})
+		behind := release.NewIndex(func(release.Record) {})
 		w.helm.index = behind
 		err := w.helm.Install(t.Context(), w.request(c, "two", valuesOf("a=2")))
 		if !errors.Is(err, ErrStale) {
@@ -292,7 +292,7 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Between the upgrade's reading of the record and its writing it back.
-		p := &plan{at: 3, before: func() {
+		p := &disturbance{at: 3, before: func() {
 			patch := []byte(`{"metadata": {"labels": {"touched": "true"}}}`)
 			if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 				t.Error(err)
@@ -328,7 +328,7 @@ func TestADamagedRecordIsNoSuccess(t *testing.T) {
 		t.Errorf("upgrade: %v, want ErrDamaged, and ErrStale to look again", err)
 	}
 	equal(t, "the objects", []string{"a=1"}, w.configMaps())
-	aside, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=" + records.OwnerDamaged})
+	aside, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=" + release.OwnerDamaged})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // ErrNotAdoptable marks a release that is of another chart.
@@ -128,7 +128,7 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 // matches returns nil if the cluster and the chart agree with a record that nobody
 // has signed, so that applying its objects changes nothing but metadata. Otherwise
 // the error is ErrUntrusted.
-func (r *run) matches(c *Client, request Request, stored *release.Release, record records.Record, objects kube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
+func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, record release.Record, objects kube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
 	if !agrees(stored, request) {
 		return fmt.Errorf("%w: its chart or values are others", ErrUntrusted)
 	}
@@ -207,13 +207,13 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 }
 
 // agrees tells whether a stored revision is what an upgrade would make.
-func agrees(stored *release.Release, request Request) bool {
-	return stored.Info.Status == release.StatusDeployed && sameChart(stored, request) &&
+func agrees(stored *helmrelease.Release, request Request) bool {
+	return stored.Info.Status == helmrelease.StatusDeployed && sameChart(stored, request) &&
 		stored.Chart.Metadata.Version == request.Chart.Version() &&
 		sameValues(values.Normalize(stored.Config), request)
 }
 
-func sameChart(stored *release.Release, request Request) bool {
+func sameChart(stored *helmrelease.Release, request Request) bool {
 	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == request.Chart.Name()
 }
 
@@ -227,12 +227,12 @@ func sameValues(stored map[string]any, request Request) bool {
 	return values.Digest(values.Retype(stored, request.Overrides)) == values.Digest(request.Values)
 }
 
-func isInherited(history []records.Record, owner apply.Owner) bool {
-	return slices.ContainsFunc(history, func(r records.Record) bool { return inheritedBy(r, owner) })
+func isInherited(history []release.Record, owner apply.Owner) bool {
+	return slices.ContainsFunc(history, func(r release.Record) bool { return inheritedBy(r, owner) })
 }
 
 // inheritedBy tells whether the operator-sdk has made a record for an owner, and
 // nobody has taken it over.
-func inheritedBy(record records.Record, owner apply.Owner) bool {
+func inheritedBy(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == "" && record.Controller != "" && record.Controller == owner.UID
 }

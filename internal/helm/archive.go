@@ -12,7 +12,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart/loader"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // ArchiveFiles returns the files of a chart's .tgz, by their paths in the

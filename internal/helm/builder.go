@@ -19,8 +19,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // builder turns manifests into resource lists, for one action. Helm builds the

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 func newTestBuilder(t *testing.T) *builder {

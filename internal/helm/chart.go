@@ -17,8 +17,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/chartwright/chartwright/internal/templates"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
 // Chart is a loaded chart. It is safe for concurrent use, since every render
@@ -35,7 +35,7 @@ type Chart struct {
 	Features Features
 	scanned  scanned
 	// templates are those of the chart and its subcharts.
-	templates []templates.File
+	templates []analysis.File
 	// examples are the files ci/*-values.yaml, by their names.
 	examples map[string][]byte
 	// parsed are the templates as they are executed.
@@ -73,11 +73,11 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 
 // Templates returns the parsed templates of the chart and its subcharts, but
 // for their notes. Nobody may change them.
-func (c *Chart) Templates() []templates.File { return c.templates }
+func (c *Chart) Templates() []analysis.File { return c.templates }
 
 // Notes parses the notes of the chart and its subcharts. They are templates that
 // can fail.
-func (c *Chart) Notes() ([]templates.File, error) { return parseTemplates(c.chart, "", true) }
+func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart, "", true) }
 
 // Examples returns values that the chart's author tries it with, by the names
 // of their files: ci/*-values.yaml. The caller may change them.
@@ -191,13 +191,13 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 
 // parseTemplates reads the templates of a chart in a folder, and of its
 // subcharts: all but the notes, or the notes alone.
-func parseTemplates(c *chart.Chart, folder string, notes bool) ([]templates.File, error) {
-	var files []templates.File
+func parseTemplates(c *chart.Chart, folder string, notes bool) ([]analysis.File, error) {
+	var files []analysis.File
 	for _, template := range c.Templates {
 		if strings.HasSuffix(template.Name, "/NOTES.txt") != notes {
 			continue
 		}
-		file, err := templates.Parse(folder+template.Name, string(template.Data))
+		file, err := analysis.Parse(folder+template.Name, string(template.Data))
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/render"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/release/signing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -53,7 +53,7 @@ type Client struct {
 	identities   map[string]identity // by user name
 	mapper       meta.RESTMapper
 	kubernetes   kubernetes.Interface
-	index        *records.Index
+	index        *release.Index
 	inventory    Inventory
 	capabilities *Capabilities
 	renderer     *render.Renderer
@@ -61,7 +61,7 @@ type Client struct {
 
 // NewClient returns a client over what a process has once: its configuration,
 // HTTP client, clientset and mapper.
-func NewClient(config *rest.Config, httpClient *http.Client, clientset kubernetes.Interface, mapper meta.RESTMapper, index *records.Index, inventory Inventory) (*Client, error) {
+func NewClient(config *rest.Config, httpClient *http.Client, clientset kubernetes.Interface, mapper meta.RESTMapper, index *release.Index, inventory Inventory) (*Client, error) {
 	own, err := newIdentity(config, httpClient)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ type Request struct {
 	// takes over.
 	FormerManagers []string
 	// Marks go onto the revision that the action makes, or onto the newest.
-	Marks records.Marks
+	Marks release.Marks
 	// NeverReady: the deployed revision, whose place the action takes, never
 	// had its objects ready.
 	NeverReady bool
@@ -246,7 +246,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 
 		annotations: map[string]map[string]string{},
 
-		stubs:     map[*release.Release]bool{},
+		stubs:     map[*helmrelease.Release]bool{},
 		read:      r.Read,
 		warn:      objects.warn,
 		inventory: objects.stored,
@@ -259,9 +259,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		// It signs nothing and verifies nothing.
 		storedBy.keys = &signing.Keys{}
 	}
-	objects.recordedHooks = func() []*release.Hook { return storedBy.hooks }
+	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.hooks }
 	objects.recordedManifests = func() []string { return storedBy.manifests }
-	storedBy.check = func(rls *release.Release) error {
+	storedBy.check = func(rls *helmrelease.Release) error {
 		return objects.preflight(rls, storedBy.manifests, storedBy.readUnverified())
 	}
 	config := &action.Configuration{

@@ -14,14 +14,14 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // maxRecord is the size at which the API server refuses a Secret.
@@ -76,7 +76,7 @@ func (p *pool[T]) get() T {
 func (p *pool[T]) put(one T) { p.pool.Put(one) }
 
 // encode returns the Secret that holds a release, in Helm's format.
-func encode(key string, rls *release.Release) (*corev1.Secret, error) {
+func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	data, err := pack(rls)
 	if err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
@@ -88,13 +88,13 @@ func encode(key string, rls *release.Release) (*corev1.Secret, error) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[records.LabelName] = rls.Name
-	labels[records.LabelOwner] = records.OwnerHelm
-	labels[records.LabelStatus] = rls.Info.Status.String()
-	labels[records.LabelVersion] = strconv.Itoa(rls.Version)
+	labels[release.LabelName] = rls.Name
+	labels[release.LabelOwner] = release.OwnerHelm
+	labels[release.LabelStatus] = rls.Info.Status.String()
+	labels[release.LabelVersion] = strconv.Itoa(rls.Version)
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: key, Labels: labels},
-		Type:       records.SecretType,
+		Type:       release.SecretType,
 		Data:       map[string][]byte{"release": data},
 	}, nil
 }
@@ -102,7 +102,7 @@ func encode(key string, rls *release.Release) (*corev1.Secret, error) {
 // pack returns what the Secret of a release holds: base64 of gzip of JSON. The
 // chart's templates and files stay out of it: no command of Helm needs them
 // later, and they are most of the size.
-func pack(rls *release.Release) ([]byte, error) {
+func pack(rls *helmrelease.Release) ([]byte, error) {
 	stored := *rls
 	if rls.Chart != nil {
 		stored.Chart = &chart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
@@ -128,7 +128,7 @@ func pack(rls *release.Release) ([]byte, error) {
 }
 
 // decode reads a record. The error is ErrDamaged where it cannot.
-func decode(secret *corev1.Secret) (*release.Release, error) {
+func decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
@@ -138,7 +138,7 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
-	var rls release.Release
+	var rls helmrelease.Release
 	if err := readRelease(reader, &rls); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
@@ -157,7 +157,7 @@ func decode(secret *corev1.Secret) (*release.Release, error) {
 }
 
 // readRelease reads the JSON of a release.
-func readRelease(from io.Reader, into *release.Release) error {
+func readRelease(from io.Reader, into *helmrelease.Release) error {
 	text, err := io.ReadAll(io.LimitReader(from, largeText))
 	if err == nil && len(text) == largeText {
 		decodesLarge.Lock()

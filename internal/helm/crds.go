@@ -18,7 +18,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/compat"
+	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 

@@ -181,7 +181,7 @@ status:
 	chart := func(manifest string) *Chart { return mapsChart().with("crds/gauge.yaml", manifest).load(t) }
 	requests := func(what string, act func(context.Context, Request) error, c *Chart, digest string) []string {
 		t.Helper()
-		p := &plan{}
+		p := &disturbance{}
 		w.net.armed.Store(p)
 		request := w.request(c, digest, valuesOf("a="+digest))
 		request.CRDs = watches.CRDsReplace

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // operands are what stands in the actions of generated templates.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +17,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
 // grace is how long an update of a record may take after the action's context
@@ -34,7 +34,7 @@ const grace = 5 * time.Second
 type recordDriver struct {
 	ctx     context.Context
 	secrets typedcorev1.SecretInterface
-	index   *records.Index
+	index   *release.Index
 	stamp   stamp
 
 	namespace string
@@ -52,19 +52,19 @@ type recordDriver struct {
 	verifiedOnly bool
 	// manifests and hooks are those of the records that were read and verified.
 	manifests []string
-	hooks     []*release.Hook
+	hooks     []*helmrelease.Hook
 	// named are the hooks of every record that was read.
-	named []*release.Hook
-	stubs map[*release.Release]bool
+	named []*helmrelease.Hook
+	stubs map[*helmrelease.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
-	check func(*release.Release) error
+	check func(*helmrelease.Release) error
 	// read is told of the values of each record that is read, see Request.Read.
 	read func(map[string]any)
 	// inventory tells what the objects of a deployed revision are.
-	inventory func() records.Inventory
+	inventory func() release.Inventory
 	// looked tells what the templates of a new revision have looked up.
-	looked func(*release.Release) (string, error)
+	looked func(*helmrelease.Release) (string, error)
 	// warn is told of records that were set aside.
 	warn func(reason, what string)
 	// neverReady: the revision that becomes superseded was never ready.
@@ -72,7 +72,7 @@ type recordDriver struct {
 	// created is the revision that the action has stored, 0 for none yet, and
 	// pending that release as Helm goes on changing it.
 	created int
-	pending *release.Release
+	pending *helmrelease.Release
 	// readErr is why the history could not be read, or the new revision not be
 	// tried out. Helm takes a history that cannot be read for none.
 	readErr error
@@ -89,7 +89,7 @@ func (d *recordDriver) Name() string { return driver.SecretsDriverName }
 // Get reads one record and verifies it. A record that does not verify is returned,
 // too: see untrusted. One that cannot be decoded is set aside, and the error is
 // then both ErrDamaged and ErrStale.
-func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
+func (d *recordDriver) Get(key string) (rls *helmrelease.Release, err error) {
 	defer recovered(&err)
 	secret, err := d.secrets.Get(d.ctx, key, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func (d *recordDriver) Get(key string) (rls *release.Release, err error) {
 		if d.unverified[key] = d.verify(secret, rls); d.unverified[key] == nil {
 			d.manifests = append(d.manifests, rls.Manifest)
 			d.hooks = append(d.hooks, rls.Hooks...)
-		} else if r, ok := records.FromMeta(secret); ok {
+		} else if r, ok := release.FromMeta(secret); ok {
 			// Helm takes from the content which revision comes next.
 			rls.Namespace, rls.Name, rls.Version = d.namespace, r.Release, r.Revision
 		}
@@ -138,7 +138,7 @@ func (d *recordDriver) setAside(secret *corev1.Secret, damage error) error {
 	if aside.Labels == nil {
 		aside.Labels = map[string]string{}
 	}
-	aside.Labels[records.LabelOwner] = records.OwnerDamaged
+	aside.Labels[release.LabelOwner] = release.OwnerDamaged
 	if _, err := d.secrets.Create(d.ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
 	}
@@ -146,7 +146,7 @@ func (d *recordDriver) setAside(secret *corev1.Secret, damage error) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
 	}
-	if r, ok := records.FromMeta(secret); ok {
+	if r, ok := release.FromMeta(secret); ok {
 		d.index.Remove(r)
 	}
 	d.warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
@@ -154,21 +154,21 @@ func (d *recordDriver) setAside(secret *corev1.Secret, damage error) error {
 }
 
 // List is not used by any action.
-func (d *recordDriver) List(func(*release.Release) bool) ([]*release.Release, error) {
+func (d *recordDriver) List(func(*helmrelease.Release) bool) ([]*helmrelease.Release, error) {
 	return nil, errors.New("listing all releases is not supported")
 }
 
 // Query answers the three questions that Helm's storage asks: all revisions of
 // a release, and those of them that are deployed.
-func (d *recordDriver) Query(labels map[string]string) (found []*release.Release, err error) {
+func (d *recordDriver) Query(labels map[string]string) (found []*helmrelease.Release, err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) && d.readErr == nil {
 			d.readErr = err
 		}
 	}()
 	defer recovered(&err)
-	for i, r := range d.index.History(d.namespace, labels[records.LabelName]) {
-		if status, asked := labels[records.LabelStatus]; asked && r.Status != status {
+	for i, r := range d.index.History(d.namespace, labels[release.LabelName]) {
+		if status, asked := labels[release.LabelStatus]; asked && r.Status != status {
 			continue
 		}
 		if i > 0 && r.Status != api.StatusDeployed {
@@ -192,12 +192,12 @@ func (d *recordDriver) Query(labels map[string]string) (found []*release.Release
 	return found, nil
 }
 
-func (d *recordDriver) stub(r records.Record) *release.Release {
-	stub := &release.Release{
+func (d *recordDriver) stub(r release.Record) *helmrelease.Release {
+	stub := &helmrelease.Release{
 		Name:      r.Release,
 		Namespace: r.Namespace,
 		Version:   r.Revision,
-		Info:      &release.Info{Status: release.Status(r.Status)},
+		Info:      &helmrelease.Info{Status: helmrelease.Status(r.Status)},
 	}
 	d.stubs[stub] = true
 	return stub
@@ -205,7 +205,7 @@ func (d *recordDriver) stub(r records.Record) *release.Release {
 
 // Create stores a new revision. That the name is free is what keeps two
 // writers from acting on a release at once.
-func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
+func (d *recordDriver) Create(key string, rls *helmrelease.Release) (err error) {
 	defer recovered(&err)
 	if d.check != nil {
 		if err := d.check(rls); err != nil {
@@ -223,7 +223,7 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 		return err
 	}
 	secret.Labels["createdAt"] = strconv.FormatInt(time.Now().Unix(), 10)
-	d.stamp.annotate(secret, rls, records.Inventory{})
+	d.stamp.annotate(secret, rls, release.Inventory{})
 	looked, err := d.looked(rls)
 	if err != nil {
 		return err
@@ -245,10 +245,10 @@ func (d *recordDriver) Create(key string, rls *release.Release) (err error) {
 
 // Update writes a record back. It may go on for the grace period after the
 // action's context has ended.
-func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
+func (d *recordDriver) Update(key string, rls *helmrelease.Release) (err error) {
 	defer d.noteWrite(&err)
 	defer recovered(&err)
-	if d.writeErr != nil && rls.Info.Status == release.StatusDeployed {
+	if d.writeErr != nil && rls.Info.Status == helmrelease.StatusDeployed {
 		// Helm only logs where the revision before cannot be marked superseded,
 		// and there would be two.
 		return d.writeErr
@@ -256,16 +256,16 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
-	if rls.Info.Status == release.StatusSuperseded && d.failed(key) {
+	if rls.Info.Status == helmrelease.StatusSuperseded && d.failed(key) {
 		// Helm calls whatever a good revision comes after superseded, and what
 		// never was deployed must not pass for good.
-		rls.Info.Status = release.StatusFailed
+		rls.Info.Status = helmrelease.StatusFailed
 	}
 	secret, err := encode(key, rls)
 	if err != nil {
 		return err
 	}
-	if d.neverReady && rls.Info.Status == release.StatusSuperseded {
+	if d.neverReady && rls.Info.Status == helmrelease.StatusSuperseded {
 		secret.Labels[api.LabelNeverReady] = "true"
 	}
 	// The signature of a record that does not verify stays as it was found.
@@ -295,7 +295,7 @@ func (d *recordDriver) Update(key string, rls *release.Release) (err error) {
 }
 
 // Delete deletes a record; Helm makes no use of the one returned.
-func (d *recordDriver) Delete(key string) (rls *release.Release, err error) {
+func (d *recordDriver) Delete(key string) (rls *helmrelease.Release, err error) {
 	defer d.noteWrite(&err)
 	defer recovered(&err)
 	err = d.secrets.Delete(d.ctx, key, metav1.DeleteOptions{})
@@ -307,12 +307,12 @@ func (d *recordDriver) Delete(key string) (rls *release.Release, err error) {
 			d.index.Remove(r)
 		}
 	}
-	return &release.Release{Info: &release.Info{}}, nil
+	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
 }
 
 // unrefer takes the reference to an owner from a record, which then no more goes
 // with it. A record that has none, or is gone, stays as it is.
-func (d *recordDriver) unrefer(record records.Record, owner types.UID) error {
+func (d *recordDriver) unrefer(record release.Record, owner types.UID) error {
 	if record.Controller != owner {
 		return nil
 	}
@@ -326,9 +326,9 @@ func (d *recordDriver) unrefer(record records.Record, owner types.UID) error {
 
 // inventoryOf returns what goes onto the record of the revision that this
 // action has deployed; other records have none, or none any more.
-func (d *recordDriver) inventoryOf(rls *release.Release) records.Inventory {
-	if rls.Info.Status != release.StatusDeployed || rls.Version != d.created {
-		return records.Inventory{}
+func (d *recordDriver) inventoryOf(rls *helmrelease.Release) release.Inventory {
+	if rls.Info.Status != helmrelease.StatusDeployed || rls.Version != d.created {
+		return release.Inventory{}
 	}
 	return d.inventory()
 }
@@ -344,7 +344,7 @@ func (d *recordDriver) failed(key string) bool {
 }
 
 // keyOf is the name under which Helm's storage keeps a revision.
-func (d *recordDriver) keyOf(rls *release.Release) string {
+func (d *recordDriver) keyOf(rls *helmrelease.Release) string {
 	return RecordName(rls.Name, rls.Version)
 }
 
@@ -358,7 +358,7 @@ func (d *recordDriver) saw(secret *corev1.Secret) {
 func (d *recordDriver) carry(secret *corev1.Secret) {
 	for key, value := range d.annotations[secret.Name] {
 		_, anew := secret.Annotations[key]
-		if gone := key == records.AnnotationInventory && secret.Labels[records.LabelStatus] != api.StatusDeployed; !anew && !gone {
+		if gone := key == release.AnnotationInventory && secret.Labels[release.LabelStatus] != api.StatusDeployed; !anew && !gone {
 			secret.Annotations[key] = value
 		}
 	}
@@ -366,7 +366,7 @@ func (d *recordDriver) carry(secret *corev1.Secret) {
 
 func (d *recordDriver) wrote(secret *corev1.Secret) {
 	d.saw(secret)
-	if r, ok := records.FromMeta(secret); ok {
+	if r, ok := release.FromMeta(secret); ok {
 		d.index.Put(r)
 	}
 }

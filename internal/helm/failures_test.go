@@ -89,7 +89,7 @@ func TestOutageIsNotTheChartsFault(t *testing.T) {
 		},
 	} {
 		for _, at := range []int64{1, 2} {
-			w.net.armed.Store(&plan{at: at, dead: true})
+			w.net.armed.Store(&disturbance{at: at, dead: true})
 			err := w.within(30*time.Second, action)
 			w.net.armed.Store(nil)
 			if err == nil {

@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/chartwright/chartwright/internal/templates"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // Features is what a chart's templates read beyond values and files, and what
@@ -52,7 +52,7 @@ type scanned struct {
 }
 
 // scan reads the templates of a chart and its subcharts.
-func scan(c *chart.Chart, files []templates.File) scanned {
+func scan(c *chart.Chart, files []analysis.File) scanned {
 	var every Features
 	every.comments(c)
 	for _, file := range files {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // A Job with ttlSecondsAfterFinished runs once per revision, as with Helm: a new
@@ -46,7 +46,7 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 // they are not created again. If nobody saw a missing Job finish, it counts as
 // finished if its TTL may have passed since the revision was deployed: to run a
 // migration twice is worse than to leave a Job that a user deleted.
-func (k *kubeClient) leaveFinished(objects kube.ResourceList, record records.Record) error {
+func (k *kubeClient) leaveFinished(objects kube.ResourceList, record release.Record) error {
 	for _, info := range objects {
 		ttl, ok := ttlOf(info)
 		if !ok {
@@ -84,7 +84,7 @@ func (k *kubeClient) leaveFinished(objects kube.ResourceList, record records.Rec
 
 // withFinished adds to what a record says of its objects which Jobs have
 // finished. The digest does not cover these Jobs.
-func withFinished(stored records.Inventory, states []apply.State, outcome func(apply.State) string) records.Inventory {
+func withFinished(stored release.Inventory, states []apply.State, outcome func(apply.State) string) release.Inventory {
 	stored.Finished = nil
 	var rest []apply.State
 	for _, state := range states {
@@ -115,7 +115,7 @@ func keyOfJob(name string) apply.Key {
 
 // FinishedJobs returns the keys of the Jobs that have finished according to a
 // record, and how.
-func FinishedJobs(stored records.Inventory) map[apply.Key]string {
+func FinishedJobs(stored release.Inventory) map[apply.Key]string {
 	if len(stored.Finished) == 0 {
 		return nil
 	}
@@ -143,5 +143,5 @@ func (c *Client) Record(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	return c.patchRecord(ctx, history[0], map[string]any{"annotations": map[string]string{records.AnnotationInventory: string(text)}})
+	return c.patchRecord(ctx, history[0], map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
 }

@@ -3,7 +3,7 @@ package helm
 import (
 	"text/template/parse"
 
-	"github.com/chartwright/chartwright/internal/templates"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // question asks for the API that a helper is given under a key of its dict, as
@@ -19,7 +19,7 @@ type question struct {
 // everywhere, and which passes that to no function that could change it.
 func (r *reach) parameters(name string) (found []question) {
 	for _, tree := range r.trees[name] {
-		templates.Walk(tree.Root, func(node parse.Node) bool {
+		analysis.Walk(tree.Root, func(node parse.Node) bool {
 			command, ok := node.(*parse.CommandNode)
 			if !ok {
 				return true
@@ -36,7 +36,7 @@ func (r *reach) parameters(name string) (found []question) {
 // keepsDot reports whether a template neither moves its dot nor passes it on.
 func keepsDot(tree *parse.Tree) bool {
 	keeps := true
-	templates.Walk(tree.Root, func(node parse.Node) bool {
+	analysis.Walk(tree.Root, func(node parse.Node) bool {
 		switch n := node.(type) {
 		case *parse.RangeNode, *parse.WithNode, *parse.DotNode:
 			keeps = false
@@ -66,7 +66,7 @@ func (r *reach) arguments(helper, key string) (texts []string, all bool) {
 		}
 		all = all && !r.calls[name].quoted[helper] && !r.calls[name].unknown
 		for _, tree := range r.trees[name] {
-			templates.Walk(tree.Root, func(node parse.Node) bool {
+			analysis.Walk(tree.Root, func(node parse.Node) bool {
 				switch n := node.(type) {
 				case *parse.TemplateNode:
 					if n.Name == helper {

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // MarkFailed records that an action was cut short, so that the release can be
 // acted on again. The reason becomes the revision's description.
-func (c *Client) MarkFailed(ctx context.Context, r Request, record records.Record, reason string) error {
+func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Record, reason string) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	return run.outcome(ctx, run.restate(record, release.StatusFailed, reason))
+	return run.outcome(ctx, run.restate(record, helmrelease.StatusFailed, reason))
 }
 
 // Tidy makes the records agree: the newest of the deployed revisions alone stays
@@ -36,9 +36,9 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 		case record.Status == api.StatusDeployed && !deployed:
 			deployed = true
 		case record.Status == api.StatusDeployed:
-			err = run.restate(record, release.StatusSuperseded, "")
+			err = run.restate(record, helmrelease.StatusSuperseded, "")
 		case i > 0 && record.Written() && api.Pending(record.Status):
-			err = run.restate(record, release.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
+			err = run.restate(record, helmrelease.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
 		}
 		if err != nil {
 			return run.outcome(ctx, err)
@@ -50,7 +50,7 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 // restate gives a stored revision another status, and a description unless that
 // is empty. The error is ErrStale where the record is another than the one that
 // was looked at: the revision may have been deployed meanwhile.
-func (r *run) restate(record records.Record, status release.Status, description string) error {
+func (r *run) restate(record release.Record, status helmrelease.Status, description string) error {
 	rls, err := r.driver.Get(record.Secret)
 	if err != nil {
 		return err
@@ -87,10 +87,10 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 }
 
 // excess returns what to prune of a history, newest first.
-func excess(history []records.Record, limit int) []records.Record {
-	var drop []records.Record
+func excess(history []release.Record, limit int) []release.Record {
+	var drop []release.Record
 	deployed, failed := 0, 0
-	held := records.MarksOf(history).Held
+	held := release.MarksOf(history).Held
 	for i, record := range history {
 		if held != nil && held.Revision == record.Revision {
 			// It may have to be brought back once more.

@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // historyOf returns records of these statuses, newest first.
-func historyOf(statuses ...string) []records.Record {
-	var history []records.Record
+func historyOf(statuses ...string) []release.Record {
+	var history []release.Record
 	for i, status := range statuses {
-		history = append(history, records.Record{Revision: len(statuses) - i, Status: status})
+		history = append(history, release.Record{Revision: len(statuses) - i, Status: status})
 	}
 	return history
 }
 
-func revisions(of []records.Record) []int {
+func revisions(of []release.Record) []int {
 	found := []int{}
 	for _, r := range of {
 		found = append(found, r.Revision)
@@ -42,7 +42,7 @@ func TestExcess(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name    string
-		history []records.Record
+		history []release.Record
 		limit   int
 		want    []int
 	}{
@@ -67,7 +67,7 @@ func TestExcess(t *testing.T) {
 	t.Run("50 failures push out nothing good", func(t *testing.T) {
 		statuses := append(slices.Repeat([]string{f}, 50), d, s, s)
 		drop := excess(historyOf(statuses...), 3)
-		if len(drop) != 49 || slices.ContainsFunc(drop, func(r records.Record) bool { return r.Status != f }) {
+		if len(drop) != 49 || slices.ContainsFunc(drop, func(r release.Record) bool { return r.Status != f }) {
 			t.Errorf("dropped %v", revisions(drop))
 		}
 	})
@@ -154,7 +154,7 @@ func TestTruncate(t *testing.T) {
 
 func TestStamp(t *testing.T) {
 	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}, Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "op"}
-	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"}, records.Marks{})
+	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"}, release.Marks{})
 	rls := aRelease()
 	rls.Labels["chartwright.dev/input-digest"] = "of an older revision"
 	rls.Labels["chartwright.dev/held"] = "of an older revision"
@@ -162,8 +162,8 @@ func TestStamp(t *testing.T) {
 	s.mark(rls)
 	rls.Info.Description = strings.Repeat("é", 300)
 	secret := mustEncode(t, rls)
-	s.annotate(secret, rls, records.Inventory{})
-	r, ok := records.FromMeta(secret)
+	s.annotate(secret, rls, release.Inventory{})
+	r, ok := release.FromMeta(secret)
 	if !ok || !r.Genuine() {
 		t.Fatalf("no genuine record: %+v", r)
 	}
@@ -186,11 +186,11 @@ func TestStamp(t *testing.T) {
 	if !utf8.ValidString(r.Description.Description) || len(r.Description.Description) > maxDescription {
 		t.Errorf("the description has %d bytes", len(r.Description.Description))
 	}
-	if other := newStamp("web", owner, Digests{}, records.Marks{}); other.action == s.action || s.action == "" {
+	if other := newStamp("web", owner, Digests{}, release.Marks{}); other.action == s.action || s.action == "" {
 		t.Error("two actions have one id")
 	}
-	s.annotate(secret, &release.Release{Info: &release.Info{}}, records.Inventory{})
-	if r, _ := records.FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
+	s.annotate(secret, &helmrelease.Release{Info: &helmrelease.Info{}}, release.Inventory{})
+	if r, _ := release.FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
 		t.Errorf("a release without a chart and a time: %+v", r.Description)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Helm leaves the objects that hooks have created, unless a delete policy says
@@ -32,7 +32,7 @@ var holdsData = []schema.GroupKind{
 // deleteHookObjects deletes what the hooks of any stored revision have created.
 // An object is deleted if a record names it and it has the label that the
 // operator puts on hooks. The label proves it, so that the record need not verify.
-func (r *run) deleteHookObjects(request Request, history []records.Record) error {
+func (r *run) deleteHookObjects(request Request, history []release.Record) error {
 	if !request.Deleting || !request.Uninstall.DeletesHookObjects() {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (k *kubeClient) unhook(o apply.Object) error {
 }
 
 // readHooks reads the records that were not read yet and may have hooks.
-func (r *run) readHooks(history []records.Record) error {
+func (r *run) readHooks(history []release.Record) error {
 	for _, record := range history {
 		if _, read := r.driver.versions[record.Secret]; read || record.NoHooks && record.Genuine() {
 			continue

@@ -175,7 +175,7 @@ func TestInstall_RefusesNumbersBeyondTheirField(t *testing.T) {
 	}
 	want := "Deployment " + w.namespace + "/x: spec.replicas: number out of range: got 99999999999, want a whole number from -2147483648 to 2147483647"
 	for step := range 2 {
-		p := &plan{}
+		p := &disturbance{}
 		w.net.armed.Store(p)
 		var err error
 		if step == 0 {

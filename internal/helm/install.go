@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Install installs a release that has no record, or none but of an uninstalled
@@ -78,7 +78,7 @@ func (r *run) prepare(ctx context.Context, request Request) (*input, error) {
 // forgetFailed deletes the record of the newest try if it failed, so that
 // history grows by one a change and not by one a try. Its objects are found
 // again, for they carry the release's name.
-func (r *run) forgetFailed(index *records.Index, request Request) error {
+func (r *run) forgetFailed(index *release.Index, request Request) error {
 	history := index.History(request.Namespace, request.Release)
 	if len(history) == 0 || history[0].Status != api.StatusFailed || history[0].InputDigest != request.Digests.Input || !history[0].Genuine() {
 		return nil

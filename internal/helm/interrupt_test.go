@@ -59,14 +59,14 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 	}
 	manners := []struct {
 		name string
-		plan func(at int64, cancel func()) *plan
+		plan func(at int64, cancel func()) *disturbance
 		// dies: the process ends and another takes over.
 		dies bool
 	}{
-		{"canceled before", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel} }, false},
-		{"canceled after", func(at int64, cancel func()) *plan { return &plan{at: at, after: cancel} }, false},
-		{"canceled without an answer to", func(at int64, cancel func()) *plan { return &plan{at: at, before: cancel, hang: true} }, false},
-		{"dead from", func(at int64, _ func()) *plan { return &plan{at: at, dead: true} }, true},
+		{"canceled before", func(at int64, cancel func()) *disturbance { return &disturbance{at: at, before: cancel} }, false},
+		{"canceled after", func(at int64, cancel func()) *disturbance { return &disturbance{at: at, after: cancel} }, false},
+		{"canceled without an answer to", func(at int64, cancel func()) *disturbance { return &disturbance{at: at, before: cancel, hang: true} }, false},
+		{"dead from", func(at int64, _ func()) *disturbance { return &disturbance{at: at, dead: true} }, true},
 	}
 	startAPIServer(t)
 	for _, v := range verbs {

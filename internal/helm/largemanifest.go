@@ -3,7 +3,7 @@ package helm
 import (
 	"context"
 
-	"github.com/chartwright/chartwright/internal/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // largeManifest is the number of lines, keys and items above which manifests are

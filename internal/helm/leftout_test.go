@@ -96,7 +96,7 @@ func TestRecordsObeyTheRules(t *testing.T) {
 	// refuses runs an action that must end before it writes anything.
 	refuses := func(w *world, namespace string, action func() error) {
 		w.Helper()
-		p := &plan{}
+		p := &disturbance{}
 		w.net.armed.Store(p)
 		err := action()
 		w.net.armed.Store(nil)

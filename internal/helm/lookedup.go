@@ -7,18 +7,18 @@ import (
 	"maps"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // AnnotationLookups holds, on a release record, what its templates have read
 // by lookup, as JSON: a list of lookedUp. Verify compares it with what is
 // there now.
-const AnnotationLookups = records.AnnotationLookups
+const AnnotationLookups = release.AnnotationLookups
 
 // maxLookups bounds the annotation, of which the API server takes 256 KiB with
 // all others. What a chart looks up beyond that is not followed.
@@ -48,7 +48,7 @@ func (r *readings) lookups(without map[place]bool) []lookedUp {
 
 // looked returns the annotation of a revision that was just rendered, empty
 // where its templates have read nothing.
-func (k *kubeClient) looked(rls *release.Release) (string, error) {
+func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 	if len(k.readings.seen) == 0 {
 		return "", nil
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -62,7 +62,7 @@ func (w *world) lookedUp(revision int) (input string, paths []string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if live, _ := records.FromMeta(secret); live.InputDigest != record.InputDigest {
+	if live, _ := release.FromMeta(secret); live.InputDigest != record.InputDigest {
 		w.Errorf("the index has the digest %q and the record %q", record.InputDigest, live.InputDigest)
 	}
 	var found []lookedUp
@@ -173,7 +173,7 @@ func TestLookupsStayOnTheRecord(t *testing.T) {
 			return nil
 		}},
 		{"a mark", func(w *world, r Request) error {
-			r.Marks = records.Marks{Reconcile: "now"}
+			r.Marks = release.Marks{Reconcile: "now"}
 			return w.helm.Mark(w.Context(), r)
 		}},
 		{"another action's update", func(w *world, r Request) error {
@@ -276,7 +276,7 @@ func TestLookAgain(t *testing.T) {
 				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
 				driver: &recordDriver{annotations: map[string]map[string]string{"v1": {AnnotationLookups: test.annotation}}},
 			}
-			outdated, err := r.lookAgain(t.Context(), current{record: records.Record{Secret: "v1", InputDigest: input}, release: rls})
+			outdated, err := r.lookAgain(t.Context(), current{record: release.Record{Secret: "v1", InputDigest: input}, release: rls})
 			if outdated != test.outdated || (err != nil) != test.fails || errors.Is(err, ErrNotAllowed) != test.forbidden {
 				t.Errorf("outdated: %t, error: %v", outdated, err)
 			}

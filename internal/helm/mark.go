@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Mark writes the request's marks onto the newest revision that this operator
@@ -25,7 +25,7 @@ func (c *Client) Mark(ctx context.Context, r Request) error {
 
 // mark patches labels and annotations of a record. Empty values take a key
 // away; where nothing would change, nothing is written.
-func (c *Client) mark(ctx context.Context, record records.Record, labels, annotations map[string]string) error {
+func (c *Client) mark(ctx context.Context, record release.Record, labels, annotations map[string]string) error {
 	if record.Marks.Equal(labels) && len(annotations) == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (c *Client) mark(ctx context.Context, record records.Record, labels, annota
 }
 
 // patchRecord merges into the metadata of a record, and tells the index.
-func (c *Client) patchRecord(ctx context.Context, record records.Record, metadata map[string]any) error {
+func (c *Client) patchRecord(ctx context.Context, record release.Record, metadata map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *Client) patchRecord(ctx context.Context, record records.Record, metadat
 	if err != nil {
 		return fmt.Errorf("update release record %s: %w", record.Secret, err)
 	}
-	if stored, ok := records.FromMeta(secret); ok {
+	if stored, ok := release.FromMeta(secret); ok {
 		c.index.Put(stored)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 func TestMark(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMark(t *testing.T) {
 		t.Errorf("something else of the record has changed: %+v", after)
 	}
 
-	p := &plan{}
+	p := &disturbance{}
 	w.net.armed.Store(p)
 	w.must(w.helm.Mark(t.Context(), r))
 	w.net.armed.Store(nil)
@@ -44,14 +44,14 @@ func TestMark(t *testing.T) {
 		t.Errorf("what is there already is written: %v", p.log())
 	}
 
-	r.Marks = records.Marks{Test: "t"}
+	r.Marks = release.Marks{Test: "t"}
 	w.must(w.helm.Mark(t.Context(), r))
 	equal(t, "what takes its place", r.Marks, w.newest().Marks)
 
 	// Somebody has removed the record, and the index does not know.
 	w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), after.Secret, metav1.DeleteOptions{}))
 	w.index.Put(after)
-	r.Marks = records.Marks{}
+	r.Marks = release.Marks{}
 	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, ErrStale) {
 		t.Errorf("of a record that is gone: %v, want ErrStale", err)
 	}
@@ -75,7 +75,7 @@ func TestMarksStandOnOurRevisions(t *testing.T) {
 	r.Marks = backTo(1, 2)
 	w.must(w.helm.Mark(t.Context(), r))
 	history := w.index.History(w.namespace, "web")
-	equal(t, "the marks of theirs and of ours", []records.Marks{{}, r.Marks}, []records.Marks{history[0].Marks, history[1].Marks})
+	equal(t, "the marks of theirs and of ours", []release.Marks{{}, r.Marks}, []release.Marks{history[0].Marks, history[1].Marks})
 }
 
 // TestVerifyMarks: whoever asked for it has their answer then.
@@ -83,7 +83,7 @@ func TestVerifyMarks(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 	w.must(w.helm.Install(t.Context(), r))
-	r.Marks = records.Marks{Reconcile: "r", Force: "f"}
+	r.Marks = release.Marks{Reconcile: "r", Force: "f"}
 	w.must(w.helm.Verify(t.Context(), r))
 	equal(t, "the marks", r.Marks, w.newest().Marks)
 }
@@ -130,7 +130,7 @@ func TestTests(t *testing.T) {
 			}
 			lent, resumed := 0, 0
 			r := w.request(c, "of the spec", nil)
-			r.Marks = records.Marks{Test: "request"}
+			r.Marks = release.Marks{Test: "request"}
 			r.Lend = func() func() {
 				lent++
 				// It is also lent until what an earlier run left is gone.
@@ -176,7 +176,7 @@ func TestTestsWithoutAnOutcome(t *testing.T) {
 	w := newWorld(t)
 	c := testedChart(testPod).load(t)
 	r := w.request(c, "one", valuesOf("a=1"))
-	r.Marks = records.Marks{Test: "request"}
+	r.Marks = release.Marks{Test: "request"}
 	if err := w.helm.Test(t.Context(), r); err == nil || errors.Is(err, ErrTestsFailed) {
 		t.Errorf("of no release: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestTestsWithoutAnOutcome(t *testing.T) {
 	if err := w.helm.Test(ctx, r); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTestsFailed) {
 		t.Errorf("cut short: %v", err)
 	}
-	w.net.armed.Store(&plan{at: 1, dead: true})
+	w.net.armed.Store(&disturbance{at: 1, dead: true})
 	r.Lend = nil
 	if err := w.helm.Test(t.Context(), r); err == nil || errors.Is(err, ErrTestsFailed) {
 		t.Errorf("without an API server: %v", err)

@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // parts are methods that return what is there already, or next to nothing.

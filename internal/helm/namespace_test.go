@@ -106,7 +106,7 @@ func TestNamespaceAfterACut(t *testing.T) {
 		w.elsewhere()
 		w.must(w.helm.Install(t.Context(), w.inNewNamespace(c)))
 		w.restart()
-		p := &plan{at: at, dead: true}
+		p := &disturbance{at: at, dead: true}
 		w.net.armed.Store(p)
 		err := w.helm.Uninstall(t.Context(), w.inNewNamespace(c))
 		if p.seen.Load() < at {

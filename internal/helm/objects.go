@@ -15,7 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // watched makes sure that the kinds of the objects are watched before any object
@@ -131,14 +131,14 @@ func expected(o apply.Object, state apply.State) apply.State {
 }
 
 // stored is what the record of a deployed revision says of its objects.
-func (k *kubeClient) stored() records.Inventory {
+func (k *kubeClient) stored() release.Inventory {
 	references := 0
 	for i := range k.applied {
 		if k.applied[i].Referred {
 			references++
 		}
 	}
-	stored := records.Inventory{Kinds: records.KindNames(k.kinds), References: &references, Outside: outside(k.applied, k.namespace)}
+	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: outside(k.applied, k.namespace)}
 	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.Outcome(k.owner.UID, s.Key, s.UID) })
 }
 

@@ -18,7 +18,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // Offline is what a chart is rendered for where there is no cluster to ask.

@@ -20,7 +20,7 @@ func TestOrphan(t *testing.T) {
 			t.Fatalf("%s has the owners %v", live.Name, live.OwnerReferences)
 		}
 	}
-	p := &plan{at: 2, dead: true}
+	p := &disturbance{at: 2, dead: true}
 	w.net.armed.Store(p)
 	if err := w.helm.Orphan(t.Context(), w.request(c, "", nil)); !errors.As(err, new(deadError)) {
 		t.Errorf("without an API server: %v", err)

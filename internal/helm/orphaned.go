@@ -9,7 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // ErrOrphaned marks an uninstall that was not begun because the custom resource
@@ -23,7 +23,7 @@ var ErrOrphaned = errors.New("the custom resource was deleted with propagationPo
 //
 // The objects are read from the API server, because a watch may be behind. If
 // the release is to be uninstalled, this costs one request as a rule.
-func (r *run) refuseOrphaned(request Request, history []records.Record) error {
+func (r *run) refuseOrphaned(request Request, history []release.Record) error {
 	if !request.Deleting || !referring(request, history) {
 		return nil
 	}
@@ -90,11 +90,11 @@ func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
 // referring reports whether the objects of a release should have ownerReferences,
 // as far as the newest and the deployed revision say. An uninstall that has
 // begun goes on.
-func referring(request Request, history []records.Record) bool {
+func referring(request Request, history []release.Record) bool {
 	if len(history) == 0 || history[0].Status == api.StatusUninstalling || request.Owner.Namespace == "" {
 		return false
 	}
-	refers := func(record records.Record) bool {
+	refers := func(record release.Record) bool {
 		switch {
 		case !record.Written() || record.OwnerUID != request.Owner.UID:
 			return false
@@ -104,6 +104,6 @@ func referring(request Request, history []records.Record) bool {
 			return request.Chart != nil && record.ChartDigest == request.Digests.Chart && !request.Chart.Features.DeleteHooks
 		}
 	}
-	deployed := slices.IndexFunc(history, func(record records.Record) bool { return record.Status == api.StatusDeployed })
+	deployed := slices.IndexFunc(history, func(record release.Record) bool { return record.Status == api.StatusDeployed })
 	return refers(history[0]) && (deployed < 0 || refers(history[deployed]))
 }

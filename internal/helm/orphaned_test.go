@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // unrefer removes the ownerReferences from ConfigMaps, as the garbage collector
@@ -26,7 +26,7 @@ func (w *world) unrefer(names ...string) {
 // reinventory changes what the newest record says of its objects.
 func (w *world) reinventory(text string) {
 	w.Helper()
-	patch := `{"metadata": {"annotations": {"` + records.AnnotationInventory + `": ` + text + `}}}`
+	patch := `{"metadata": {"annotations": {"` + release.AnnotationInventory + `": ` + text + `}}}`
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(w.Context(), w.newest().Secret, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestUninstall_ReadsOneObjectToSeeThatTheReleaseGoes(t *testing.T) {
 	reads := func() (found int) {
 		r := w.request(c, "", nil)
 		r.Deleting = true
-		p := &plan{fails: func(request *http.Request) bool { return request.Method == http.MethodDelete }}
+		p := &disturbance{fails: func(request *http.Request) bool { return request.Method == http.MethodDelete }}
 		w.net.armed.Store(p)
 		_ = w.helm.Uninstall(t.Context(), r)
 		w.net.armed.Store(nil)

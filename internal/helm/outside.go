@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // An object outside of the release's namespace counts for the release only if the
@@ -31,7 +31,7 @@ func outside(states []apply.State, namespace string) []string {
 			names = append(names, name)
 		}
 	}
-	if len(names) > records.MaxOutside || size > maxOutsideText {
+	if len(names) > release.MaxOutside || size > maxOutsideText {
 		return nil
 	}
 	slices.Sort(names)
@@ -39,7 +39,7 @@ func outside(states []apply.State, namespace string) []string {
 }
 
 // OutsideObjects returns the keys of the objects that a record lists.
-func OutsideObjects(stored records.Inventory) []apply.Key {
+func OutsideObjects(stored release.Inventory) []apply.Key {
 	var keys []apply.Key
 	for _, text := range stored.Outside {
 		kind, place, _ := strings.Cut(text, "/")

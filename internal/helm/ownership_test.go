@@ -67,7 +67,7 @@ func TestNothingIsTakenFromOthers(t *testing.T) {
 				take(w)
 				w.watch()
 				version := w.version("shared")
-				p := &plan{}
+				p := &disturbance{}
 				w.net.armed.Store(p)
 				err := do(w)
 				w.net.armed.Store(nil)
@@ -194,7 +194,7 @@ func TestAdoptTakesNothingFromOthers(t *testing.T) {
 			w := newWorld(t)
 			w.leftBySDK(2, w.owner.UID)
 			take(w, "a")
-			p := &plan{}
+			p := &disturbance{}
 			w.net.armed.Store(p)
 			err := w.helm.Adopt(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1")))
 			w.net.armed.Store(nil)
@@ -241,7 +241,7 @@ func TestWhatIsKnownAsOursIsNotRead(t *testing.T) {
 		"rollback": func() error { return w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 3)), 1) },
 		"verify":   func() error { return w.helm.Verify(t.Context(), one) },
 	} {
-		p := &plan{}
+		p := &disturbance{}
 		w.net.armed.Store(p)
 		err := do()
 		w.net.armed.Store(nil)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // keepParsed is how long parsed templates are kept after they were last used:

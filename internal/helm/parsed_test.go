@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // TestParsedAreKnownByTheirTexts: two subcharts may have one name, of which the

@@ -9,7 +9,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 
-	"github.com/chartwright/chartwright/internal/templates"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // reach knows which named templates a chart can execute. A library chart brings
@@ -29,7 +29,7 @@ type reach struct {
 // newReach finds the templates that can be executed, from the bodies of the
 // files and from texts of the chart, which tpl may execute. If a name of a
 // template is computed, every template can be.
-func newReach(c *chart.Chart, files []templates.File) *reach {
+func newReach(c *chart.Chart, files []analysis.File) *reach {
 	r := &reach{trees: map[string][]*parse.Tree{}, calls: map[string]*callees{}, reached: map[string]bool{}, texts: newCallees()}
 	r.texts.ofChart(c)
 	for _, file := range files {
@@ -38,7 +38,7 @@ func newReach(c *chart.Chart, files []templates.File) *reach {
 			if r.calls[tree.Name] == nil {
 				r.calls[tree.Name] = newCallees()
 			}
-			templates.Walk(tree.Root, r.calls[tree.Name].visit)
+			analysis.Walk(tree.Root, r.calls[tree.Name].visit)
 		}
 	}
 	unknown := r.texts.unknown
@@ -82,7 +82,7 @@ func (r *reach) read(into Features) Features {
 	}
 	for _, name := range names {
 		for _, tree := range r.trees[name] {
-			templates.Walk(tree.Root, func(node parse.Node) bool { return !known[node] && into.visit(node) })
+			analysis.Walk(tree.Root, func(node parse.Node) bool { return !known[node] && into.visit(node) })
 		}
 	}
 	return into
@@ -95,7 +95,7 @@ func (r *reach) readers() map[string]bool {
 	for name, trees := range r.trees {
 		var f Features
 		for _, tree := range trees {
-			templates.Walk(tree.Root, f.visit)
+			analysis.Walk(tree.Root, f.visit)
 		}
 		if f.Capabilities() || r.calls[name].unknown {
 			readers[name] = true
@@ -159,7 +159,7 @@ func (c *callees) command(n *parse.CommandNode) bool {
 		// These only compare with a text.
 		for _, arg := range n.Args[1:] {
 			if arg.Type() != parse.NodeString {
-				templates.Walk(arg, c.visit)
+				analysis.Walk(arg, c.visit)
 			}
 		}
 		return false

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // readings are the answers that an action got to its lookups, by their paths.
@@ -111,7 +111,7 @@ func (r *readings) readable(found map[string]any) map[string]any {
 func (r *readings) hides(content map[string]any) bool {
 	object := &unstructured.Unstructured{Object: content}
 	_, marked := object.GetLabels()[api.LabelSigningKey]
-	return content["type"] == records.SecretType || marked ||
+	return content["type"] == release.SecretType || marked ||
 		object.GetKind() == "Secret" && r.signingKey == types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 

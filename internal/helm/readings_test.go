@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 const (
@@ -163,11 +163,11 @@ func TestReadings_LeaveOutRecordsAndReportSecrets(t *testing.T) {
 		text, _ := data["key"].(string)
 		reported = append(reported, text)
 	}, types.NamespacedName{})
-	if got := r.readable(secret("sh.helm.release.v1.web.v1", records.SecretType, encoded)); len(got) > 0 {
+	if got := r.readable(secret("sh.helm.release.v1.web.v1", release.SecretType, encoded)); len(got) > 0 {
 		t.Errorf("a record: %v", got)
 	}
 	list := r.readable(map[string]any{"apiVersion": "v1", "kind": "SecretList", "items": []any{
-		secret("sh.helm.release.v1.web.v1", records.SecretType, encoded), secret("db", "Opaque", encoded),
+		secret("sh.helm.release.v1.web.v1", release.SecretType, encoded), secret("db", "Opaque", encoded),
 	}})
 	if items, _ := list["items"].([]any); len(items) != 1 {
 		t.Errorf("a list: %v", list)

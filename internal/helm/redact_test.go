@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 const canary = "canary-77c1"
@@ -68,9 +68,9 @@ func TestWhatARecordSaysForTheStatusHoldsNoSecret(t *testing.T) {
 	secret := &corev1.Secret{}
 	// What is cut off must not leave the half of a secret.
 	said := strings.Repeat("x", maxDescription-len("…")-5) + canary
-	rls := &release.Release{Info: &release.Info{Description: said}}
-	stamp{redact: hideCanary}.annotate(secret, rls, records.Inventory{})
-	if got := secret.Annotations[records.AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
+	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: said}}
+	stamp{redact: hideCanary}.annotate(secret, rls, release.Inventory{})
+	if got := secret.Annotations[release.AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
 		t.Errorf("%s", got)
 	}
 }

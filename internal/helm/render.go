@@ -12,7 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // input is a chart that is going to be rendered, whose dependencies are

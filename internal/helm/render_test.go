@@ -14,14 +14,14 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 
-	"github.com/chartwright/chartwright/internal/render"
+	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
 // chartFolders are the charts of this repository.
 func chartFolders(t testing.TB) []string {
 	t.Helper()
 	var found []string
-	for _, root := range []string{"../../charts", "../../test", "../lint", "../rbac", "../crd"} {
+	for _, root := range []string{"../../charts", "../../test", "../authoring/lint", "../chart"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Name() == "Chart.yaml" && filepath.Base(filepath.Dir(filepath.Dir(path))) != "charts" || filepath.Dir(filepath.Dir(path)) == "../../charts" {
 				found = append(found, filepath.Dir(path))

@@ -10,13 +10,13 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Repaired is one object that was brought back to what the release says.
@@ -200,7 +200,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 }
 
 // store writes onto a record what its objects are, if it says anything else.
-func (c *Client) store(ctx context.Context, record records.Record, inventory records.Inventory) error {
+func (c *Client) store(ctx context.Context, record release.Record, inventory release.Inventory) error {
 	if record.Inventory.Digest == inventory.Digest && slices.Equal(record.Inventory.Outside, inventory.Outside) {
 		return nil
 	}
@@ -208,13 +208,13 @@ func (c *Client) store(ctx context.Context, record records.Record, inventory rec
 	if err != nil {
 		return err
 	}
-	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{records.AnnotationInventory: string(text)}})
+	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
 }
 
 // current is the revision that runs.
 type current struct {
-	record  records.Record
-	release *release.Release
+	record  release.Record
+	release *helmrelease.Release
 	objects kube.ResourceList
 }
 

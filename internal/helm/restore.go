@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Restore writes the annotations of the newest revision back, which the helm CLI
@@ -51,7 +51,7 @@ func (r *run) restore(c *Client, request Request) error {
 		if err != nil {
 			return err
 		}
-		secret.Annotations[records.AnnotationTested] = string(text)
+		secret.Annotations[release.AnnotationTested] = string(text)
 	}
 	// The helm CLI writes without asking who else does, and may do so again.
 	err = c.patchRecord(r.driver.ctx, record, map[string]any{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // byCLI has Helm's own driver, which the helm CLI has, write the newest of two
 // revisions back, changed.
-func (w *world) byCLI(change func(*release.Release)) {
+func (w *world) byCLI(change func(*helmrelease.Release)) {
 	w.Helper()
 	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
 	cli.Log = func(string, ...any) {}
@@ -31,11 +31,11 @@ func (w *world) byCLI(change func(*release.Release)) {
 }
 
 // asTests leaves what "helm test" leaves on a release.
-func asTests(phase release.HookPhase) func(*release.Release) {
-	return func(rls *release.Release) {
+func asTests(phase helmrelease.HookPhase) func(*helmrelease.Release) {
+	return func(rls *helmrelease.Release) {
 		for _, hook := range rls.Hooks {
-			hook.DeletePolicies = []release.HookDeletePolicy{release.HookBeforeHookCreation}
-			hook.LastRun = release.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: phase}
+			hook.DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookBeforeHookCreation}
+			hook.LastRun = helmrelease.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: phase}
 		}
 		// With a filter the hooks are listed in another order.
 		rls.Hooks = append(rls.Hooks[1:], rls.Hooks[0])
@@ -60,7 +60,7 @@ func twoRevisions(t *testing.T) (*world, Request) {
 }
 
 func TestRestore_AfterHelmTest(t *testing.T) {
-	for _, phase := range []release.HookPhase{release.HookPhaseRunning, release.HookPhaseSucceeded, release.HookPhaseFailed} {
+	for _, phase := range []helmrelease.HookPhase{helmrelease.HookPhaseRunning, helmrelease.HookPhaseSucceeded, helmrelease.HookPhaseFailed} {
 		t.Run(string(phase), func(t *testing.T) {
 			w, r := twoRevisions(t)
 			before := w.newest()
@@ -75,7 +75,7 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 				equal(t, "what the index goes on knowing", before.Inventory, known.Inventory)
 				equal(t, "what the index goes on knowing", before.Description, known.Description)
 
-				p := &plan{}
+				p := &disturbance{}
 				w.net.armed.Store(p)
 				w.must(w.helm.Restore(t.Context(), r))
 				w.net.armed.Store(nil)
@@ -98,43 +98,43 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 func TestRestore_InAnotherProcess(t *testing.T) {
 	w, r := twoRevisions(t)
 	before := w.secret(w.newest().Secret).Annotations
-	w.byCLI(asTests(release.HookPhaseSucceeded))
+	w.byCLI(asTests(helmrelease.HookPhaseSucceeded))
 	w.restart()
 	w.must(w.helm.Restore(t.Context(), r))
 	after := w.secret(w.newest().Secret).Annotations
-	for _, key := range []string{api.AnnotationOwner, records.AnnotationRelease} {
+	for _, key := range []string{api.AnnotationOwner, release.AnnotationRelease} {
 		equal(t, key, before[key], after[key])
 	}
-	if after[records.AnnotationInventory] != "" {
+	if after[release.AnnotationInventory] != "" {
 		t.Errorf("an inventory came from nowhere: %v", after)
 	}
 	// It is stored again when every object is verified.
 	w.must(w.helm.Verify(t.Context(), r))
-	equal(t, "the inventory", before[records.AnnotationInventory], w.secret(w.newest().Secret).Annotations[records.AnnotationInventory])
+	equal(t, "the inventory", before[release.AnnotationInventory], w.secret(w.newest().Secret).Annotations[release.AnnotationInventory])
 }
 
 func TestRestore_RefusesAlteredContent(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*release.Release)
+		change func(*helmrelease.Release)
 	}{
-		{"another manifest", func(rls *release.Release) { rls.Manifest += "---\n# changed\n" }},
-		{"other values", func(rls *release.Release) { rls.Config["a"] = "b" }},
-		{"no values", func(rls *release.Release) { rls.Config = nil }},
-		{"another chart", func(rls *release.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
-		{"another hook", func(rls *release.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
-		{"one hook less", func(rls *release.Release) { rls.Hooks = rls.Hooks[1:] }},
-		{"another delete policy of a hook", func(rls *release.Release) {
-			rls.Hooks[0].DeletePolicies = []release.HookDeletePolicy{release.HookSucceeded}
+		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest += "---\n# changed\n" }},
+		{"other values", func(rls *helmrelease.Release) { rls.Config["a"] = "b" }},
+		{"no values", func(rls *helmrelease.Release) { rls.Config = nil }},
+		{"another chart", func(rls *helmrelease.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
+		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
+		{"one hook less", func(rls *helmrelease.Release) { rls.Hooks = rls.Hooks[1:] }},
+		{"another delete policy of a hook", func(rls *helmrelease.Release) {
+			rls.Hooks[0].DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookSucceeded}
 		}},
-		{"another owner", func(rls *release.Release) { rls.Labels[api.LabelOwnerUID] = "99999999-2222-3333-4444-555555555555" }},
-		{"another digest of the inputs", func(rls *release.Release) { rls.Labels[api.LabelInputDigest] = "one" }},
-		{"another signature", func(rls *release.Release) { rls.Labels[api.LabelSignature] += "0" }},
+		{"another owner", func(rls *helmrelease.Release) { rls.Labels[api.LabelOwnerUID] = "99999999-2222-3333-4444-555555555555" }},
+		{"another digest of the inputs", func(rls *helmrelease.Release) { rls.Labels[api.LabelInputDigest] = "one" }},
+		{"another signature", func(rls *helmrelease.Release) { rls.Labels[api.LabelSignature] += "0" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
 			w.byCLI(test.change)
-			p := &plan{}
+			p := &disturbance{}
 			w.net.armed.Store(p)
 			err := w.helm.Restore(t.Context(), r)
 			w.net.armed.Store(nil)
@@ -149,17 +149,17 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 func TestRestore_Unsigned(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*release.Release)
+		change func(*helmrelease.Release)
 		want   error
 	}{
-		{"the cluster proves it", func(*release.Release) {}, nil},
-		{"another manifest", func(rls *release.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, ErrUntrusted},
-		{"another hook", func(rls *release.Release) { rls.Hooks[0].Manifest += "# changed\n" }, ErrUntrusted},
+		{"the cluster proves it", func(*helmrelease.Release) {}, nil},
+		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, ErrUntrusted},
+		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }, ErrUntrusted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
-			w.byCLI(func(rls *release.Release) {
-				asTests(release.HookPhaseSucceeded)(rls)
+			w.byCLI(func(rls *helmrelease.Release) {
+				asTests(helmrelease.HookPhaseSucceeded)(rls)
 				delete(rls.Labels, api.LabelSignature)
 				test.change(rls)
 			})
@@ -176,7 +176,7 @@ func TestRestore_Unsigned(t *testing.T) {
 // TestRestore_GivesWay: the helm CLI goes on writing while its tests run.
 func TestRestore_GivesWay(t *testing.T) {
 	w, r := twoRevisions(t)
-	w.byCLI(asTests(release.HookPhaseRunning))
+	w.byCLI(asTests(helmrelease.HookPhaseRunning))
 	// The index learns nothing of this.
 	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), RecordName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -206,7 +206,7 @@ func TestRestore_KeepsFollowingLookups(t *testing.T) {
 	r := w.request(c, "two", nil)
 	w.must(w.helm.Upgrade(t.Context(), r))
 	_, before := w.lookedUp(2)
-	w.byCLI(func(*release.Release) {})
+	w.byCLI(func(*helmrelease.Release) {})
 	w.must(w.helm.Restore(t.Context(), r))
 	digest, after := w.lookedUp(2)
 	equal(t, "what was looked up", before, after)

@@ -8,13 +8,13 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // errNoSuchRevision marks a rollback to a revision that is not stored.
@@ -50,7 +50,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		return run.outcome(ctx, err)
 	}
 	// Nothing is rendered, and what the earlier one was rendered from counts on.
-	run.driver.looked = func(*release.Release) (string, error) {
+	run.driver.looked = func(*helmrelease.Release) (string, error) {
 		return run.driver.annotations[target.Secret][AnnotationLookups], nil
 	}
 	run.guardRollback(c, r, target)
@@ -63,15 +63,15 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		return run.expect(run.outcome(ctx, err))
 	}
 	// Helm leaves the revision pending where, say, a hook failed.
-	run.driver.pending.SetStatus(release.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
+	run.driver.pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
 	key := run.driver.keyOf(run.driver.pending)
 	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending))))
 }
 
 // guardRollback has the action check what it repeats, before anything is stored.
-func (r *run) guardRollback(c *Client, request Request, target records.Record) {
+func (r *run) guardRollback(c *Client, request Request, target release.Record) {
 	check, looked := r.driver.check, r.driver.looked
-	r.driver.check = func(rls *release.Release) error {
+	r.driver.check = func(rls *helmrelease.Release) error {
 		if why := r.driver.untrusted(target.Secret); why != nil {
 			if err := r.mayRepeat(c, request, rls); err != nil {
 				return fmt.Errorf("%w, and %w", why, err)
@@ -82,7 +82,7 @@ func (r *run) guardRollback(c *Client, request Request, target records.Record) {
 			// Helm runs the hooks of this release. Its digests are as little proven.
 			rls.Hooks = nil
 			r.driver.stamp.digests = Digests{}
-			looked = func(*release.Release) (string, error) { return "", nil }
+			looked = func(*helmrelease.Release) (string, error) { return "", nil }
 		}
 		r.driver.looked = looked
 		return check(rls)
@@ -92,7 +92,7 @@ func (r *run) guardRollback(c *Client, request Request, target records.Record) {
 // mayRepeat returns nil if an unverified revision may be rolled back to: the chart
 // renders each of its objects with the values of now, none of which is
 // cluster-scoped. Objects that grant permissions must be the same.
-func (r *run) mayRepeat(c *Client, request Request, rls *release.Release) error {
+func (r *run) mayRepeat(c *Client, request Request, rls *helmrelease.Release) error {
 	objects, err := r.kube.builder.build(strings.NewReader(rls.Manifest))
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r *run) unfinished() bool {
 
 // forgetFailedRollback deletes the record of the newest try to go back to the
 // same revision if it failed, so that history grows by one a change.
-func (r *run) forgetFailedRollback(index *records.Index, request Request, revision int) error {
+func (r *run) forgetFailedRollback(index *release.Index, request Request, revision int) error {
 	newest := index.History(request.Namespace, request.Release)[0]
 	held := newest.Marks.Held
 	if newest.Status != api.StatusFailed || !newest.Genuine() || held == nil || held.Revision != revision || newest.Revision == revision {
@@ -140,11 +140,11 @@ func (r *run) forgetFailedRollback(index *records.Index, request Request, revisi
 }
 
 // find returns the record of a revision.
-func find(history []records.Record, revision int) (records.Record, bool) {
+func find(history []release.Record, revision int) (release.Record, bool) {
 	for _, record := range history {
 		if record.Revision == revision {
 			return record, true
 		}
 	}
-	return records.Record{}, false
+	return release.Record{}, false
 }

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // backTo is a hold on a revision, as a rollback to it leaves it.
-func backTo(revision, from int) records.Marks {
-	return records.Marks{Rollback: "request", Held: &records.Held{Revision: revision, From: from, Spec: "spec"}}
+func backTo(revision, from int) release.Marks {
+	return release.Marks{Rollback: "request", Held: &release.Held{Revision: revision, From: from, Spec: "spec"}}
 }
 
 // must runs an action that is no test's concern.
@@ -30,7 +30,7 @@ func (w *world) must(err error) {
 }
 
 // newest returns the newest record.
-func (w *world) newest() records.Record {
+func (w *world) newest() release.Record {
 	w.Helper()
 	w.watch()
 	return w.index.History(w.namespace, "web")[0]
@@ -57,7 +57,7 @@ func (w *world) theirs(name string) {
 
 // rollbackRequest asks for what Rollback needs; digests and values are those of
 // the spec, which must not count.
-func (w *world) rollbackRequest(c *Chart, marks records.Marks) Request {
+func (w *world) rollbackRequest(c *Chart, marks release.Marks) Request {
 	r := w.request(c, "of the spec", valuesOf("spec=1"))
 	r.Digests.Chart, r.Digests.Values = "of the spec", "of the spec"
 	r.Marks = marks
@@ -81,7 +81,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("the record: %+v", newest)
 	}
 	for _, r := range w.index.History(w.namespace, "web")[1:] {
-		if r.Marks != (records.Marks{}) {
+		if r.Marks != (release.Marks{}) {
 			t.Errorf("revision %d is marked, too: %+v", r.Revision, r.Marks)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRollback(t *testing.T) {
 	w.restart()
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "four", valuesOf("a=4"))))
 	equal(t, "the objects after an upgrade", []string{"a=4"}, w.configMaps())
-	equal(t, "the marks after an upgrade", records.Marks{}, w.newest().Marks)
+	equal(t, "the marks after an upgrade", release.Marks{}, w.newest().Marks)
 
 	// What is a copy itself can be copied once more.
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(3, 4)), 3))
@@ -126,7 +126,7 @@ func TestRollbackToNoSuchRevision(t *testing.T) {
 		t.Errorf("of no release: %v, want errNoSuchRevision", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
-	p := &plan{}
+	p := &disturbance{}
 	w.net.armed.Store(p)
 	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(7, 1)), 7); !errors.Is(err, errNoSuchRevision) || !strings.Contains(err.Error(), "7") {
 		t.Errorf("%v, want errNoSuchRevision with its number", err)
@@ -152,7 +152,7 @@ func TestRollbackRefused(t *testing.T) {
 	c := freezingChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", frozen(valuesOf("a=2", "b=2")))))
-	p := &plan{}
+	p := &disturbance{}
 	w.net.armed.Store(p)
 	err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1)
 	w.net.armed.Store(nil)
@@ -166,7 +166,7 @@ func TestRollbackRefused(t *testing.T) {
 	}
 	equal(t, "the revisions", []string{"v2 deployed", "v1 superseded"}, w.statuses())
 	equal(t, "the objects", []string{"a=2", "b=2"}, w.configMaps())
-	equal(t, "the marks", records.Marks{}, w.newest().Marks)
+	equal(t, "the marks", release.Marks{}, w.newest().Marks)
 }
 
 // TestRollbackHooks: one that fails leaves no pending record, a retry takes the

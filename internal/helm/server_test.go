@@ -26,10 +26,10 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // apiServer is the one API server of this package's tests.
@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
-		env, err := testserver.New()
+		env, err := testenv.New()
 		if err != nil {
 			apiServer.err = err
 			return
@@ -76,7 +76,7 @@ func startAPIServer(t *testing.T) {
 			apiServer.mapper, apiServer.err = apiutil.NewDynamicRESTMapper(apiServer.config, httpClient)
 		}
 	})
-	if errors.Is(apiServer.err, testserver.ErrMissing) {
+	if errors.Is(apiServer.err, testenv.ErrMissing) {
 		t.Skip(apiServer.err)
 	}
 	if apiServer.err != nil {
@@ -87,11 +87,11 @@ func startAPIServer(t *testing.T) {
 // trouble is a transport that makes trouble at the request with a number.
 type trouble struct {
 	next  http.RoundTripper
-	armed atomic.Pointer[plan]
+	armed atomic.Pointer[disturbance]
 }
 
-// plan is the trouble to make. The zero value counts requests and makes none.
-type plan struct {
+// disturbance is the trouble to make. The zero value counts requests and makes none.
+type disturbance struct {
 	// at is the number of the request, from 1.
 	at int64
 	// before and after run around it; later requests are let through unless
@@ -109,7 +109,7 @@ type plan struct {
 	requests []string
 }
 
-func (p *plan) log() []string {
+func (p *disturbance) log() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.requests)
@@ -175,11 +175,11 @@ type world struct {
 	plain   kubernetes.Interface
 	net     *trouble
 	helm    *Client
-	index   *records.Index
+	index   *release.Index
 	objects dependents
 	known   map[string]*metav1.PartialObjectMetadata
 	owner   apply.Owner
-	failed  *decide.Failure
+	failed  *plan.Failure
 }
 
 var namespaces atomic.Int64
@@ -213,7 +213,7 @@ func (w *world) restart() {
 	w.net = &trouble{next: shared.Transport}
 	httpClient := *shared
 	httpClient.Transport = w.net
-	w.index = records.NewIndex(func(records.Record) {})
+	w.index = release.NewIndex(func(release.Record) {})
 	w.known = map[string]*metav1.PartialObjectMetadata{}
 	w.objects = dependents{inventory.NewIndex(func(types.UID) {}, func(types.UID) {})}
 	w.failed = nil
@@ -331,10 +331,10 @@ func (w *world) settle(r Request, deleting bool) {
 	var taken []string
 	for range 12 {
 		w.watch()
-		o := decide.Observation{Now: now, Deleting: deleting, Finalizer: true, Desired: r.Digests.Input, Failure: w.failed}
+		o := plan.Observation{Now: now, Deleting: deleting, Finalizer: true, Desired: r.Digests.Input, Failure: w.failed}
 		history := w.index.History(w.namespace, r.Release)
 		if len(history) > 0 {
-			o.Newest = &decide.Revision{
+			o.Newest = &plan.Revision{
 				Number: history[0].Revision, Status: history[0].Status, Ours: history[0].OwnerUID == w.owner.UID,
 				Genuine: history[0].Genuine(), Began: now, Timeout: r.Timeout,
 			}
@@ -342,30 +342,30 @@ func (w *world) settle(r Request, deleting bool) {
 				o.Newest.Digest = history[0].InputDigest
 			}
 		}
-		if asked, marks := r.Marks, records.MarksOf(history); asked.Held != nil {
+		if asked, marks := r.Marks, release.MarksOf(history); asked.Held != nil {
 			if marks.Rollback != asked.Rollback {
-				o.Request = &decide.Request{Token: asked.Rollback, Revision: asked.Held.Revision}
+				o.Request = &plan.Request{Token: asked.Rollback, Revision: asked.Held.Revision}
 			}
 			if marks.Held != nil {
-				o.Held = &decide.Held{Revision: marks.Held.Revision, Token: marks.Rollback}
+				o.Held = &plan.Held{Revision: marks.Held.Revision, Token: marks.Rollback}
 			}
 		}
-		d := decide.Next(o)
+		d := plan.Next(o)
 		taken = append(taken, fmt.Sprintf("%s→%s", d.State, d.Step))
 		var err error
 		switch d.Step {
-		case decide.StepInstall:
+		case plan.StepInstall:
 			err = w.helm.Install(w.Context(), r)
-		case decide.StepUpgrade:
+		case plan.StepUpgrade:
 			err = w.helm.Upgrade(w.Context(), r)
-		case decide.StepRollback:
+		case plan.StepRollback:
 			err = w.helm.Rollback(w.Context(), r, d.Revision)
-		case decide.StepUninstall:
+		case plan.StepUninstall:
 			err = w.helm.Uninstall(w.Context(), r)
-		case decide.StepUnlock:
+		case plan.StepUnlock:
 			err = w.helm.MarkFailed(w.Context(), r, history[0], "Interrupted")
 		default:
-			if d.State != decide.StateInSync && d.State != decide.StateHeld && d.State != decide.StateDeleted {
+			if d.State != plan.StateInSync && d.State != plan.StateHeld && d.State != plan.StateDeleted {
 				w.Fatalf("it ends as %s after %v", d.State, taken)
 			}
 			return

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
 // ErrUntrusted marks an action that ended because a release record is not what

@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
 // TestContent_SurvivesStorage: a record verifies after it was stored and read,
@@ -63,7 +63,7 @@ func TestActions_NeedAKey(t *testing.T) {
 		w := newWorld(t)
 		w.helm.Keys = keys
 		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
-		p := &plan{}
+		p := &disturbance{}
 		w.net.armed.Store(p)
 		if err := w.helm.Install(t.Context(), r); err == nil || !strings.Contains(err.Error(), "signing key") {
 			t.Errorf("installed without a key: %v", err)

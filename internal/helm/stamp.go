@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // stamp is what one action leaves on the record that it creates: whose release
@@ -23,7 +23,7 @@ type stamp struct {
 	owner   apply.Owner
 	action  string
 	digests Digests
-	marks   records.Marks
+	marks   release.Marks
 	// redact keeps secrets out of what is not stored in the record itself.
 	redact redact
 }
@@ -38,13 +38,13 @@ type Digests struct {
 	Values string
 }
 
-func newStamp(rls string, owner apply.Owner, digests Digests, marks records.Marks) stamp {
+func newStamp(rls string, owner apply.Owner, digests Digests, marks release.Marks) stamp {
 	return stamp{release: rls, owner: owner, action: string(uuid.NewUUID()), digests: digests, marks: marks}
 }
 
 // mark puts our labels on a new revision, in place of any that Helm copied
 // from an older one.
-func (s stamp) mark(rls *release.Release) {
+func (s stamp) mark(rls *helmrelease.Release) {
 	labels := maps.Clone(rls.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -68,8 +68,8 @@ func (s stamp) mark(rls *release.Release) {
 }
 
 // annotate puts on the Secret what the status reports and no label can hold.
-func (s stamp) annotate(secret *corev1.Secret, rls *release.Release, inventory records.Inventory) {
-	description := records.Description{Description: truncate(s.redact.text(rls.Info.Description), maxDescription), NoHooks: len(rls.Hooks) == 0}
+func (s stamp) annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory release.Inventory) {
+	description := release.Description{Description: truncate(s.redact.text(rls.Info.Description), maxDescription), NoHooks: len(rls.Hooks) == 0}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		description.Chart = rls.Chart.Metadata.Name
 		description.ChartVersion = rls.Chart.Metadata.Version
@@ -82,11 +82,11 @@ func (s stamp) annotate(secret *corev1.Secret, rls *release.Release, inventory r
 	text, _ := json.Marshal(description)
 	secret.Annotations = map[string]string{
 		api.AnnotationOwner:       s.owner.String(),
-		records.AnnotationRelease: string(text),
+		release.AnnotationRelease: string(text),
 	}
 	if inventory.Digest != "" {
 		text, _ := json.Marshal(inventory)
-		secret.Annotations[records.AnnotationInventory] = string(text)
+		secret.Annotations[release.AnnotationInventory] = string(text)
 	}
 }
 

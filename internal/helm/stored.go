@@ -8,26 +8,26 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // RecordName is the name of the Secret that holds a revision.
-func RecordName(rls string, revision int) string { return records.SecretName(rls, revision) }
+func RecordName(rls string, revision int) string { return release.SecretName(rls, revision) }
 
 // Stored is a revision as its record has it.
 type Stored struct {
-	records.Record
+	release.Record
 	// Objects are those of the manifest, Hooks the others.
 	Objects, Hooks []RenderedObject
 	// Values were given to the chart.
 	Values map[string]any
 
-	release *release.Release
+	release *helmrelease.Release
 }
 
 // ReadRecord reads a revision from its Secret. The error is ErrDamaged where it
@@ -37,7 +37,7 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, ok := records.FromMeta(secret)
+	record, ok := release.FromMeta(secret)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // ErrTestsFailed marks tests of a chart that ran and failed.
@@ -35,7 +35,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 	tests.Namespace = r.Namespace
 	tests.Timeout = r.Timeout
 	rls, err := tests.Run(r.Release)
-	tested := records.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
+	tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
 	switch {
 	case err == nil && !hasTests(rls):
 		tested.Message = "The chart has no tests"
@@ -55,12 +55,12 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		return encodeErr
 	}
 	// A failed test is an outcome, and an outcome that was not stored is none.
-	if markErr := c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{records.AnnotationTested: string(text)}); markErr != nil {
+	if markErr := c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{release.AnnotationTested: string(text)}); markErr != nil {
 		return run.outcome(ctx, markErr)
 	}
 	return run.outcome(ctx, err)
 }
 
-func hasTests(rls *release.Release) bool {
-	return slices.ContainsFunc(rls.Hooks, func(h *release.Hook) bool { return slices.Contains(h.Events, release.HookTest) })
+func hasTests(rls *helmrelease.Release) bool {
+	return slices.ContainsFunc(rls.Hooks, func(h *helmrelease.Hook) bool { return slices.Contains(h.Events, helmrelease.HookTest) })
 }

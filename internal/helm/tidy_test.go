@@ -48,7 +48,7 @@ func TestTidy(t *testing.T) {
 	before := w.index.History(w.namespace, "web")
 	r := w.request(c, "of the spec", valuesOf("spec=1"))
 
-	w.net.armed.Store(&plan{fails: func(request *http.Request) bool { return request.Method == http.MethodPut }})
+	w.net.armed.Store(&disturbance{fails: func(request *http.Request) bool { return request.Method == http.MethodPut }})
 	if err := w.helm.Tidy(t.Context(), r); !errors.As(err, new(deadError)) || errors.Is(err, ErrStale) {
 		t.Errorf("without an API server: %v", err)
 	}
@@ -78,7 +78,7 @@ func TestTidy(t *testing.T) {
 		}
 	}
 
-	p := &plan{}
+	p := &disturbance{}
 	w.net.armed.Store(p)
 	w.must(w.helm.Tidy(t.Context(), r))
 	w.net.armed.Store(nil)
@@ -93,7 +93,7 @@ func TestTidy(t *testing.T) {
 
 	// Somebody writes a record meanwhile: it is looked at again.
 	w.patchRecord("v3", deployed)
-	w.net.armed.Store(&plan{at: 2, before: func() {
+	w.net.armed.Store(&disturbance{at: 2, before: func() {
 		patch := []byte(`{"metadata": {"labels": {"touched": "true"}}}`)
 		if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v3", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Error(err)
@@ -138,7 +138,7 @@ func TestNoSecondRevisionIsDeployed(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 			failed := 0
-			w.net.armed.Store(&plan{fails: func(request *http.Request) bool {
+			w.net.armed.Store(&disturbance{fails: func(request *http.Request) bool {
 				fails := request.Method == http.MethodPut && strings.HasSuffix(request.URL.Path, ".v2")
 				if fails {
 					failed++
@@ -303,7 +303,7 @@ func TestMarkFailedGivesWayToWhatHasChanged(t *testing.T) {
 	w.patchRecord("v1", `{"metadata": {"labels": {"status": "pending-install"}}}`)
 	pending := w.index.History(w.namespace, "web")[0]
 	w.patchRecord("v1", `{"metadata": {"labels": {"status": "deployed"}}}`)
-	p := &plan{}
+	p := &disturbance{}
 	w.net.armed.Store(p)
 	if err := w.helm.MarkFailed(t.Context(), r, pending, "Interrupted"); !errors.Is(err, ErrStale) {
 		t.Errorf("error %v, want ErrStale", err)

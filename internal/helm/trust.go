@@ -13,7 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/kube"
 	kubefake "helm.sh/helm/v3/pkg/kube/fake"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,15 +21,15 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/render"
-	"github.com/chartwright/chartwright/internal/signing"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
 // SignedByCurrentKey reports whether the label of a record names the key that
 // signs now. The record is not read, so nothing is verified.
-func (c *Client) SignedByCurrentKey(record records.Record) bool {
+func (c *Client) SignedByCurrentKey(record release.Record) bool {
 	return c.Keys == nil || c.Keys.Current(record.Signature)
 }
 
@@ -64,7 +64,7 @@ func (r *run) signNewest(c *Client, request Request) error {
 // readTrusted reads a record whose content may be used. The error is ErrStale if
 // the record is not the one in the index any more, and ErrUntrusted if its content
 // must not be used.
-func (r *run) readTrusted(c *Client, request Request, record records.Record) (*release.Release, error) {
+func (r *run) readTrusted(c *Client, request Request, record release.Record) (*helmrelease.Release, error) {
 	stored, err := r.driver.Get(record.Secret)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (r *run) readTrusted(c *Client, request Request, record records.Record) (*r
 
 // trust returns nil if what a record stores may be used. The error is
 // ErrUntrusted where it may not.
-func (r *run) trust(c *Client, request Request, record records.Record, stored *release.Release) error {
+func (r *run) trust(c *Client, request Request, record release.Record, stored *helmrelease.Release) error {
 	err := r.driver.untrusted(record.Secret)
 	if !errors.Is(err, signing.ErrUnsigned) {
 		return err
@@ -94,7 +94,7 @@ func (r *run) trust(c *Client, request Request, record records.Record, stored *r
 
 // signRecord puts a signature by the current key on a record that may be used,
 // unless it has one.
-func (r *run) signRecord(c *Client, record records.Record, stored *release.Release) error {
+func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.Release) error {
 	signature := r.driver.keys.Sign(contentOf(r.driver.namespace, stored))
 	switch signature {
 	case "":
@@ -123,7 +123,7 @@ func (r *run) signUnlessCurrent(c *Client, request Request) error {
 }
 
 // accept makes a record that was read count as verified.
-func (d *recordDriver) accept(key string, rls *release.Release) {
+func (d *recordDriver) accept(key string, rls *helmrelease.Release) {
 	d.unverified[key] = nil
 	d.manifests = append(d.manifests, rls.Manifest)
 	d.hooks = append(d.hooks, rls.Hooks...)
@@ -142,7 +142,7 @@ func (d *recordDriver) readUnverified() bool {
 // prove returns nil if to sign a record changes nothing: each of its objects is
 // owned by the release and was last applied as the record has it, and its hooks
 // are those that the chart renders now. Otherwise the error is ErrUntrusted.
-func (r *run) prove(c *Client, request Request, stored *release.Release) error {
+func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) error {
 	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUntrusted, err)
@@ -202,7 +202,7 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 
 // rendersSame returns nil if a render has the same objects. Otherwise the error
 // is ErrUntrusted.
-func (r *run) rendersSame(objects kube.ResourceList, rendered *release.Release) error {
+func (r *run) rendersSame(objects kube.ResourceList, rendered *helmrelease.Release) error {
 	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUntrusted, err)
@@ -229,7 +229,7 @@ func (r *run) rendersSame(objects kube.ResourceList, rendered *release.Release) 
 
 // renderAgain renders the request's chart and values as they were rendered for a
 // stored revision. Nothing is stored or applied.
-func (r *run) renderAgain(c *Client, request Request, stored *release.Release) (*release.Release, error) {
+func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Release) (*helmrelease.Release, error) {
 	current := request.Values
 	if request.CurrentValues != nil {
 		var err error

@@ -15,7 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/release/signing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -146,7 +146,7 @@ func TestForgedRecord_IsNotApplied(t *testing.T) {
 			t.Run(forgery.name+"/"+name, func(t *testing.T) {
 				w, r := forged(t, forgery.forge)
 				before := w.secret(RecordName("web", 2)).Labels[api.LabelSignature]
-				p := &plan{}
+				p := &disturbance{}
 				w.net.armed.Store(p)
 				err := act(w, r)
 				w.net.armed.Store(nil)
@@ -230,7 +230,7 @@ func TestRollback_ToAForgedRevision(t *testing.T) {
 				w.forge(RecordName("web", 1), func(rls *release.Release) { test.forge(w, rls) })
 			})
 			told := r.tell()
-			p := &plan{}
+			p := &disturbance{}
 			w.net.armed.Store(p)
 			err := w.helm.Rollback(t.Context(), r, 1)
 			w.net.armed.Store(nil)
@@ -305,7 +305,7 @@ func TestSign_ByTheNextKey(t *testing.T) {
 			if w.helm.SignedByCurrentKey(w.newest()) {
 				t.Fatal("the record counts as signed")
 			}
-			p := &plan{}
+			p := &disturbance{}
 			w.net.armed.Store(p)
 			w.must(w.helm.Sign(t.Context(), r))
 			w.net.armed.Store(nil)

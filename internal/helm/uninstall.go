@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -146,7 +146,7 @@ func (r *run) uninstall(request Request, store *uninstallDriver) error {
 	uninstall.DisableHooks = request.DisableHooks
 	uninstall.Description = request.Description
 	uninstall.Wait = request.WaitForDelete
-	store.read = func(newest *release.Release) {
+	store.read = func(newest *helmrelease.Release) {
 		why := r.driver.untrusted(r.driver.keyOf(newest))
 		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
 			return
@@ -163,7 +163,7 @@ func (r *run) uninstall(request Request, store *uninstallDriver) error {
 
 // deleteRecords deletes the records of the release that are left. Helm deletes a
 // record by the release and the revision in its content, and not by its own name.
-func (r *run) deleteRecords(index *records.Index, request Request) error {
+func (r *run) deleteRecords(index *release.Index, request Request) error {
 	for _, record := range index.History(request.Namespace, request.Release) {
 		if !belongs(record, request.Owner) {
 			continue
@@ -177,7 +177,7 @@ func (r *run) deleteRecords(index *records.Index, request Request) error {
 
 // belongs tells whether a record is of the owner's release, maybe from before the
 // owner was restored from a backup, or made by the operator-sdk.
-func belongs(record records.Record, owner apply.Owner) bool {
+func belongs(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator ||
 		inheritedBy(record, owner)
 }
@@ -197,16 +197,16 @@ type uninstallDriver struct {
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
 	// read is called with the newest record when it was read.
-	read func(*release.Release)
+	read func(*helmrelease.Release)
 	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the record that was not marked, and its name.
-	unmarked *release.Release
+	unmarked *helmrelease.Release
 	key      string
 }
 
 // Query answers as the recordDriver does.
-func (d *uninstallDriver) Query(labels map[string]string) ([]*release.Release, error) {
+func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	found, err := d.recordDriver.Query(labels)
 	if err == nil && !d.stubs[found[0]] {
 		d.read(found[0])
@@ -215,9 +215,9 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*release.Release, e
 }
 
 // Update writes a record back, or notes that it was not.
-func (d *uninstallDriver) Update(key string, rls *release.Release) error {
+func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
 	waits := !d.brief || d.hooks && hasDeleteHooks(rls)
-	if !waits && rls.Info.Status == release.StatusUninstalling {
+	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
 		d.unmarked, d.key = rls, key
 		return nil
 	}
@@ -229,7 +229,7 @@ func (d *uninstallDriver) mark() error {
 	if d.unmarked == nil {
 		return nil
 	}
-	d.unmarked.Info.Status = release.StatusUninstalling
+	d.unmarked.Info.Status = helmrelease.StatusUninstalling
 	err := d.recordDriver.Update(d.key, d.unmarked)
 	if errors.Is(err, ErrStale) {
 		// It is gone, or another has it: there is nothing to mark.
@@ -239,7 +239,7 @@ func (d *uninstallDriver) mark() error {
 }
 
 // Delete deletes a record, unless a hook has failed.
-func (d *uninstallDriver) Delete(key string) (*release.Release, error) {
+func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 	if d.kube.failedHook != nil {
 		return nil, d.kube.failedHook
 	}
@@ -249,9 +249,9 @@ func (d *uninstallDriver) Delete(key string) (*release.Release, error) {
 	return d.recordDriver.Delete(key)
 }
 
-func hasDeleteHooks(rls *release.Release) bool {
-	return slices.ContainsFunc(rls.Hooks, func(hook *release.Hook) bool {
-		return slices.Contains(hook.Events, release.HookPreDelete) || slices.Contains(hook.Events, release.HookPostDelete)
+func hasDeleteHooks(rls *helmrelease.Release) bool {
+	return slices.ContainsFunc(rls.Hooks, func(hook *helmrelease.Hook) bool {
+		return slices.Contains(hook.Events, helmrelease.HookPreDelete) || slices.Contains(hook.Events, helmrelease.HookPostDelete)
 	})
 }
 

@@ -185,7 +185,7 @@ func TestUninstallMarksTheRecordWhereItStays(t *testing.T) {
 		w.must(w.helm.Install(w.Context(), w.request(c, "one", valuesOf("a=1"))))
 		r := w.request(c, "", nil)
 		change(&r)
-		p := &plan{fails: fails}
+		p := &disturbance{fails: fails}
 		w.net.armed.Store(p)
 		err = w.helm.Uninstall(w.Context(), r)
 		w.net.armed.Store(nil)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Upgrade makes a new revision of a release that has a record which is neither
@@ -57,7 +57,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 // findLeftovers watches the kinds of what the revisions since the last deployed
 // one may have left, so that the action finds it and prunes it. Another
 // process, or an operator that was killed, may have made it.
-func (r *run) findLeftovers(index *records.Index, request Request) error {
+func (r *run) findLeftovers(index *release.Index, request Request) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, record := range index.History(request.Namespace, request.Release) {
 		if record.Status == api.StatusDeployed {

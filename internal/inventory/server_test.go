@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // server starts an API server. The test is skipped where there is none to
 // start.
 func server(t *testing.T) *envtest.Environment {
 	t.Helper()
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	env.Config.QPS = -1
 	return env
 }

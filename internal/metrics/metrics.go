@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/chartwright/chartwright/internal/version"
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Outcomes of an action.
@@ -63,7 +63,7 @@ var (
 )
 
 func init() {
-	info := version.Get()
+	info := api.Get()
 	buildInfo.WithLabelValues(info.Version, info.Commit, info.Go, info.Helm).Set(1)
 	ctrlmetrics.Registry.MustRegister(actions, durations, running, waiting, repairs, drifts, passes, buildInfo, known, objects, served, lines)
 }

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 	"github.com/chartwright/chartwright/internal/metrics"
-	"github.com/chartwright/chartwright/internal/rbac"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -29,7 +29,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 }
 
 func lackOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) lack {
-	return lack{need: need{Rule: rbac.Rule{PolicyRule: r, Why: why}, always: always}, namespaces: namespaces}
+	return lack{need: need{Rule: permissions.Rule{PolicyRule: r, Why: why}, always: always}, namespaces: namespaces}
 }
 
 // lines joins the lines of an answer.

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 var crdResource = crdGVK.GroupVersion().WithResource("customresourcedefinitions")

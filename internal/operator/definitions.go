@@ -17,9 +17,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/compat"
-	"github.com/chartwright/chartwright/internal/crd"
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/compat"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // errLeft marks a definition that is left as it is: trying again is no use.
@@ -99,7 +99,7 @@ func crdAdvice(kind catalog.Kind) string {
 		named.ResourceNames = []string{definition.Name}
 	}
 	create := rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: resource, Verbs: []string{"create"}}
-	return fmt.Sprintf("Add to the rules of the operator's role: %s, %s", rbac.RuleText(named), rbac.RuleText(create))
+	return fmt.Sprintf("Add to the rules of the operator's role: %s, %s", permissions.RuleText(named), permissions.RuleText(create))
 }
 
 // installCRD applies the definition of a kind where there is none, or where it

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // newInventory returns the inventory of the objects that carry this operator's
@@ -91,7 +91,7 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	defer cancel()
 	k.shared.Inventory.Join(a.name, dependents)
 	k.recordKinds.refresh(within)
-	stored := slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r records.Record) bool { return !a.has(r.Namespace) })
+	stored := slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !a.has(r.Namespace) })
 	k.watchKindsOf(stored)
 	k.shared.Inventory.Settle(within, a.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
@@ -102,7 +102,7 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 
 // watchKindsOf watches the kinds that release records name, as far as there is
 // room for them.
-func (k *kinds) watchKindsOf(stored []records.Record) {
+func (k *kinds) watchKindsOf(stored []release.Record) {
 	k.recordKinds.choose(stored)
 	for i := range stored {
 		k.shared.Inventory.Also(stored[i].OwnerUID, k.recordKinds.of(stored[i]))

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/diagnose"
+	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 

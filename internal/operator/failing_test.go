@@ -21,9 +21,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/crd"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // failing is an API server of which some groups do not answer as they should,
@@ -62,7 +62,7 @@ func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 // What goes wrong with one kind, one object or one release concerns no other
 // kind, and is tried again.
 func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
 	if err != nil {
 		t.Fatal(err)
@@ -95,20 +95,20 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for release, kinds := range map[string]string{
+	for name, kinds := range map[string]string{
 		"kinds":  `"apiextensions.k8s.io/v1/CustomResourceDefinition","hang.example.com/v1/Leaf","nodiscovery.example.com/v1/Leaf","nolist.example.com/v1/Leaf","a.example.com/v1/Nothing","v1/ConfigMap"`,
 		"broken": `"/","v1/","/Kind","//","v1/Status"`,
 	} {
 		_, err := typed.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
-			Type: records.SecretType, Data: map[string][]byte{"release": []byte("broken")},
+			Type: release.SecretType, Data: map[string][]byte{"release": []byte("broken")},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: "sh.helm.release.v1." + release + ".v1",
+				Name: "sh.helm.release.v1." + name + ".v1",
 				Labels: map[string]string{
-					records.LabelOwner: records.OwnerHelm, records.LabelName: release, records.LabelVersion: "1", records.LabelStatus: api.StatusDeployed,
-					api.LabelOperator: Defaults().Name, api.LabelOwnerUID: release,
+					release.LabelOwner: release.OwnerHelm, release.LabelName: name, release.LabelVersion: "1", release.LabelStatus: api.StatusDeployed,
+					api.LabelOperator: Defaults().Name, api.LabelOwnerUID: name,
 				},
 				Annotations: map[string]string{
-					api.AnnotationOwner: "Leaf.good.example.com/default/" + release, records.AnnotationInventory: `{"digest":"x","kinds":[` + kinds + `]}`,
+					api.AnnotationOwner: "Leaf.good.example.com/default/" + name, release.AnnotationInventory: `{"digest":"x","kinds":[` + kinds + `]}`,
 				},
 			},
 		}, metav1.CreateOptions{})

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/chartwright/chartwright/internal/crd"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // waitState returns when the metrics say that the kind is in a state.
@@ -50,7 +50,7 @@ func waitState(ctx context.Context, t *testing.T, kind string, want state) {
 
 // A kind whose definition goes, or has the version no more, waits for it anew.
 func TestKindGoesAndComesBack(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // kinds starts each kind when its CRD is there. It is a Runnable that needs no
@@ -24,7 +24,7 @@ type kinds struct {
 	clientset kubernetes.Interface
 	options   Options
 	shared    reconcile.Shared
-	sources   *sources.Store
+	sources   *valuesfrom.Store
 	board     *board
 	rights    *rights
 	notices   notices
@@ -195,7 +195,7 @@ func (k *kinds) each(tell func(*reconcile.Reconciler)) {
 
 // recordChanged calls for a pass over the custom resource whose record somebody
 // else changed.
-func (k *kinds) recordChanged(record records.Record) {
+func (k *kinds) recordChanged(record release.Record) {
 	k.keepWarm(record)
 	k.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 }

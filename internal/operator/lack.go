@@ -8,12 +8,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // need is a rule that serving a kind takes. It has one group and one resource.
 type need struct {
-	rbac.Rule
+	permissions.Rule
 	// always: every release of the kind needs it, and not just those with some
 	// values.
 	always bool
@@ -37,10 +37,10 @@ func lacking(needs []need, namespaces []string, have map[string][]rbacv1.PolicyR
 			if !known {
 				continue
 			}
-			for _, missing := range rbac.Allowed(rules, needed.PolicyRule) {
-				l := lack{need: need{Rule: rbac.Rule{PolicyRule: missing, Why: needed.Why}, always: needed.always}}
-				text := rbac.RuleText(missing)
-				at := slices.IndexFunc(found, func(other lack) bool { return rbac.RuleText(other.PolicyRule) == text })
+			for _, missing := range permissions.Allowed(rules, needed.PolicyRule) {
+				l := lack{need: need{Rule: permissions.Rule{PolicyRule: missing, Why: needed.Why}, always: needed.always}}
+				text := permissions.RuleText(missing)
+				at := slices.IndexFunc(found, func(other lack) bool { return permissions.RuleText(other.PolicyRule) == text })
 				if at < 0 {
 					at, found = len(found), append(found, l)
 				}
@@ -73,7 +73,7 @@ func (l lack) in(namespace string) bool {
 func rulesText(lacks []lack) string {
 	texts := make([]string, len(lacks))
 	for i := range lacks {
-		texts[i] = rbac.RuleText(lacks[i].PolicyRule)
+		texts[i] = permissions.RuleText(lacks[i].PolicyRule)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -101,7 +101,7 @@ func lackLines(lacks []lack) (lines []string) {
 			if len(l.namespaces) > 0 {
 				why = fmt.Sprintf("in %s; %s", strings.Join(l.namespaces, ", "), why)
 			}
-			lines = append(lines, fmt.Sprintf("  - %s # %s", rbac.RuleText(l.PolicyRule), why))
+			lines = append(lines, fmt.Sprintf("  - %s # %s", permissions.RuleText(l.PolicyRule), why))
 		}
 	}
 	return lines

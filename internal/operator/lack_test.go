@@ -7,11 +7,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"pgregory.net/rapid"
 
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 func needOf(r rbacv1.PolicyRule, always bool) need {
-	return need{Rule: rbac.Rule{PolicyRule: r, Why: "why"}, always: always}
+	return need{Rule: permissions.Rule{PolicyRule: r, Why: "why"}, always: always}
 }
 
 func TestLacking(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWhatIsLackingIsEnough(t *testing.T) {
 				}
 			}
 			if !added {
-				t.Errorf("%s is lacking nowhere", rbac.RuleText(l.PolicyRule))
+				t.Errorf("%s is lacking nowhere", permissions.RuleText(l.PolicyRule))
 			}
 		}
 		if left := lacking(needs, namespaces, have); len(left) > 0 {

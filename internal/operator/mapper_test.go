@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // asked keeps the paths of requests.
@@ -40,7 +40,7 @@ func (a *asked) since() []string {
 }
 
 func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	requests := &asked{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -91,7 +91,7 @@ func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
 // TestMapper_KindsWithoutStatus: which kinds are served without a status is known
 // from the same request.
 func TestMapper_KindsWithoutStatus(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	client, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/crd"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/rbac"
 )
 
 // needsOf returns what serving a kind takes, one resource a rule.
 // An operator of some namespaces does without the sight of definitions.
 func needsOf(kind catalog.Kind, operator string, namespaced bool) ([]need, error) {
-	report, err := rbac.Derive([]catalog.Kind{kind}, rbac.Options{Operator: operator})
+	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
 	if err != nil {
 		return nil, fmt.Errorf("derive its rules: %w", err)
 	}
 	var needs []need
 	for _, rule := range report.Rules {
 		// What nobody has is missing whole, and comes back split.
-		for _, single := range rbac.Allowed(nil, rule.PolicyRule) {
-			if namespaced && rbac.SeesDefinitions(single) {
+		for _, single := range permissions.Allowed(nil, rule.PolicyRule) {
+			if namespaced && permissions.SeesDefinitions(single) {
 				continue
 			}
-			needs = append(needs, need{Rule: rbac.Rule{PolicyRule: single, Why: rule.Why}})
+			needs = append(needs, need{Rule: permissions.Rule{PolicyRule: single, Why: rule.Why}})
 		}
 	}
 	return needs, nil
@@ -76,8 +76,8 @@ func missingFrom(needs []need, have []rbacv1.PolicyRule, refused rbacv1.PolicyRu
 		if !needs[i].of(resource) {
 			continue
 		}
-		rules := rbac.Allowed(have, needs[i].PolicyRule)
-		covered = covered || len(rbac.Allowed(rules, refused)) == 0
+		rules := permissions.Allowed(have, needs[i].PolicyRule)
+		covered = covered || len(permissions.Allowed(rules, refused)) == 0
 		missing = append(missing, rules...)
 	}
 	if !covered {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/observed"
+	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 

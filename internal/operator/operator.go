@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Run serves the kinds until the context ends. It returns an error where the
@@ -63,7 +63,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	}
 	kinds := &kinds{manager: mgr, clientset: clientset, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
 	metrics.ListKinds(kinds.board.metrics)
-	index := records.NewIndex(kinds.recordChanged)
+	index := release.NewIndex(kinds.recordChanged)
 	objects := kinds.newInventory()
 	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), clientset, mgr.GetRESTMapper(), index, objects)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Everybody who may write Secrets can write release records that name any kinds,
@@ -86,7 +86,7 @@ func (r *recordKinds) refresh(ctx context.Context) {
 
 // choose decides on the kinds of many records at once. The kinds that records in
 // most namespaces name come first, since a tenant writes in few.
-func (r *recordKinds) choose(all []records.Record) {
+func (r *recordKinds) choose(all []release.Record) {
 	namespaces := map[schema.GroupVersionKind]map[string]struct{}{}
 	for i := range all {
 		for _, gvk := range all[i].Inventory.GVKs() {
@@ -115,7 +115,7 @@ func (r *recordKinds) choose(all []records.Record) {
 }
 
 // of returns the kinds of a record that are watched.
-func (r *recordKinds) of(record records.Record) []schema.GroupVersionKind {
+func (r *recordKinds) of(record release.Record) []schema.GroupVersionKind {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(record.Inventory.GVKs(), func(gvk schema.GroupVersionKind) bool { return !r.watches(gvk) })

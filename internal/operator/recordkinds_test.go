@@ -26,26 +26,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/crd"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // inventing is a release record that names kinds, as somebody else writes it.
-func inventing(release string, kinds []string) *corev1.Secret {
-	inventory, err := json.Marshal(records.Inventory{Kinds: kinds})
+func inventing(name string, kinds []string) *corev1.Secret {
+	inventory, err := json.Marshal(release.Inventory{Kinds: kinds})
 	if err != nil {
 		panic(err)
 	}
 	return &corev1.Secret{
-		Type: records.SecretType,
+		Type: release.SecretType,
 		ObjectMeta: metav1.ObjectMeta{
-			Name: records.SecretName(release, 1),
+			Name: release.SecretName(name, 1),
 			Labels: map[string]string{
-				"owner": "helm", "name": release, "version": "1", "status": "deployed",
-				"chartwright.dev/operator": "chartwright", "chartwright.dev/owner-uid": "uid-" + release, "chartwright.dev/revision": "1",
+				"owner": "helm", "name": name, "version": "1", "status": "deployed",
+				"chartwright.dev/operator": "chartwright", "chartwright.dev/owner-uid": "uid-" + name, "chartwright.dev/revision": "1",
 			},
-			Annotations: map[string]string{records.AnnotationInventory: string(inventory), "chartwright.dev/owner": "Leaf.served.example.com/default/" + release},
+			Annotations: map[string]string{release.AnnotationInventory: string(inventory), "chartwright.dev/owner": "Leaf.served.example.com/default/" + name},
 		},
 	}
 }
@@ -53,7 +53,7 @@ func inventing(release string, kinds []string) *corev1.Secret {
 // Kinds that somebody has invented on release records cost no request at a start,
 // and delay nobody.
 func TestStart_LooksUpNoInventedKinds(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +143,8 @@ func TestRecordKinds_AreBounded(t *testing.T) {
 	r := newRecordKinds(func() (func(schema.GroupVersionKind) bool, error) {
 		return func(gvk schema.GroupVersionKind) bool { return served[gvk] }, nil
 	}, logr.Discard())
-	naming := func(namespace string, kinds ...string) records.Record {
-		return records.Record{Namespace: namespace, Inventory: records.Inventory{Kinds: kinds}}
+	naming := func(namespace string, kinds ...string) release.Record {
+		return release.Record{Namespace: namespace, Inventory: release.Inventory{Kinds: kinds}}
 	}
 	names := func(group string, count int) []string {
 		kinds := make([]string, count)
@@ -153,11 +153,11 @@ func TestRecordKinds_AreBounded(t *testing.T) {
 		}
 		return kinds
 	}
-	for _, gvk := range (records.Inventory{Kinds: names("served", maxServedKinds+50)}).GVKs() {
+	for _, gvk := range (release.Inventory{Kinds: names("served", maxServedKinds+50)}).GVKs() {
 		served[gvk] = true
 	}
 	r.refresh(t.Context())
-	all := []records.Record{
+	all := []release.Record{
 		naming("attacker", names("a-invented", 100)...), naming("attacker", names("served", maxServedKinds+50)...),
 		naming("one", "z/v1/Removed"), naming("two", "z/v1/Removed"), naming("one", "served/v1/Kind349"), naming("two", "served/v1/Kind349"),
 	}
@@ -196,8 +196,8 @@ func TestRecordKinds_AreBoundedWithoutDiscovery(t *testing.T) {
 	for i := range kinds {
 		kinds[i] = fmt.Sprintf("g/v1/Kind%d", i)
 	}
-	record := records.Record{Inventory: records.Inventory{Kinds: kinds}}
-	r.choose([]records.Record{record})
+	record := release.Record{Inventory: release.Inventory{Kinds: kinds}}
+	r.choose([]release.Record{record})
 	if got := len(r.of(record)); got != maxServedKinds {
 		t.Errorf("%d kinds are watched", got)
 	}

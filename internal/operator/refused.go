@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // refusal is a request that the API server did not allow.
@@ -36,7 +36,7 @@ func refusals(err error) []refusal {
 			rule: rbacv1.PolicyRule{APIGroups: []string{words[4]}, Resources: []string{words[3]}, Verbs: []string{words[2]}},
 		}
 		if !slices.ContainsFunc(found, func(other refusal) bool {
-			return other.user == r.user && rbac.RuleText(other.rule) == rbac.RuleText(r.rule)
+			return other.user == r.user && permissions.RuleText(other.rule) == permissions.RuleText(r.rule)
 		}) {
 			found = append(found, r)
 		}

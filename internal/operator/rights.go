@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // lookPause is how long to wait before the operator's rules are read again:
@@ -193,7 +193,7 @@ func (r *rights) compare(k *kindRights, have map[string][]rbacv1.PolicyRule, unk
 }
 
 func sameLack(a, b lack) bool {
-	return a.always == b.always && rbac.RuleText(a.PolicyRule) == rbac.RuleText(b.PolicyRule) && slices.Equal(a.namespaces, b.namespaces)
+	return a.always == b.always && permissions.RuleText(a.PolicyRule) == permissions.RuleText(b.PolicyRule) && slices.Equal(a.namespaces, b.namespaces)
 }
 
 // of returns the rights of a kind.
@@ -221,11 +221,11 @@ func (k *kindRights) Refused(err error, account string) string {
 	var own, theirs []string
 	for _, refused := range refusals(err) {
 		if refused.user == account {
-			theirs = append(theirs, rbac.RuleText(refused.rule))
+			theirs = append(theirs, permissions.RuleText(refused.rule))
 			continue
 		}
 		for _, rule := range k.forbidden(refused) {
-			own = append(own, rbac.RuleText(rule))
+			own = append(own, permissions.RuleText(rule))
 		}
 	}
 	var advice []string
@@ -250,9 +250,9 @@ func (k *kindRights) forbidden(refused refusal) []rbacv1.PolicyRule {
 	}
 	missing := missingFrom(k.needs, have, refused.rule)
 	if !slices.ContainsFunc(k.needs, func(n need) bool {
-		return len(rbac.Allowed([]rbacv1.PolicyRule{n.PolicyRule}, refused.rule)) == 0
+		return len(permissions.Allowed([]rbacv1.PolicyRule{n.PolicyRule}, refused.rule)) == 0
 	}) {
-		k.needs = append(k.needs, need{Rule: rbac.Rule{PolicyRule: refused.rule, Why: "it was forbidden"}})
+		k.needs = append(k.needs, need{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "it was forbidden"}})
 	}
 	return missing
 }

@@ -18,7 +18,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/signing"
+	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
 // Keys of the data of the Secret.

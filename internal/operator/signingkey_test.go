@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/signing"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/release/signing"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // keyServer is an API server with replicas that follow one signing key.
@@ -154,7 +154,7 @@ func (k *keyServer) saysNothingOf(r *replica, keys ...[]byte) {
 var signed = signing.Content{Namespace: "apps", Release: "web", Revision: 1}
 
 func TestSigningKey(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	typed, err := kubernetes.NewForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // newSources returns the store of what values come from, which watchSources
 // feeds.
-func (k *kinds) newSources() *sources.Store {
-	return sources.NewStore(sources.FromServer(k.clientset.CoreV1(), k.options.signingKeySecret()), k.sourceChanged)
+func (k *kinds) newSources() *valuesfrom.Store {
+	return valuesfrom.NewStore(valuesfrom.FromServer(k.clientset.CoreV1(), k.options.signingKeySecret()), k.sourceChanged)
 }
 
 // watchSources watches the kinds that some served kind takes values from, and
@@ -30,10 +30,10 @@ func (k *kinds) watchSources(ctx context.Context, a *area) error {
 		}
 		options := k.cacheOptions()
 		a.limit(&options)
-		options.DefaultTransform = sources.Compact
+		options.DefaultTransform = valuesfrom.Compact
 		if kind == watches.SourceSecret {
 			// There are many, and nobody takes values from them.
-			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", records.SecretType)
+			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 		}
 		gvk := schema.GroupVersionKind{Version: "v1", Kind: string(kind)}
 		w, err := k.watch(ctx, gvk, options, k.sources.Handler(kind))

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Times of the leader election. The leader renews the lease every leaseRetry,
@@ -24,7 +24,7 @@ const (
 // keepWarm has a standby watch what the leader's releases have objects of.
 // Actions say so in the process that runs them alone; without it a standby would
 // know nothing of these objects when it takes over, and apply them all anew.
-func (k *kinds) keepWarm(record records.Record) {
+func (k *kinds) keepWarm(record release.Record) {
 	if record.OwnerUID == "" || record.Operator != k.options.Name || isClosed(k.manager.Elected()) {
 		return
 	}

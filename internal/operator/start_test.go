@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/testserver"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // spoken keeps requests, each with what it sends and what it would like to get.
@@ -51,7 +51,7 @@ func (s *spoken) of(beginning string) []string {
 // A start that ends with a first release asks once what the cluster has, however
 // many definitions are found, and speaks protobuf where it can.
 func TestStart(t *testing.T) {
-	env := testserver.Start(t)
+	env := testenv.Start(t)
 	root := filepath.Join("..", "..")
 	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "config", "crd", "bases")}}); err != nil {
 		t.Fatal(err)

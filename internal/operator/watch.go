@@ -13,7 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 var (
@@ -27,9 +27,9 @@ var (
 func (k *kinds) watchRecords(ctx context.Context, a *area) error {
 	options := k.cacheOptions()
 	a.limit(&options)
-	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{records.LabelOwner: records.OwnerHelm})
-	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", records.SecretType)
-	options.DefaultTransform = records.Compact
+	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
+	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", release.SecretType)
+	options.DefaultTransform = release.Compact
 	refused := sync.OnceFunc(func() { close(a.closed) })
 	for {
 		try, stop := context.WithCancel(ctx)

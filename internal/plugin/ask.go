@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
 // ask is what a verb asks of the operator, by one annotation of a custom

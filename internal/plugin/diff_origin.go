@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/values"
 )
 
 // origin returns the revision whose values were made of the spec that is in the

@@ -12,9 +12,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/sources"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 )
 
 // diffSpec compares the deployed revision with what a spec would make of it.
@@ -52,7 +52,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	// What did not come from the spec may have come from a Secret, and templates
 	// and schemas quote values.
 	kept := beside(of.Values, spec, same)
-	secret := append(sources.SecretsIn(kept), sources.SecretsIn(beside(stored.Values, spec, true))...)
+	secret := append(valuesfrom.SecretsIn(kept), valuesfrom.SecretsIn(beside(stored.Values, spec, true))...)
 	trial, err := s.try(ctx, chart, stored, status, values.Merge(values.Merge(given, kept), overrides))
 	if err != nil {
 		return fmt.Errorf("%s: %s", file, withoutSecrets(err, secret))
@@ -99,7 +99,7 @@ func deployedIn(history []api.HistoryEntry) int64 {
 }
 
 // withoutSecrets says what an error of a trial says, less what is secret.
-func withoutSecrets(err error, secret sources.Secrets) string {
+func withoutSecrets(err error, secret valuesfrom.Secrets) string {
 	if errors.Is(err, helm.ErrRender) {
 		return secret.RedactParts(err.Error())
 	}
@@ -117,7 +117,7 @@ func (s *session) try(ctx context.Context, chart *helm.Chart, over *helm.Stored,
 
 // noteOtherChart says where the diff tells more than what the spec changes: the
 // chart gives something else than what is deployed from the same values.
-func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored *helm.Stored, status api.Status, secret sources.Secrets) error {
+func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored *helm.Stored, status api.Status, secret valuesfrom.Secrets) error {
 	what := fmt.Sprintf("chart %s-%s, as it is here,", chart.Name(), chart.Version())
 	rendered, err := s.try(ctx, chart, stored, status, stored.Values)
 	if err != nil {

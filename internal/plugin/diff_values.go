@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
 // readSpec reads chart values from a file that holds a custom resource, or the

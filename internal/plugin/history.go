@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // historyOutput is the stored revisions of a release.
@@ -104,9 +104,9 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 }
 
 // fromRecords tells of revisions by the metadata of their records, newest first.
-func fromRecords(history []records.Record) []revisionOutput {
+func fromRecords(history []release.Record) []revisionOutput {
 	revisions := make([]revisionOutput, len(history))
-	held := records.MarksOf(history).Held
+	held := release.MarksOf(history).Held
 	before := 0
 	if len(history) > 0 {
 		before = history[0].Revision
@@ -131,7 +131,7 @@ func fromRecords(history []records.Record) []revisionOutput {
 			revisions[i].Chart = r.Chart + "-" + r.ChartVersion
 		}
 		if !r.Written() {
-			revisions[i].By = records.OwnerHelm
+			revisions[i].By = release.OwnerHelm
 		}
 		if !previous && r.Revision < before && r.WasGood() {
 			previous, revisions[i].Previous = true, true

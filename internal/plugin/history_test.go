@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // stored is a revision as the metadata of its record tells of it.
@@ -21,23 +21,23 @@ type stored struct {
 	theirs bool
 }
 
-func historyOf(t *testing.T, revisions ...stored) []records.Record {
+func historyOf(t *testing.T, revisions ...stored) []release.Record {
 	t.Helper()
-	history := make([]records.Record, 0, len(revisions))
+	history := make([]release.Record, 0, len(revisions))
 	for _, r := range revisions {
 		m := &metav1.ObjectMeta{
 			Name: "sh.helm.release.v1.web.v" + r.number,
 			Labels: map[string]string{
-				records.LabelName: "web", records.LabelOwner: records.OwnerHelm, records.LabelVersion: r.number, records.LabelStatus: r.status,
+				release.LabelName: "web", release.LabelOwner: release.OwnerHelm, release.LabelVersion: r.number, release.LabelStatus: r.status,
 				api.LabelOwnerUID: "uid", api.LabelRevision: r.number,
 			},
-			Annotations: map[string]string{records.AnnotationRelease: `{"chart":"box","chartVersion":"1.0.0","appVersion":"9","description":"Upgrade complete","deployed":"2026-01-02T03:04:05Z"}`},
+			Annotations: map[string]string{release.AnnotationRelease: `{"chart":"box","chartVersion":"1.0.0","appVersion":"9","description":"Upgrade complete","deployed":"2026-01-02T03:04:05Z"}`},
 		}
 		if r.theirs {
 			m.Labels[api.LabelRevision] = "0"
 		}
 		maps.Copy(m.Labels, r.labels)
-		record, ok := records.FromMeta(m)
+		record, ok := release.FromMeta(m)
 		if !ok {
 			t.Fatalf("%v is no record", m)
 		}

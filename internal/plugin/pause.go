@@ -3,8 +3,8 @@ package plugin
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
 func newPause(s *session) *cobra.Command {

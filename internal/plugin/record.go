@@ -16,7 +16,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // The revisions of a release are Secrets. What the status says of them anybody
@@ -65,7 +65,7 @@ func numbers(history []api.HistoryEntry) []string {
 
 // history reads what the records of a release say beside the revisions
 // themselves, newest first.
-func (s *session) history(ctx context.Context, release *api.ReleaseStatus) ([]records.Record, error) {
+func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
 	config, err := s.connect()
 	if err != nil {
 		return nil, err
@@ -74,25 +74,25 @@ func (s *session) history(ctx context.Context, release *api.ReleaseStatus) ([]re
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Resource(secretResource).Namespace(release.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{records.LabelOwner: records.OwnerHelm, records.LabelName: release.Name}.String(),
-		FieldSelector: "type=" + records.SecretType,
+	list, err := client.Resource(secretResource).Namespace(of.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{release.LabelOwner: release.OwnerHelm, release.LabelName: of.Name}.String(),
+		FieldSelector: "type=" + release.SecretType,
 	})
 	if err != nil {
 		return nil, right{
-			verb: "list", resource: secretResource.GroupResource(), namespace: release.Namespace,
-			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", release.Name),
+			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
+			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", of.Name),
 		}.explain(err)
 	}
-	var found []records.Record
+	var found []release.Record
 	for i := range list.Items {
-		if record, ok := records.FromMeta(&list.Items[i]); ok {
+		if record, ok := release.FromMeta(&list.Items[i]); ok {
 			found = append(found, record)
 		}
 	}
-	slices.SortFunc(found, func(a, b records.Record) int { return b.Revision - a.Revision })
+	slices.SortFunc(found, func(a, b release.Record) int { return b.Revision - a.Revision })
 	return found, nil
 }
 
 // wasDeployed tells whether a revision of that status is deployed or once was.
-func wasDeployed(status string) bool { return records.Record{Status: status}.WasDeployed() }
+func wasDeployed(status string) bool { return release.Record{Status: status}.WasDeployed() }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/diagnose"
+	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 )
 
 // hooks returns the Jobs and Pods that hooks of the release have created and that

@@ -20,9 +20,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/diagnose"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 )
 
 // objectSearch finds the objects of a release and out how they are.

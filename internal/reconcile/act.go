@@ -14,23 +14,23 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // act carries out a step. It returns true where the step is done and another
 // look is worth it at once.
-func (r *Reconciler) act(ctx context.Context, v *view, d decide.Decision) (bool, error) {
+func (r *Reconciler) act(ctx context.Context, v *view, d plan.Decision) (bool, error) {
 	switch d.Step {
-	case decide.StepAddFinalizer:
+	case plan.StepAddFinalizer:
 		return true, r.patchFinalizer(ctx, v, guard)
-	case decide.StepRemoveFinalizer:
+	case plan.StepRemoveFinalizer:
 		return false, r.patchFinalizer(ctx, v, unguard)
-	case decide.StepInterrupt:
+	case plan.StepInterrupt:
 		r.Pool.Interrupt(v.release, v.cr.GetUID(), d.Change)
 		return false, nil
-	case decide.StepWait:
+	case plan.StepWait:
 		return false, nil
 	}
 	r.run(ctx, v, d)
@@ -81,7 +81,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 
 // run begins an action, which calls for another pass when it has run for long,
 // and when it has ended.
-func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
+func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
 	var after time.Duration
@@ -129,39 +129,39 @@ func (r *Reconciler) run(ctx context.Context, v *view, d decide.Decision) {
 	case !started:
 		// The release was free a moment ago, and is not any more.
 		r.Wake(v.key, catchUp)
-	case decide.Limited(d.Step, v.observation):
+	case plan.Limited(d.Step, v.observation):
 		r.memory.spend(v.cr.GetUID(), r.Now())
 	}
 }
 
 // turnOf returns when a step gets a slot of the pool.
-func (r *Reconciler) turnOf(v *view, d decide.Decision) turn {
+func (r *Reconciler) turnOf(v *view, d plan.Decision) turn {
 	return turn{urgency: urgencyOf(v, d), namespace: v.release.Namespace, kind: r.kindName()}
 }
 
-func urgencyOf(v *view, d decide.Decision) urgency {
+func urgencyOf(v *view, d plan.Decision) urgency {
 	switch d.Step {
-	case decide.StepRollback, decide.StepResume, decide.StepRefuse, decide.StepTest:
-		if d.State == decide.StateFailed {
+	case plan.StepRollback, plan.StepResume, plan.StepRefuse, plan.StepTest:
+		if d.State == plan.StateFailed {
 			return usual
 		}
 		return urgent
-	case decide.StepUpgrade:
+	case plan.StepUpgrade:
 		switch {
-		case d.State == decide.StateFailed:
+		case d.State == plan.StateFailed:
 			return usual
-		case d.State == decide.StateOutOfSync && !asked(v):
+		case d.State == plan.StateOutOfSync && !asked(v):
 			return background
 		}
 		return urgent
-	case decide.StepRepair:
+	case plan.StepRepair:
 		return prompt
-	case decide.StepVerify:
+	case plan.StepVerify:
 		if v.observation.VerifyRequested {
 			return urgent
 		}
 		return background
-	case decide.StepSign:
+	case plan.StepSign:
 		return background
 	default:
 		return usual

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // action is what a step does beside the passes.
@@ -31,30 +31,30 @@ func verb(do func(*helm.Client, context.Context, helm.Request) error) func(*Reco
 }
 
 // actions holds the steps that are actions.
-var actions = map[decide.Step]action{
-	decide.StepInstall: {
+var actions = map[plan.Step]action{
+	plan.StepInstall: {
 		do:   verb((*helm.Client).Install),
 		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true,
 	},
-	decide.StepUpgrade: {
+	plan.StepUpgrade: {
 		do:   verb((*helm.Client).Upgrade),
 		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true,
 	},
-	decide.StepRollback: {
+	plan.StepRollback: {
 		do: func(r *Reconciler, ctx context.Context, _ *view, request helm.Request) error {
 			return r.Helm.Rollback(ctx, request, request.Marks.Held.Revision)
 		},
 		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
 	},
-	decide.StepResume: {
+	plan.StepResume: {
 		do:   verb((*helm.Client).Mark),
 		done: api.EventResumed, failed: api.EventRollbackFailed,
 	},
-	decide.StepRefuse: {
+	plan.StepRefuse: {
 		do:     verb((*helm.Client).Mark),
 		failed: api.EventRollbackFailed,
 	},
-	decide.StepUninstall: {
+	plan.StepUninstall: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
 			if err := r.Helm.Uninstall(ctx, request); err != nil {
 				return err
@@ -63,7 +63,7 @@ var actions = map[decide.Step]action{
 		},
 		done: api.EventUninstalled, failed: api.EventUninstallFailed,
 	},
-	decide.StepOrphan: {
+	plan.StepOrphan: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
 			if err := r.Helm.Orphan(ctx, request); err != nil {
 				return err
@@ -73,11 +73,11 @@ var actions = map[decide.Step]action{
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
-	decide.StepAdopt: {
+	plan.StepAdopt: {
 		do:   verb((*helm.Client).Adopt),
 		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true,
 	},
-	decide.StepRepair: {
+	plan.StepRepair: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
 			repaired, err := r.Helm.Repair(ctx, request, v.damage)
 			r.reportRepairs(v, repaired)
@@ -85,36 +85,36 @@ var actions = map[decide.Step]action{
 		},
 		failed: api.EventRepairFailed,
 	},
-	decide.StepVerify: {
+	plan.StepVerify: {
 		do:     verb((*helm.Client).Verify),
 		failed: api.EventRepairFailed, applies: true,
 	},
-	decide.StepRecord: {
+	plan.StepRecord: {
 		do:     verb((*helm.Client).Record),
 		failed: api.EventRepairFailed,
 	},
-	decide.StepDiagnose: {
+	plan.StepDiagnose: {
 		do: func(r *Reconciler, ctx context.Context, v *view, _ helm.Request) error {
 			return r.diagnose(ctx, v)
 		},
 	},
-	decide.StepTest: {
+	plan.StepTest: {
 		do:   verb((*helm.Client).Test),
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
-	decide.StepSign: {
+	plan.StepSign: {
 		do:     verb((*helm.Client).Sign),
 		failed: api.EventRepairFailed,
 	},
-	decide.StepRestore: {
+	plan.StepRestore: {
 		do:     verb((*helm.Client).Restore),
 		failed: api.EventRepairFailed,
 	},
-	decide.StepTidy: {
+	plan.StepTidy: {
 		do:     verb((*helm.Client).Tidy),
 		failed: api.EventUpgradeFailed,
 	},
-	decide.StepUnlock: {
+	plan.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *view, request helm.Request) error {
 			return r.Helm.MarkFailed(ctx, request, v.history[0],
 				"Interrupted: the action ended with the process that ran it")

@@ -2,21 +2,21 @@ package reconcile
 
 import (
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // answered repeats the requests that stand in annotations and were answered,
 // nil where there is none. The records know those that were met or refused. A
 // try that failed is known by its aim, which differs from request to request;
 // it may have stored nothing.
-func answered(v *view, d decide.Decision) *api.AnsweredStatus {
+func answered(v *view, d plan.Decision) *api.AnsweredStatus {
 	o := v.observation
-	failed := v.failure != nil && v.failure.Aim == decide.Aim(o)
+	failed := v.failure != nil && v.failure.Aim == plan.Aim(o)
 	// What cannot be followed is not tried; what runs was verified before.
-	verified := failed || d.State == decide.StateInvalid ||
-		v.repairFailure != nil && v.repairFailure.Aim == decide.AimOf(decide.StepVerify, o)
+	verified := failed || d.State == plan.StateInvalid ||
+		v.repairFailure != nil && v.repairFailure.Aim == plan.AimOf(plan.StepVerify, o)
 	// The end of a hold is stored before anybody asks what follows from it.
-	resuming := o.Running != nil && o.Running.Step == decide.StepResume
+	resuming := o.Running != nil && o.Running.Step == plan.StepResume
 	var a api.AnsweredStatus
 	for _, request := range []struct {
 		value, mark string

@@ -6,18 +6,18 @@ import (
 	"strconv"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // errAborted marks an action that a person has aborted.
 var errAborted = errors.New("the action was aborted")
 
 // inputs returns what an action begins with.
-func (r *Reconciler) inputs(v *view, step decide.Step) decide.Inputs {
-	inputs := decide.Inputs{
+func (r *Reconciler) inputs(v *view, step plan.Step) plan.Inputs {
+	inputs := plan.Inputs{
 		Values: r.unscaled(v), Spec: r.specDigest(v), Scaled: v.digests.Values,
 		HooksDisabled: v.steered(step).DisableHooks,
 	}
@@ -63,65 +63,65 @@ func (r *Reconciler) observeChange(v *view) {
 }
 
 // change compares what a running action began with to what there is now.
-func (r *Reconciler) change(v *view, running *decide.Running) decide.Change {
+func (r *Reconciler) change(v *view, running *plan.Running) plan.Change {
 	o := v.observation
 	began, now := running.Inputs, r.inputs(v, running.Step)
-	uninstalls := running.Step == decide.StepUninstall
+	uninstalls := running.Step == plan.StepUninstall
 	// A hold, and a rollback that leads to one, follow no values but the spec's end.
 	edited := began.Values != now.Values
-	if running.Step == decide.StepRollback || o.Held != nil && !o.Held.Over {
+	if running.Step == plan.StepRollback || o.Held != nil && !o.Held.Over {
 		edited = began.Spec != now.Spec
 	}
 	switch {
 	case v.asks.Abort != "" && v.asks.Abort == abortValue(v, running.Step):
-		return decide.ChangeAbort
+		return plan.ChangeAbort
 	case o.Deleting && !uninstalls:
-		return decide.ChangeDeletion
+		return plan.ChangeDeletion
 	case now.HooksDisabled && !began.HooksDisabled:
-		return decide.ChangeHooksDisabled
+		return plan.ChangeHooksDisabled
 	case o.Deleting, uninstalls:
-		return decide.ChangeNone
+		return plan.ChangeNone
 	case o.Request != nil && o.Request.Token != began.Request && answerable(o.Request, running.Step):
-		return decide.ChangeRollback
+		return plan.ChangeRollback
 	case o.Invalid != "":
-		return decide.ChangeNone
+		return plan.ChangeNone
 	case edited:
-		return decide.ChangeEdit
+		return plan.ChangeEdit
 	case began.Scaled != now.Scaled:
 		if e, known := customresource.EditsOf(v.cr); known && e.Scale {
-			return decide.ChangeEdit
+			return plan.ChangeEdit
 		}
-		return decide.ChangeScale
+		return plan.ChangeScale
 	default:
-		return decide.ChangeNone
+		return plan.ChangeNone
 	}
 }
 
 // answerable reports whether the answer to a rollback request changes what runs.
-func answerable(request *decide.Request, step decide.Step) bool {
+func answerable(request *plan.Request, step plan.Step) bool {
 	if request.Resume {
-		return step == decide.StepRollback
+		return step == plan.StepRollback
 	}
 	return request.Revision > 0 && !request.Over
 }
 
 // interruption returns why an action ends that waits for a hook.
-func interruption(change decide.Change, hook decide.Hook) error {
+func interruption(change plan.Change, hook plan.Hook) error {
 	switch change {
-	case decide.ChangeAbort:
+	case plan.ChangeAbort:
 		return interrupted{text: fmt.Sprintf("aborted, as the annotation %s asks", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
-	case decide.ChangeDeletion:
+	case plan.ChangeDeletion:
 		return interruptedSince("the custom resource is being deleted", hook)
-	case decide.ChangeRollback:
+	case plan.ChangeRollback:
 		return interruptedSince("a rollback was requested", hook)
-	case decide.ChangeHooksDisabled:
+	case plan.ChangeHooksDisabled:
 		return interruptedSince("an annotation disables hooks", hook)
 	default:
 		return interruptedSince("the spec was edited", hook)
 	}
 }
 
-func interruptedSince(what string, hook decide.Hook) error {
+func interruptedSince(what string, hook plan.Hook) error {
 	return interrupted{text: fmt.Sprintf("interrupted, since %s. %s", what, stuck(&hook)), marks: []error{helm.ErrInterrupted}}
 }
 

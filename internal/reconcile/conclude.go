@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // conclude tells the world how an action ended: in memory, for the next pass,
 // and by one event where it is news.
-func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, err error) {
+func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err error) {
 	logger := log.FromContext(ctx)
 	uid := v.cr.GetUID()
 	a := actions[d.Step]
@@ -63,9 +63,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 			f.message, f.forbidden = f.message+". "+advice, true
 		}
 		f.unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		f.Aim = decide.AimOf(d.Step, v.observation)
+		f.Aim = plan.AimOf(d.Step, v.observation)
 		f.At = r.Now()
-		news := r.memory.put(uid, decide.Repairs(d.Step), f)
+		news := r.memory.put(uid, plan.Repairs(d.Step), f)
 		logger.Error(err, "action failed", "reason", f.reason)
 		if news {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, f.reason, note(f.message, err))
@@ -75,33 +75,33 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d decide.Decision, e
 
 // succeeded remembers that an action went well, tells of it, and cleans up after
 // it.
-func (r *Reconciler) succeeded(ctx context.Context, v *view, d decide.Decision) {
+func (r *Reconciler) succeeded(ctx context.Context, v *view, d plan.Decision) {
 	logger := log.FromContext(ctx)
 	uid := v.cr.GetUID()
 	a := actions[d.Step]
-	if decide.Changes(d.Step) || decide.Repairs(d.Step) {
+	if plan.Changes(d.Step) || plan.Repairs(d.Step) {
 		// What only marks a record, or asks, mends nothing.
-		r.memory.succeeded(uid, decide.Repairs(d.Step))
+		r.memory.succeeded(uid, plan.Repairs(d.Step))
 	}
-	if a.applies || d.Step == decide.StepRepair {
+	if a.applies || d.Step == plan.StepRepair {
 		r.memory.touch(uid, r.Now())
 	}
 	if a.applies {
 		r.memory.appliedAll(uid, r.Now())
 	}
-	if d.Step == decide.StepUninstall && v.observation.Deleting {
+	if d.Step == plan.StepUninstall && v.observation.Deleting {
 		r.memory.uninstall(uid)
 	}
-	if request := v.observation.Request; d.Step == decide.StepRefuse && request != nil && request.Over {
+	if request := v.observation.Request; d.Step == plan.StepRefuse && request != nil && request.Over {
 		r.emit(v, api.EventRollbackSkipped, noteOvertaken(v))
 	}
-	if a.done == "" || v.observation.Unsearched || d.Step == decide.StepResume && v.marks.Held == nil {
+	if a.done == "" || v.observation.Unsearched || d.Step == plan.StepResume && v.marks.Held == nil {
 		logger.V(1).Info("action done")
 		return
 	}
 	logger.Info("action done")
 	r.emit(v, a.done, r.doneNote(v, d))
-	if d.Step == decide.StepInstall || d.Step == decide.StepUpgrade {
+	if d.Step == plan.StepInstall || d.Step == plan.StepUpgrade {
 		r.tellOverrides(v)
 	}
 	if a.prunes {
@@ -122,35 +122,35 @@ func (r *Reconciler) tellOverrides(v *view) {
 		cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
 }
 
-func (r *Reconciler) doneNote(v *view, d decide.Decision) string {
+func (r *Reconciler) doneNote(v *view, d plan.Decision) string {
 	name := v.release.Name
 	switch d.Step {
-	case decide.StepUninstall:
+	case plan.StepUninstall:
 		return fmt.Sprintf("Release %s is uninstalled", name)
-	case decide.StepOrphan:
+	case plan.StepOrphan:
 		return fmt.Sprintf("Release %s and its objects are left as they are", name)
-	case decide.StepAdopt:
+	case plan.StepAdopt:
 		return fmt.Sprintf("Release %s, which nobody managed, is taken over", name)
-	case decide.StepUnlock:
+	case plan.StepUnlock:
 		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, name)
-	case decide.StepResume:
+	case plan.StepResume:
 		return fmt.Sprintf("Release %s follows the spec again", name)
-	case decide.StepTest:
+	case plan.StepTest:
 		return fmt.Sprintf("Revision %d of release %s was tested: see the condition %s", v.history[0].Revision, name, api.ConditionTested)
 	}
 	revision := 1
 	if history := r.Index.History(v.release.Namespace, name); len(history) > 0 {
 		revision = history[0].Revision
 	}
-	if d.Step == decide.StepRollback {
+	if d.Step == plan.StepRollback {
 		text := fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
-		if d.State == decide.StateRollbackRequested && v.unclear {
+		if d.State == plan.StateRollbackRequested && v.unclear {
 			text += noteUnclear
 		}
 		return text
 	}
 	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
-	if d.State == decide.StateUnmanaged {
+	if d.State == plan.StateUnmanaged {
 		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.history[0].Revision)
 	}
 	return text

@@ -6,34 +6,34 @@ import (
 
 	"k8s.io/client-go/tools/record"
 
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // concluding serves a kind of which somebody notes the events.
 func concluding() (*Reconciler, *record.FakeRecorder) {
 	events := record.NewFakeRecorder(9)
-	return &Reconciler{Shared: Shared{Recorder: events, Index: records.NewIndex(func(records.Record) {}), Now: time.Now}}, events
+	return &Reconciler{Shared: Shared{Recorder: events, Index: release.NewIndex(func(release.Record) {}), Now: time.Now}}, events
 }
 
 // TestConcludeForgets: what goes well ends the failures of its own sort. What
 // only marks a record, or asks, ends none.
 func TestConcludeForgets(t *testing.T) {
 	for _, test := range []struct {
-		step            decide.Step
+		step            plan.Step
 		failure, repair bool
 	}{
-		{decide.StepUninstall, true, false},
-		{decide.StepOrphan, true, false},
-		{decide.StepAdopt, true, false},
-		{decide.StepUnlock, true, false},
-		{decide.StepRepair, false, true},
-		{decide.StepVerify, false, true},
-		{decide.StepTidy, false, false},
-		{decide.StepResume, false, false},
-		{decide.StepRefuse, false, false},
-		{decide.StepTest, false, false},
-		{decide.StepDiagnose, false, false},
+		{plan.StepUninstall, true, false},
+		{plan.StepOrphan, true, false},
+		{plan.StepAdopt, true, false},
+		{plan.StepUnlock, true, false},
+		{plan.StepRepair, false, true},
+		{plan.StepVerify, false, true},
+		{plan.StepTidy, false, false},
+		{plan.StepResume, false, false},
+		{plan.StepRefuse, false, false},
+		{plan.StepTest, false, false},
+		{plan.StepDiagnose, false, false},
 	} {
 		t.Run(string(test.step), func(t *testing.T) {
 			if _, ok := actions[test.step]; !ok {
@@ -42,7 +42,7 @@ func TestConcludeForgets(t *testing.T) {
 			r, _ := concluding()
 			r.memory.put("", false, failedWith(wanted, "R", "m"))
 			r.memory.put("", true, failedWith("repaired", "R", "m"))
-			r.conclude(t.Context(), viewOf([]string{dep, sup}), decide.Decision{Step: test.step}, nil)
+			r.conclude(t.Context(), viewOf([]string{dep, sup}), plan.Decision{Step: test.step}, nil)
 			if forgotten := r.memory.get("", false) == nil; forgotten != test.failure {
 				t.Errorf("an upgrade's failure is forgotten: %v, want %v", forgotten, test.failure)
 			}
@@ -55,22 +55,22 @@ func TestConcludeForgets(t *testing.T) {
 
 // TestConcludeTells: what is news, and nothing else.
 func TestConcludeTells(t *testing.T) {
-	held := marked(records.Marks{Held: &records.Held{Revision: 1}})
+	held := marked(release.Marks{Held: &release.Held{Revision: 1}})
 	for _, test := range []struct {
 		name string
-		step decide.Step
+		step plan.Step
 		v    *view
 		want string
 	}{
-		{"a hold ends", decide.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},
-		{"no hold ends", decide.StepResume, viewOf([]string{dep, sup}), ""},
-		{"a request is refused", decide.StepRefuse, viewOf([]string{dep, sup}), ""},
-		{"a second deployed revision is superseded", decide.StepTidy, viewOf([]string{dep, sup}), ""},
-		{"something is verified", decide.StepVerify, viewOf([]string{dep, sup}), ""},
+		{"a hold ends", plan.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},
+		{"no hold ends", plan.StepResume, viewOf([]string{dep, sup}), ""},
+		{"a request is refused", plan.StepRefuse, viewOf([]string{dep, sup}), ""},
+		{"a second deployed revision is superseded", plan.StepTidy, viewOf([]string{dep, sup}), ""},
+		{"something is verified", plan.StepVerify, viewOf([]string{dep, sup}), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, events := concluding()
-			r.conclude(t.Context(), test.v, decide.Decision{Step: test.step}, nil)
+			r.conclude(t.Context(), test.v, plan.Decision{Step: test.step}, nil)
 			close(events.Events)
 			if got := <-events.Events; got != test.want {
 				t.Errorf("%q, want %q", got, test.want)

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/sources"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 )
 
 // specFacts is what follows from the fields of a custom resource beside metadata and
@@ -31,7 +31,7 @@ type specFacts struct {
 	spec     string
 	scale    string
 	features helm.Features
-	secrets  sources.Secrets
+	secrets  valuesfrom.Secrets
 }
 
 // recalled returns what is remembered of a custom resource of this digest and

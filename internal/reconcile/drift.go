@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // reportRepairs counts repairs and tells of them, in one event.
@@ -33,7 +33,7 @@ func (r *Reconciler) reportRepairs(v *view, repaired []helm.Repaired) {
 // drifted says what the condition Drifted tells, and false where it is not
 // True.
 func drifted(v *view) (reason, message string, holds bool) {
-	if f := v.repairFailure; f != nil && f.Aim == decide.AimOf(decide.StepRepair, v.observation) && (len(v.drift) > 0 || v.observation.Unverified) {
+	if f := v.repairFailure; f != nil && f.Aim == plan.AimOf(plan.StepRepair, v.observation) && (len(v.drift) > 0 || v.observation.Unverified) {
 		return f.reason, f.message, true
 	}
 	if len(v.fighting) > 0 {

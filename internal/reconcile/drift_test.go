@@ -7,15 +7,15 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 func TestDrifted(t *testing.T) {
 	changed, gone := inventory.Drift{Key: front}, inventory.Drift{Key: back, Gone: true}
-	refused := &failure{Failure: decide.Failure{Aim: "repaired"}, reason: "Refused", message: "no"}
-	elsewhere := &failure{Failure: decide.Failure{Aim: "another"}, reason: "Refused", message: "no"}
-	unverified := decide.Observation{Unverified: true}
+	refused := &failure{Failure: plan.Failure{Aim: "repaired"}, reason: "Refused", message: "no"}
+	elsewhere := &failure{Failure: plan.Failure{Aim: "another"}, reason: "Refused", message: "no"}
+	unverified := plan.Observation{Unverified: true}
 	const fight = "Somebody damages these again and again, and they are repaired ever more slowly: "
 	for _, test := range []struct {
 		name            string

@@ -13,9 +13,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/kindstatus"
-	"github.com/chartwright/chartwright/internal/values"
 )
 
 // Observed is what a kind's own status fields speak of beside the release, see
@@ -110,7 +110,7 @@ func newestRelease(v *view) kindstatus.Release {
 	if len(v.history) == 0 {
 		return kindstatus.Release{Name: v.release.Name, Namespace: v.release.Namespace}
 	}
-	s := release(v.history[0])
+	s := releaseStatus(v.history[0])
 	return kindstatus.Release{
 		Name: s.Name, Namespace: s.Namespace, Revision: s.Revision, Status: s.Status,
 		Chart: s.Chart, ChartVersion: s.ChartVersion, AppVersion: s.AppVersion,

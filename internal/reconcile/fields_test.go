@@ -15,10 +15,10 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/kindstatus"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // fakeObserved answers with one object a selection, and remembers them.
@@ -70,7 +70,7 @@ func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
 	v.cr.SetUID("u")
 	v.values = map[string]any{"word": "canary"}
-	v.secrets = sources.Secrets{"canary"}
+	v.secrets = valuesfrom.Secrets{"canary"}
 	r.computeFields(t.Context(), v)
 	if diff := cmp.Diff(map[string]any{
 		"where": "apps/web@2 podset-1.0.0", "count": int64(3), "word": "[redacted]", "pods": []any{"pods-0"},
@@ -113,7 +113,7 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	v := viewOf([]string{api.StatusDeployed})
 	v.values = map[string]any{}
 	r.computeFields(t.Context(), v)
-	s := status(v, decide.Decision{State: decide.StateInSync}, nil)
+	s := status(v, plan.Decision{State: plan.StateInSync}, nil)
 	if got := conditions(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
 		t.Errorf("%v", got)
 	}
@@ -123,7 +123,7 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	}
 	// It goes with its cause.
 	v.fields = fields{}
-	if got := conditions(status(v, decide.Decision{State: decide.StateInSync}, s.Conditions)); len(got) != 2 {
+	if got := conditions(status(v, plan.Decision{State: plan.StateInSync}, s.Conditions)); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // TestANewProcessJudgesNothingOld: a revision that has run for weeks is not taken
@@ -35,7 +35,7 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 			r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}}}
 			look := func(now time.Time, overdue, neverReady bool) {
 				t.Helper()
-				v := viewOf([]string{dep, sup}, observed(func(o *decide.Observation) { o.Now, o.Retries, o.LastGood = now, 1, 1 }))
+				v := viewOf([]string{dep, sup}, observed(func(o *plan.Observation) { o.Now, o.Retries, o.LastGood = now, 1, 1 }))
 				v.cr.SetUID("u")
 				v.history[0].Deployed = metav1.NewTime(now.Add(-test.age))
 				r.observeHealth(v)
@@ -45,7 +45,7 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 				if v.overdue != overdue || v.observation.Overdue != neverReady {
 					t.Errorf("overdue: %v, and never ready: %v, expected %v and %v", v.overdue, v.observation.Overdue, overdue, neverReady)
 				}
-				if d := decide.Next(v.observation); (d.Step == decide.StepRollback) != neverReady {
+				if d := plan.Next(v.observation); (d.Step == plan.StepRollback) != neverReady {
 					t.Errorf("the next step is %s", d.Step)
 				}
 			}
@@ -80,7 +80,7 @@ func TestOpenEndedObjectsAreNeverOverdue(t *testing.T) {
 			index.Expect("u", expected)
 			r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}}}
 			look := func(after time.Duration) *view {
-				v := viewOf([]string{dep, sup}, observed(func(o *decide.Observation) { o.Now, o.Retries, o.LastGood = now.Add(after), 1, 1 }))
+				v := viewOf([]string{dep, sup}, observed(func(o *plan.Observation) { o.Now, o.Retries, o.LastGood = now.Add(after), 1, 1 }))
 				v.cr.SetUID("u")
 				v.history[0].Deployed = metav1.NewTime(now)
 				r.observeHealth(v)
@@ -91,7 +91,7 @@ func TestOpenEndedObjectsAreNeverOverdue(t *testing.T) {
 			if v.overdue != test.overdue || v.observation.Overdue != test.overdue {
 				t.Errorf("overdue: %v, to be rolled back: %v, want %v", v.overdue, v.observation.Overdue, test.overdue)
 			}
-			if d := decide.Next(v.observation); (d.Step == decide.StepRollback) != test.overdue {
+			if d := plan.Next(v.observation); (d.Step == plan.StepRollback) != test.overdue {
 				t.Errorf("the next step is %s", d.Step)
 			}
 			if s := unreadiness(v); s.stalled != test.overdue {

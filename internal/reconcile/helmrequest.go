@@ -3,14 +3,14 @@ package reconcile
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/chartwright/chartwright/internal/annotations"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // request returns what Helm's actions need, without values.
-func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) helm.Request {
+func (r *Reconciler) request(v *view, d plan.Decision, lend func() func()) helm.Request {
 	steered := v.steered(d.Step)
 	hide := r.hidingIn(v, d.Step)
 	return helm.Request{
@@ -56,25 +56,25 @@ func (r *Reconciler) request(v *view, d decide.Decision, lend func() func()) hel
 // forces tells whether an annotation of the operator-sdk has the step delete and
 // make again what cannot be changed otherwise. Of the rollbacks it is for those
 // that no person has asked for.
-func (v *view) forces(d decide.Decision) bool {
+func (v *view) forces(d plan.Decision) bool {
 	switch d.Step {
-	case decide.StepUpgrade:
+	case plan.StepUpgrade:
 		return v.asks.ForceUpgrades
-	case decide.StepRollback:
-		return v.asks.ForceRollbacks && d.State == decide.StateFailed
+	case plan.StepRollback:
+		return v.asks.ForceRollbacks && d.State == plan.StateFailed
 	default:
 		return false
 	}
 }
 
 // steered returns what annotations say of one of Helm's actions.
-func (v *view) steered(step decide.Step) annotations.Action {
+func (v *view) steered(step plan.Step) annotations.Action {
 	switch step {
-	case decide.StepInstall:
+	case plan.StepInstall:
 		return v.asks.Install
-	case decide.StepUpgrade:
+	case plan.StepUpgrade:
 		return v.asks.Upgrade
-	case decide.StepUninstall:
+	case plan.StepUninstall:
 		return v.asks.Uninstall
 	default:
 		return annotations.Action{}

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // hiding takes out of what an action says what nobody may read. An action that
@@ -16,22 +16,22 @@ import (
 type hiding struct {
 	// stored tells what is secret of values that were stored, nil where the
 	// action renders its own.
-	stored func(map[string]any) sources.Secrets
+	stored func(map[string]any) valuesfrom.Secrets
 
 	mu      sync.Mutex
-	secrets sources.Secrets
+	secrets valuesfrom.Secrets
 }
 
 // hidingIn is for one action on a custom resource.
-func (r *Reconciler) hidingIn(v *view, step decide.Step) *hiding {
+func (r *Reconciler) hidingIn(v *view, step plan.Step) *hiding {
 	hide := &hiding{secrets: v.secrets}
-	renders := step == decide.StepInstall || step == decide.StepUpgrade
+	renders := step == plan.StepInstall || step == plan.StepUpgrade
 	if len(r.Kind.Sources) > 0 && !renders {
-		hide.stored = func(values map[string]any) sources.Secrets {
+		hide.stored = func(values map[string]any) valuesfrom.Secrets {
 			// Of a spec that cannot be read nothing is known to be public.
 			object, _ := customresource.Expand(v.cr)
 			spec, _ := object["spec"].(map[string]any)
-			return sources.SecretsBeside(values, spec, r.Kind.Overrides)
+			return valuesfrom.SecretsBeside(values, spec, r.Kind.Overrides)
 		}
 	}
 	return hide
@@ -51,10 +51,10 @@ func (h *hiding) read(values map[string]any) {
 func (h *hiding) lookedUp(data map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.secrets = slices.Concat(h.secrets, sources.SecretsIn(data))
+	h.secrets = slices.Concat(h.secrets, valuesfrom.SecretsIn(data))
 }
 
-func (h *hiding) known() sources.Secrets {
+func (h *hiding) known() valuesfrom.Secrets {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.secrets

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // TestHiding: what a stored revision has beside the spec is secret to an action
@@ -16,18 +16,18 @@ func TestHiding(t *testing.T) {
 	stored := map[string]any{"image": "nginx", "zone": "north", "password": "canary", "port": float64(7654321)}
 	const said = "nginx north canary 7654321 known"
 	for name, test := range map[string]struct {
-		step    decide.Step
+		step    plan.Step
 		sources []catalog.Source
 		want    string
 	}{
-		"an uninstall":                {decide.StepUninstall, make([]catalog.Source, 1), "nginx north [redacted] [redacted] [redacted]"},
-		"a repair":                    {decide.StepRepair, make([]catalog.Source, 1), "nginx north [redacted] [redacted] [redacted]"},
-		"an upgrade, of new values":   {decide.StepUpgrade, make([]catalog.Source, 1), "nginx north canary 7654321 [redacted]"},
-		"values of the spec, no more": {decide.StepUninstall, nil, "nginx north canary 7654321 [redacted]"},
+		"an uninstall":                {plan.StepUninstall, make([]catalog.Source, 1), "nginx north [redacted] [redacted] [redacted]"},
+		"a repair":                    {plan.StepRepair, make([]catalog.Source, 1), "nginx north [redacted] [redacted] [redacted]"},
+		"an upgrade, of new values":   {plan.StepUpgrade, make([]catalog.Source, 1), "nginx north canary 7654321 [redacted]"},
+		"values of the spec, no more": {plan.StepUninstall, nil, "nginx north canary 7654321 [redacted]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Reconciler{Kind: catalog.Kind{Sources: test.sources, Overrides: map[string]any{"zone": "north"}}}
-			v := &view{cr: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": "nginx"}}}, secrets: sources.Secrets{"known"}}
+			v := &view{cr: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": "nginx"}}}, secrets: valuesfrom.Secrets{"known"}}
 			hide := r.hidingIn(v, test.step)
 			hide.read(stored)
 			if got := hide.redact(said); got != test.want {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // rollback describes the hold, nil where there is none.
@@ -49,11 +49,11 @@ func holds(v *view) (reason, message string) {
 }
 
 // pausing says what the condition Paused tells, empty where it is not True.
-func pausing(d decide.Decision) string {
+func pausing(d plan.Decision) string {
 	switch {
-	case d.State != decide.StatePaused:
+	case d.State != plan.StatePaused:
 		return ""
-	case d.Pending == decide.StepWait, d.Pending == "":
+	case d.Pending == plan.StepWait, d.Pending == "":
 		return fmt.Sprintf("Nothing is changed while %s is set; nothing waits to be", api.AnnotationPause)
 	default:
 		return fmt.Sprintf("Nothing is changed while %s is set; the next step is %s", api.AnnotationPause, d.Pending)
@@ -73,7 +73,7 @@ func refusalReason(v *view) string {
 
 // tested tells how the tests of the newest revision went, nil where they were
 // not run.
-func tested(v *view) *records.Tested {
+func tested(v *view) *release.Tested {
 	if len(v.history) == 0 {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // When to look at a hook that an action waits for. Most hooks end before the
@@ -36,17 +36,17 @@ type hookWait struct {
 	name string
 	// look reads how far the hook is, report passes it on, and end ends the wait.
 	look   func(context.Context) (HookReport, error)
-	report func(hook *decide.Hook, isNew bool)
+	report func(hook *plan.Hook, isNew bool)
 	end    context.CancelCauseFunc
 	// again has the change decided on once more, later.
 	again func()
 	now   func() time.Time
 
-	changes chan decide.Change
+	changes chan plan.Change
 	stop    context.CancelFunc
 	ended   chan struct{}
 
-	last     decide.Hook
+	last     plan.Hook
 	reported time.Time
 	known    map[api.HookState]bool
 }
@@ -57,7 +57,7 @@ func (r *Reconciler) waitForHook(v *view, wait helm.HookWait, redact func(string
 	ctx, stop := context.WithCancel(context.Background())
 	w := &hookWait{
 		name: wait.Hook.String(), end: wait.End, now: r.Now, stop: stop,
-		changes: make(chan decide.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
+		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 	}
 	w.again = func() { r.Wake(v.key, nextHookLook) }
 	w.look = func(ctx context.Context) (HookReport, error) {
@@ -67,14 +67,14 @@ func (r *Reconciler) waitForHook(v *view, wait helm.HookWait, redact func(string
 		report.Why = redact(report.Why)
 		return report, err
 	}
-	w.report = func(hook *decide.Hook, isNew bool) {
+	w.report = func(hook *plan.Hook, isNew bool) {
 		r.Pool.hook(v.release, hook, w.interrupt)
 		if isNew && hook.State.Idle() {
 			r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventHookStuck, cut(stuck(hook)))
 		}
 		r.Wake(v.key, 0)
 	}
-	r.Pool.hook(v.release, &decide.Hook{Name: w.name}, w.interrupt)
+	r.Pool.hook(v.release, &plan.Hook{Name: w.name}, w.interrupt)
 	// A change may have come before the hook was there to be interrupted.
 	r.Wake(v.key, 0)
 	go w.run(ctx)
@@ -88,7 +88,7 @@ func (r *Reconciler) waitForHook(v *view, wait helm.HookWait, redact func(string
 
 // interrupt has the hook looked at, and the wait ended if the change does that. A
 // change that came before, and was not looked at yet, counts no more.
-func (w *hookWait) interrupt(change decide.Change) {
+func (w *hookWait) interrupt(change plan.Change) {
 	for {
 		select {
 		case w.changes <- change:
@@ -110,23 +110,23 @@ func (w *hookWait) run(ctx context.Context) {
 	timer := time.NewTimer(firstHookLook)
 	defer timer.Stop()
 	for {
-		var change decide.Change
+		var change plan.Change
 		select {
 		case <-ctx.Done():
 			return
 		case change = <-w.changes:
 		case <-timer.C:
 		}
-		if change == decide.ChangeAbort {
+		if change == plan.ChangeAbort {
 			w.end(interruption(change, w.last))
 			return
 		}
 		// Between the last look and the change the container may have started.
 		switch seen := w.visit(ctx); {
-		case seen && decide.Interrupts(change, w.last.State):
+		case seen && plan.Interrupts(change, w.last.State):
 			w.end(interruption(change, w.last))
 			return
-		case !seen && change != decide.ChangeNone:
+		case !seen && change != plan.ChangeNone:
 			w.again()
 		}
 		timer.Reset(nextHookLook)
@@ -165,7 +165,7 @@ func (w *hookWait) why(failed bool) string {
 }
 
 // stuck says what keeps a hook from running.
-func stuck(hook *decide.Hook) string {
+func stuck(hook *plan.Hook) string {
 	if hook.State == api.HookCrashing {
 		return fmt.Sprintf("Hook %s fails again and again: %s", hook.Name, hook.Why)
 	}
@@ -201,19 +201,19 @@ func hookMessage(v *view) string {
 }
 
 // waiters names the changes that wait for a hook.
-var waiters = map[decide.Change]string{
-	decide.ChangeEdit:          "The edit of the spec",
-	decide.ChangeDeletion:      "The deletion",
-	decide.ChangeRollback:      "The rollback request",
-	decide.ChangeHooksDisabled: "The annotation that disables hooks",
+var waiters = map[plan.Change]string{
+	plan.ChangeEdit:          "The edit of the spec",
+	plan.ChangeDeletion:      "The deletion",
+	plan.ChangeRollback:      "The rollback request",
+	plan.ChangeHooksDisabled: "The annotation that disables hooks",
 }
 
 // abortValue is what the annotation that aborts a running action has to be.
-func abortValue(v *view, step decide.Step) string {
+func abortValue(v *view, step plan.Step) string {
 	switch {
-	case step == decide.StepUninstall:
+	case step == plan.StepUninstall:
 		return api.AbortUninstall
-	case step == decide.StepTest:
+	case step == plan.StepTest:
 		return api.AbortTest
 	case v.observation.Newest == nil || !api.Pending(v.observation.Newest.Status):
 		return ""

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // watchedHook is a hook of which a test sets the state. The test holds the lock
@@ -35,14 +35,14 @@ func follow(t *testing.T) *watchedHook {
 	ctx, stop := context.WithCancel(t.Context())
 	h.hookWait = &hookWait{
 		name: "Job default/web", now: time.Now, stop: stop,
-		changes: make(chan decide.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
+		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 		look: func(context.Context) (HookReport, error) {
 			h.Lock()
 			defer h.Unlock()
 			h.looks++
 			return h.now, h.err
 		},
-		report: func(hook *decide.Hook, isNew bool) {
+		report: func(hook *plan.Hook, isNew bool) {
 			h.Lock()
 			defer h.Unlock()
 			h.reports = append(h.reports, reportOf(hook, isNew))
@@ -68,7 +68,7 @@ func follow(t *testing.T) *watchedHook {
 	return h
 }
 
-func reportOf(hook *decide.Hook, isNew bool) string {
+func reportOf(hook *plan.Hook, isNew bool) string {
 	text := string(hook.State) + ":" + hook.Why
 	if isNew {
 		text += " (new)"
@@ -83,7 +83,7 @@ func (h *watchedHook) after(d time.Duration) {
 	synctest.Wait()
 }
 
-func (h *watchedHook) change(change decide.Change) {
+func (h *watchedHook) change(change plan.Change) {
 	h.Unlock()
 	defer h.Lock()
 	h.interrupt(change)
@@ -133,17 +133,17 @@ func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
 		h.now = HookReport{api.HookStuck, "ImagePullBackOff"}
 		h.after(4 * time.Second)
 		h.now = HookReport{State: api.HookRunning}
-		h.change(decide.ChangeEdit)
+		h.change(plan.ChangeEdit)
 		if h.ended != nil || len(h.reports) != 2 {
 			t.Errorf("it ended with %v, reports are %q", h.ended, h.reports)
 		}
 		h.now, h.err = HookReport{api.HookStuck, "ImagePullBackOff"}, errors.New("away")
-		h.change(decide.ChangeEdit)
+		h.change(plan.ChangeEdit)
 		if h.ended != nil || h.postponed != 1 {
 			t.Errorf("nobody knows how the hook is, and it ended with %v; postponed: %d", h.ended, h.postponed)
 		}
 		h.err = nil
-		h.change(decide.ChangeDeletion)
+		h.change(plan.ChangeDeletion)
 		if !errors.Is(h.ended, helm.ErrInterrupted) || errors.Is(h.ended, errAborted) ||
 			!strings.Contains(h.ended.Error(), "the custom resource is being deleted. Hook Job default/web cannot start: ImagePullBackOff") {
 			t.Errorf("it ended with %v", h.ended)
@@ -155,7 +155,7 @@ func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
 func TestHookWait_AbortNeedsNoLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := follow(t)
-		h.change(decide.ChangeAbort)
+		h.change(plan.ChangeAbort)
 		if !errors.Is(h.ended, helm.ErrInterrupted) || !errors.Is(h.ended, errAborted) || h.looks != 0 {
 			t.Errorf("it ended with %v after %d looks", h.ended, h.looks)
 		}
@@ -165,10 +165,10 @@ func TestHookWait_AbortNeedsNoLook(t *testing.T) {
 // TestHookWait_TheLastChangeCounts: an abort is not lost behind an edit that was
 // not looked at yet.
 func TestHookWait_TheLastChangeCounts(t *testing.T) {
-	w := &hookWait{changes: make(chan decide.Change, 1)}
-	w.interrupt(decide.ChangeEdit)
-	w.interrupt(decide.ChangeAbort)
-	if change := <-w.changes; change != decide.ChangeAbort {
+	w := &hookWait{changes: make(chan plan.Change, 1)}
+	w.interrupt(plan.ChangeEdit)
+	w.interrupt(plan.ChangeAbort)
+	if change := <-w.changes; change != plan.ChangeAbort {
 		t.Errorf("got %s", change)
 	}
 }
@@ -188,7 +188,7 @@ func TestHookWait_Why(t *testing.T) {
 		{"it was over before the first look", "", HookReport{api.HookStarting, "Unschedulable"}, nil, "Unschedulable"},
 		{"the API server is away", "ImagePullBackOff", HookReport{}, errors.New("away"), "ImagePullBackOff"},
 	} {
-		w := &hookWait{last: decide.Hook{Why: test.last}, look: func(context.Context) (HookReport, error) { return test.now, test.err }}
+		w := &hookWait{last: plan.Hook{Why: test.last}, look: func(context.Context) (HookReport, error) { return test.now, test.err }}
 		if got := w.why(true); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // TestALentSlotLetsAnotherRun: and it is taken again only when that one has
@@ -14,7 +14,7 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	order := make(chan string, 8)
 	lent, otherRuns, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
-	pool.Run(releaseOf("web"), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(_ context.Context, lend func() func()) {
+	pool.Run(releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(_ context.Context, lend func() func()) {
 		resume := lend()
 		close(lent)
 		<-otherRuns
@@ -27,7 +27,7 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 		order <- "goes on"
 	}, func() { done <- struct{}{} })
 	<-lent
-	pool.Run(releaseOf("db"), "two", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) {
+	pool.Run(releaseOf("db"), "two", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) {
 		close(otherRuns)
 		<-end
 	}, func() { done <- struct{}{} })
@@ -50,16 +50,16 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 func TestLendingFreesNoRelease(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	lent, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	pool.Run(releaseOf("web"), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(_ context.Context, lend func() func()) {
+	pool.Run(releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(_ context.Context, lend func() func()) {
 		defer lend()()
 		close(lent)
 		<-end
 	}, func() { close(done) })
 	<-lent
-	if pool.Run(releaseOf("web"), "one", decide.StepUpgrade, decide.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {}) {
+	if pool.Run(releaseOf("web"), "one", plan.StepUpgrade, plan.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {}) {
 		t.Error("a second action on the release began")
 	}
-	if running := pool.Running(releaseOf("web"), "one"); running == nil || running.Step != decide.StepInstall {
+	if running := pool.Running(releaseOf("web"), "one"); running == nil || running.Step != plan.StepInstall {
 		t.Errorf("running is %+v", running)
 	}
 	close(end)
@@ -73,7 +73,7 @@ func TestStopWhileSlotsAreLent(t *testing.T) {
 	const actions = 5
 	lent, done := make(chan struct{}, actions), make(chan struct{}, actions)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		pool.Run(releaseOf(name), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(ctx context.Context, lend func() func()) {
+		pool.Run(releaseOf(name), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(ctx context.Context, lend func() func()) {
 			resume := lend()
 			lent <- struct{}{}
 			<-ctx.Done()

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/crd"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // TestLongErrorsAreTold: whatever a chart says by fail, the API server takes the
@@ -24,9 +24,9 @@ func TestLongErrorsAreTold(t *testing.T) {
 	limit := int(*schema.Properties["conditions"].Items.Schema.Properties["message"].MaxLength)
 	v := viewOf([]string{dep}, withFailure(wanted, api.ReasonRenderFailed, true))
 	v.failure.message = long
-	damaged := failedWith(decide.AimOf(decide.StepRepair, v.observation), api.EventRepairFailed, long)
+	damaged := failedWith(plan.AimOf(plan.StepRepair, v.observation), api.EventRepairFailed, long)
 	v.repairFailure, v.observation.Unverified = &damaged, true
-	s := status(v, decide.Decision{State: decide.StateFailed, Step: decide.StepWait}, []metav1.Condition{{Type: api.ConditionInitialized, Status: metav1.ConditionTrue}})
+	s := status(v, plan.Decision{State: plan.StateFailed, Step: plan.StepWait}, []metav1.Condition{{Type: api.ConditionInitialized, Status: metav1.ConditionTrue}})
 	told := 0
 	for _, c := range s.Conditions {
 		if len(c.Message) > limit/5 || !utf8.ValidString(c.Message) {

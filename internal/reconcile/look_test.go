@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // TestNoPassIsMadeInVain: where a look is due and something keeps it from being
@@ -19,22 +19,22 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		v.failure.Attempts, v.failure.At = 9, now
 		v.observation.Newest.Digest = "older"
 	}
-	invalid := observed(func(o *decide.Observation) { o.Invalid = "why" })
+	invalid := observed(func(o *plan.Observation) { o.Invalid = "why" })
 	for _, test := range []struct {
 		name           string
 		change         func(*view)
 		look, deadline time.Duration
-		state          decide.State
+		state          plan.State
 		want           time.Duration
 	}{
-		{"a look is to come", observed(isPaused), 5 * time.Second, time.Minute, decide.StatePaused, 5 * time.Second},
-		{"the deadline is nearer", observed(isPaused), 5 * time.Second, 2 * time.Second, decide.StatePaused, 2 * time.Second},
-		{"paused", observed(isPaused), -time.Second, time.Minute, decide.StatePaused, time.Minute},
-		{"paused, overdue", observed(isPaused), -time.Second, -time.Second, decide.StatePaused, 0},
-		{"paused, due at this moment", observed(isPaused), 0, 0, decide.StatePaused, 0},
-		{"invalid", invalid, -time.Second, -time.Second, decide.StateInvalid, 0},
-		{"a try has failed", failed, -time.Second, -time.Second, decide.StateFailed, 256 * time.Second},
-		{"busy", runningStep(decide.StepDiagnose), -time.Second, -time.Second, decide.StateBusy, 0},
+		{"a look is to come", observed(isPaused), 5 * time.Second, time.Minute, plan.StatePaused, 5 * time.Second},
+		{"the deadline is nearer", observed(isPaused), 5 * time.Second, 2 * time.Second, plan.StatePaused, 2 * time.Second},
+		{"paused", observed(isPaused), -time.Second, time.Minute, plan.StatePaused, time.Minute},
+		{"paused, overdue", observed(isPaused), -time.Second, -time.Second, plan.StatePaused, 0},
+		{"paused, due at this moment", observed(isPaused), 0, 0, plan.StatePaused, 0},
+		{"invalid", invalid, -time.Second, -time.Second, plan.StateInvalid, 0},
+		{"a try has failed", failed, -time.Second, -time.Second, plan.StateFailed, 256 * time.Second},
+		{"busy", runningStep(plan.StepDiagnose), -time.Second, -time.Second, plan.StateBusy, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{dep}, func(v *view) {
@@ -46,8 +46,8 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 			}, test.change)
 			r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Now: func() time.Time { return now }}}
 			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
-			d := decide.Next(v.observation)
-			if d.State != test.state || d.Step != decide.StepWait {
+			d := plan.Next(v.observation)
+			if d.State != test.state || d.Step != plan.StepWait {
 				t.Fatalf("%+v, expected it to wait as %s", d, test.state)
 			}
 			v.cr.Object["status"] = asMap(t, status(v, d, nil))

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // memory holds what this process remembers of each custom resource, by its UID.
@@ -52,7 +52,7 @@ type remembered struct {
 
 // failure is the last action on a release, if it failed.
 type failure struct {
-	decide.Failure
+	plan.Failure
 	reason  string
 	message string
 	// stalled: only a person can help.

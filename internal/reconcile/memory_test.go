@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 func failedWith(aim, reason, message string) failure {
-	return failure{Failure: decide.Failure{Aim: aim}, reason: reason, message: message}
+	return failure{Failure: plan.Failure{Aim: aim}, reason: reason, message: message}
 }
 
 func TestMemoryCountsFailures(t *testing.T) {

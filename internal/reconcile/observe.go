@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/sources"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -33,12 +33,12 @@ type view struct {
 	// release is where the release is, or is to be, stored.
 	release types.NamespacedName
 	// history is of that release, newest first.
-	history []records.Record
+	history []release.Record
 
 	// asks is what people ask for by annotations, and marks what of it was
 	// answered and what is held.
 	asks  annotations.Annotations
-	marks records.Marks
+	marks release.Marks
 
 	// unclear: the rollback request counts, although the spec may have been edited
 	// after it. scaling is the scaling that waits for the end of the hold, if any.
@@ -56,7 +56,7 @@ type view struct {
 	// createNamespace: an install is to make the namespace.
 	createNamespace bool
 	// secrets are what of the values nobody may read elsewhere.
-	secrets sources.Secrets
+	secrets valuesfrom.Secrets
 	// invalidReason is why the values cannot be had, where it is not the spec.
 	invalidReason string
 
@@ -95,7 +95,7 @@ type view struct {
 
 	failure       *failure
 	repairFailure *failure
-	observation   decide.Observation
+	observation   plan.Observation
 }
 
 // observe returns nil where the custom resource is gone.
@@ -112,7 +112,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 	r.keys.put(cr.GetUID(), key)
 
 	v := &view{key: key, cr: cr, asks: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor())}
-	v.observation = decide.Observation{
+	v.observation = plan.Observation{
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
 		Finalizer: hasFinalizer(cr, api.Finalizer),
@@ -166,8 +166,8 @@ func (r *Reconciler) observeRunning(v *view) {
 func (r *Reconciler) observeFailures(v *view) {
 	o := &v.observation
 	uid := v.cr.GetUID()
-	if decide.Reached(*o) {
-		r.memory.reached(uid, decide.Aim(*o))
+	if plan.Reached(*o) {
+		r.memory.reached(uid, plan.Aim(*o))
 	}
 	if v.failure = r.memory.get(uid, false); v.failure != nil {
 		o.Failure = &v.failure.Failure
@@ -225,10 +225,10 @@ func (r *Reconciler) observeObjects(v *view) {
 	o.Drifted = len(v.damage) > 0
 }
 
-func (r *Reconciler) revision(v *view) *decide.Revision {
+func (r *Reconciler) revision(v *view) *plan.Revision {
 	record := v.history[0]
 	v.untrusted = r.untrusted.of(record, "")
-	revision := &decide.Revision{
+	revision := &plan.Revision{
 		Number:    record.Revision,
 		Status:    record.Status,
 		Ours:      !v.observation.Adoptable,

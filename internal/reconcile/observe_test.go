@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // oneCR is a cache that holds one custom resource.
@@ -55,7 +55,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := records.NewIndex(func(records.Record) {})
+	index := release.NewIndex(func(release.Record) {})
 	made, err := helm.NewClient(config, server.Client(), clientset, nil, index, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 // at what is under way.
 func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
 	v := viewOf([]string{api.StatusPendingUpgrade, dep})
-	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Index: records.NewIndex(func(records.Record) {})}}
+	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Index: release.NewIndex(func(release.Record) {})}}
 	for _, record := range viewOf([]string{dep, sup}, written).history {
 		record.Secret = strconv.Itoa(record.Revision)
 		r.Index.Put(record)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // stands returns conditions of the operator-sdk's: "ReleaseFailed=True".
@@ -26,19 +26,19 @@ func stands(texts ...string) []metav1.Condition {
 
 // TestConditionsOfTheOperatorSDK: kept up where they are, and only there.
 func TestConditionsOfTheOperatorSDK(t *testing.T) {
-	deployed, inSync := []string{api.StatusDeployed}, decide.Decision{State: decide.StateInSync}
-	waits := decide.Decision{State: decide.StateFailed, Step: decide.StepWait, After: 1}
+	deployed, inSync := []string{api.StatusDeployed}, plan.Decision{State: plan.StateInSync}
+	waits := plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}
 	always := stands("Initialized=True", "Deployed=True", "ReleaseFailed=False", "Irreconcilable=False", "Paused=False")
 	refused := func(v *view) {
 		v.observation.Unverified = true
 		v.repairFailure = &failure{reason: api.ReasonRefused, message: "no"}
-		v.repairFailure.Aim = decide.AimOf(decide.StepRepair, v.observation)
+		v.repairFailure.Aim = plan.AimOf(plan.StepRepair, v.observation)
 	}
 	for _, test := range []struct {
 		name   string
 		stands []metav1.Condition
 		v      *view
-		d      decide.Decision
+		d      plan.Decision
 		want   []string
 	}{
 		{"a resource of our own", nil, viewOf(deployed), inSync, nil},
@@ -147,17 +147,17 @@ func TestForcesOfTheOperatorSDK(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		asks annotations.Annotations
-		d    decide.Decision
+		d    plan.Decision
 		want bool
 	}{
-		{"an upgrade", both, decide.Decision{State: decide.StateOutOfSync, Step: decide.StepUpgrade}, true},
-		{"an upgrade of what failed", both, decide.Decision{State: decide.StateFailed, Step: decide.StepUpgrade}, true},
-		{"a rollback that answers a failure", both, decide.Decision{State: decide.StateFailed, Step: decide.StepRollback}, true},
-		{"a rollback that a person asks for", both, decide.Decision{State: decide.StateRollbackRequested, Step: decide.StepRollback}, false},
-		{"a repair", both, decide.Decision{State: decide.StateDrifted, Step: decide.StepRepair}, false},
-		{"an install", both, decide.Decision{State: decide.StateAbsent, Step: decide.StepInstall}, false},
-		{"an upgrade, of rollbacks alone", annotations.Annotations{ForceRollbacks: true}, decide.Decision{Step: decide.StepUpgrade}, false},
-		{"a rollback, of upgrades alone", annotations.Annotations{ForceUpgrades: true}, decide.Decision{State: decide.StateFailed, Step: decide.StepRollback}, false},
+		{"an upgrade", both, plan.Decision{State: plan.StateOutOfSync, Step: plan.StepUpgrade}, true},
+		{"an upgrade of what failed", both, plan.Decision{State: plan.StateFailed, Step: plan.StepUpgrade}, true},
+		{"a rollback that answers a failure", both, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, true},
+		{"a rollback that a person asks for", both, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRollback}, false},
+		{"a repair", both, plan.Decision{State: plan.StateDrifted, Step: plan.StepRepair}, false},
+		{"an install", both, plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, false},
+		{"an upgrade, of rollbacks alone", annotations.Annotations{ForceRollbacks: true}, plan.Decision{Step: plan.StepUpgrade}, false},
+		{"a rollback, of upgrades alone", annotations.Annotations{ForceUpgrades: true}, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, false},
 	} {
 		if got := (&view{asks: test.asks}).forces(test.d); got != test.want {
 			t.Errorf("%s is forced: %v", test.name, got)

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/annotations"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // request is a rollback request as this process first observed it. An edit that
@@ -45,7 +45,7 @@ func (m *memory) unrequest(uid types.UID) {
 // observeRequest finds out which revision a rollback request asks for, and
 // whether an edit has overtaken it.
 func (r *Reconciler) observeRequest(v *view, asked annotations.Rollback) {
-	observed := &decide.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, asked)}
+	observed := &plan.Request{Token: token(asked.Value), Resume: asked.None, Revision: available(v, asked)}
 	first := r.memory.request(v.cr.GetUID(), observed.Token, func() request { return r.firstObserved(v, asked) })
 	if observed.Revision > 0 {
 		observed.Over = first.overtaken || r.edited(v, first.spec, first.scale)

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // withEdits packs managedFields into the custom resource.
@@ -126,8 +126,8 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 		t.Error("an edit overtakes a request that came after it")
 	}
 	v := look("three", 1, same...)
-	d := decide.Next(v.observation)
-	if d.State != decide.StateRollbackRequested || d.Step != decide.StepRefuse {
+	d := plan.Next(v.observation)
+	if d.State != plan.StateRollbackRequested || d.Step != plan.StepRefuse {
 		t.Fatalf("%+v", d)
 	}
 	if note := noteOvertaken(v); !strings.Contains(note, "rollback-to=1 is not carried out") || !strings.Contains(note, "1@again") {
@@ -145,7 +145,7 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 			spec["replicas"] = replicas
 		}
 		v := viewOf([]string{dep, sup}, withSpec(spec), withEdits(path, entries...))
-		marked(records.Marks{Rollback: "r", Held: &records.Held{Revision: 1, From: 2, Spec: r.specDigest(v), Scale: scale}})(v)
+		marked(release.Marks{Rollback: "r", Held: &release.Held{Revision: 1, From: 2, Spec: r.specDigest(v), Scale: scale}})(v)
 		written(v)
 		r.observeRequests(v)
 		return v

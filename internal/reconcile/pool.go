@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // ErrShutdown is why an action ended early when the operator stops.
@@ -32,11 +32,11 @@ type Pool struct {
 
 // task is an action under way, and the custom resource that it is for.
 type task struct {
-	decide.Running
+	plan.Running
 	owner types.UID
 	// interrupt ends the wait for the hook that the action waits for; nil where it
 	// waits for none.
-	interrupt func(decide.Change)
+	interrupt func(plan.Change)
 }
 
 // NewPool returns a pool with that many slots. If single is true, the operator
@@ -67,7 +67,7 @@ func (p *Pool) Start(ctx context.Context) error {
 
 // Running tells which action on a release is under way for a custom resource,
 // nil if none is.
-func (p *Pool) Running(release types.NamespacedName, owner types.UID) *decide.Running {
+func (p *Pool) Running(release types.NamespacedName, owner types.UID) *plan.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if task, ok := p.running[release]; ok && task.owner == owner {
@@ -91,13 +91,13 @@ func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 //
 // An action that only waits, for a hook say, calls lend: others have its slot
 // until it calls what lend returned, which waits for a slot again.
-func (p *Pool) Run(release types.NamespacedName, owner types.UID, step decide.Step, inputs decide.Inputs, turn turn, action func(ctx context.Context, lend func() func()), done func()) bool {
+func (p *Pool) Run(release types.NamespacedName, owner types.UID, step plan.Step, inputs plan.Inputs, turn turn, action func(ctx context.Context, lend func() func()), done func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, busy := p.running[release]; busy || p.closed {
 		return false
 	}
-	p.running[release] = task{Running: decide.Running{Step: step, Queued: true, Since: p.now(), Inputs: inputs}, owner: owner}
+	p.running[release] = task{Running: plan.Running{Step: step, Queued: true, Since: p.now(), Inputs: inputs}, owner: owner}
 	metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.
@@ -147,7 +147,7 @@ func (p *Pool) begin(release types.NamespacedName) {
 
 // hook notes which hook the action on a release waits for, nil for none, and how
 // to end the wait.
-func (p *Pool) hook(release types.NamespacedName, hook *decide.Hook, interrupt func(decide.Change)) {
+func (p *Pool) hook(release types.NamespacedName, hook *plan.Hook, interrupt func(plan.Change)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if waits, ok := p.running[release]; ok {
@@ -158,7 +158,7 @@ func (p *Pool) hook(release types.NamespacedName, hook *decide.Hook, interrupt f
 
 // Interrupt asks the action on a release, if it waits for a hook, to end because
 // of a change. An action whose hook is found to run all the same goes on.
-func (p *Pool) Interrupt(release types.NamespacedName, owner types.UID, change decide.Change) {
+func (p *Pool) Interrupt(release types.NamespacedName, owner types.UID, change plan.Change) {
 	p.mu.Lock()
 	task, ok := p.running[release]
 	p.mu.Unlock()

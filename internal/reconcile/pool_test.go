@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 func releaseOf(name string) types.NamespacedName {
@@ -51,14 +51,14 @@ func TestPoolRunsOneActionARelease(t *testing.T) {
 	pool, _ := startPool(t, 4)
 	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	web := releaseOf("web")
-	if !pool.Run(web, "one", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) { close(begin); <-end }, func() { close(done) }) {
+	if !pool.Run(web, "one", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) { close(begin); <-end }, func() { close(done) }) {
 		t.Fatal("a free release is refused")
 	}
 	<-begin
-	if pool.Run(web, "one", decide.StepUpgrade, decide.Inputs{}, turn{}, func(context.Context, func() func()) { t.Error("it ran") }, func() { t.Error("it was done") }) {
+	if pool.Run(web, "one", plan.StepUpgrade, plan.Inputs{}, turn{}, func(context.Context, func() func()) { t.Error("it ran") }, func() { t.Error("it was done") }) {
 		t.Error("a second action began")
 	}
-	if r := pool.Running(web, "one"); r == nil || r.Step != decide.StepInstall || r.Since.IsZero() {
+	if r := pool.Running(web, "one"); r == nil || r.Step != plan.StepInstall || r.Since.IsZero() {
 		t.Errorf("running is %+v", r)
 	}
 	if r := pool.Running(web, "two"); r != nil {
@@ -68,7 +68,7 @@ func TestPoolRunsOneActionARelease(t *testing.T) {
 		t.Error("the name is taken for others, and for nobody else")
 	}
 	other := make(chan struct{})
-	if !pool.Run(releaseOf("db"), "three", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() { close(other) }) {
+	if !pool.Run(releaseOf("db"), "three", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() { close(other) }) {
 		t.Error("an action on another release is refused")
 	}
 	<-other
@@ -82,8 +82,8 @@ func TestPoolRunsOneActionARelease(t *testing.T) {
 func TestPoolFreesTheReleaseBeforeItIsDone(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	again := make(chan bool, 1)
-	pool.Run(releaseOf("web"), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {
-		again <- pool.Run(releaseOf("web"), "one", decide.StepUpgrade, decide.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {})
+	pool.Run(releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {
+		again <- pool.Run(releaseOf("web"), "one", plan.StepUpgrade, plan.Inputs{}, turn{}, func(context.Context, func() func()) {}, func() {})
 	})
 	if !<-again {
 		t.Error("the next pass, which done calls for, finds the release busy")
@@ -97,7 +97,7 @@ func TestPoolHasSoManySlots(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range actions {
 		wait.Add(1)
-		pool.Run(releaseOf(strconv.Itoa(i)), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) {
+		pool.Run(releaseOf(strconv.Itoa(i)), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) {
 			n := now.Add(1)
 			for {
 				seen := most.Load()
@@ -120,9 +120,9 @@ func TestPoolTellsWhoWaitsForASlot(t *testing.T) {
 	step := make(chan struct{})
 	wait := func(context.Context, func() func()) { step <- struct{}{}; <-step }
 	first, second := releaseOf("web"), releaseOf("db")
-	pool.Run(first, "one", decide.StepInstall, decide.Inputs{}, turn{}, wait, func() {})
+	pool.Run(first, "one", plan.StepInstall, plan.Inputs{}, turn{}, wait, func() {})
 	<-step
-	pool.Run(second, "two", decide.StepInstall, decide.Inputs{}, turn{}, wait, func() {})
+	pool.Run(second, "two", plan.StepInstall, plan.Inputs{}, turn{}, wait, func() {})
 	if r := pool.Running(first, "one"); r == nil || r.Queued {
 		t.Errorf("what runs is %+v", r)
 	}
@@ -142,7 +142,7 @@ func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
 	pool, stop := startPool(t, 1)
 	begun := make(chan struct{})
 	var recorded, doneOfWaiting atomic.Bool
-	pool.Run(releaseOf("web"), "one", decide.StepInstall, decide.Inputs{}, turn{}, func(ctx context.Context, _ func() func()) {
+	pool.Run(releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, turn{}, func(ctx context.Context, _ func() func()) {
 		close(begun)
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), ErrShutdown) {
@@ -151,7 +151,7 @@ func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
 		recorded.Store(true)
 	}, func() {})
 	<-begun
-	pool.Run(releaseOf("waits"), "two", decide.StepInstall, decide.Inputs{}, turn{}, func(ctx context.Context, _ func() func()) {
+	pool.Run(releaseOf("waits"), "two", plan.StepInstall, plan.Inputs{}, turn{}, func(ctx context.Context, _ func() func()) {
 		if ctx.Err() == nil {
 			t.Error("an action that waited began when the pool stopped")
 		}
@@ -160,7 +160,7 @@ func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
 	if !recorded.Load() || !doneOfWaiting.Load() {
 		t.Error("the pool stopped before its actions had ended")
 	}
-	if pool.Run(releaseOf("late"), "three", decide.StepInstall, decide.Inputs{}, turn{}, func(context.Context, func() func()) { t.Error("it ran") }, func() {}) {
+	if pool.Run(releaseOf("late"), "three", plan.StepInstall, plan.Inputs{}, turn{}, func(context.Context, func() func()) { t.Error("it ran") }, func() {}) {
 		t.Error("an action began after the stop")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // summary is what Ready says, and whether Reconciling and Stalled hold.
@@ -25,13 +25,13 @@ type summary struct {
 }
 
 // readiness says how a custom resource is doing.
-func readiness(v *view, d decide.Decision) summary {
+func readiness(v *view, d plan.Decision) summary {
 	s := health(v, d)
 	o := v.observation
 	switch {
 	case s.serves && o.Held != nil && !o.Held.Over:
 		s.state = fmt.Sprintf("Held (rev %d)", o.Held.Revision)
-	case d.State == decide.StatePaused:
+	case d.State == plan.StatePaused:
 		s.state = api.ReasonPaused
 	default:
 		s.state = s.reason
@@ -41,18 +41,18 @@ func readiness(v *view, d decide.Decision) summary {
 
 // health is readiness without the word for it. A failure that lasts is told
 // even while it is being tried again, or the two would take turns.
-func health(v *view, d decide.Decision) summary {
+func health(v *view, d plan.Decision) summary {
 	o := v.observation
-	if d.State == decide.StateAborted {
+	if d.State == plan.StateAborted {
 		return aborted(v)
 	}
-	if f := v.failure; f != nil && f.Aim == decide.Aim(o) {
+	if f := v.failure; f != nil && f.Aim == plan.Aim(o) {
 		return summary{
 			status: metav1.ConditionFalse, reason: f.reason, message: f.message,
 			reconciling: !f.stalled, stalled: f.stalled,
 		}
 	}
-	if o.Running != nil && (decide.Changes(o.Running.Step) || waitsForTest(o)) {
+	if o.Running != nil && (plan.Changes(o.Running.Step) || waitsForTest(o)) {
 		s := working(o.Running.Step, v)
 		if o.Running.Queued {
 			s.message += "; it waits for its turn, since as many actions run as may at once"
@@ -61,26 +61,26 @@ func health(v *view, d decide.Decision) summary {
 		return s
 	}
 	switch d.State {
-	case decide.StateInSync, decide.StateDrifted, decide.StateDue, decide.StateBusy, decide.StateUnrecorded, decide.StateUnsigned, decide.StateUntested, decide.StateUnready, decide.StateHeld, decide.StateRollbackRequested, decide.StatePostponed, decide.StateStripped:
-		if d.Step == decide.StepRollback {
+	case plan.StateInSync, plan.StateDrifted, plan.StateDue, plan.StateBusy, plan.StateUnrecorded, plan.StateUnsigned, plan.StateUntested, plan.StateUnready, plan.StateHeld, plan.StateRollbackRequested, plan.StatePostponed, plan.StateStripped:
+		if d.Step == plan.StepRollback {
 			return working(d.Step, v)
 		}
 		return serving(v)
-	case decide.StatePaused:
+	case plan.StatePaused:
 		return waiting(v, d)
-	case decide.StateConflict:
+	case plan.StateConflict:
 		return summary{
 			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
 			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", catalog.ReleaseNames(v.cr.GetName(), v.cr.GetKind())),
 		}
-	case decide.StateDeleting, decide.StateUninstalling:
+	case plan.StateDeleting, plan.StateUninstalling:
 		if o.Deleting && o.Orphan {
-			return working(decide.StepOrphan, v)
+			return working(plan.StepOrphan, v)
 		}
-		return working(decide.StepUninstall, v)
-	case decide.StateInvalid:
+		return working(plan.StepUninstall, v)
+	case plan.StateInvalid:
 		return summary{status: metav1.ConditionFalse, reason: cmp.Or(v.invalidReason, api.ReasonInvalidValues), message: o.Invalid, stalled: true}
-	case decide.StateLocked:
+	case plan.StateLocked:
 		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.release.Name, o.Newest.Status)}
 	default:
 		return working(d.Step, v)
@@ -97,7 +97,7 @@ func serving(v *view) summary {
 				message: fmt.Sprintf("Revision %d of release %s is %s. %s", o.Newest.Number, v.release.Name, o.Newest.Status, updateMessage(v)),
 			}
 		}
-		return working(decide.StepUpgrade, v)
+		return working(plan.StepUpgrade, v)
 	}
 	if len(v.health.Unready) > 0 {
 		s := unreadiness(v)
@@ -122,19 +122,19 @@ func distrust(v *view) string {
 
 // waiting says what the pause keeps from being done. Where that is nothing, it
 // is as if there were none.
-func waiting(v *view, d decide.Decision) summary {
-	if decide.Changes(d.Pending) || d.Pending == decide.StepAddFinalizer {
+func waiting(v *view, d plan.Decision) summary {
+	if plan.Changes(d.Pending) || d.Pending == plan.StepAddFinalizer {
 		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(d.Pending)}
 	}
 	free := *v
 	free.observation.Paused = false
-	return health(&free, decide.Next(free.observation))
+	return health(&free, plan.Next(free.observation))
 }
 
 // waitsForTest reports whether a change waits for the tests of what runs to end.
-func waitsForTest(o decide.Observation) bool {
+func waitsForTest(o plan.Observation) bool {
 	_, waits := waiters[o.Change]
-	return waits && o.Running.Step == decide.StepTest && o.Running.Hook != nil
+	return waits && o.Running.Step == plan.StepTest && o.Running.Hook != nil
 }
 
 // aborted says what a person has aborted, and how it goes on.
@@ -150,25 +150,25 @@ func aborted(v *view) summary {
 	return s
 }
 
-func working(step decide.Step, v *view) summary {
+func working(step plan.Step, v *view) summary {
 	s := summary{status: metav1.ConditionUnknown, reconciling: true}
 	name := v.release.Name
 	switch step {
-	case decide.StepUninstall, decide.StepRemoveFinalizer:
+	case plan.StepUninstall, plan.StepRemoveFinalizer:
 		s.status = metav1.ConditionFalse
 		s.reason, s.message = api.ReasonUninstalling, fmt.Sprintf("Release %s is being uninstalled", name)
-	case decide.StepOrphan:
+	case plan.StepOrphan:
 		s.status = metav1.ConditionFalse
 		s.reason, s.message = api.ReasonOrphaning, fmt.Sprintf("Release %s is being let go of", name)
-	case decide.StepAdopt:
+	case plan.StepAdopt:
 		s.reason, s.message = api.ReasonAdopting, fmt.Sprintf("Release %s, which nobody managed, is being taken over", name)
-	case decide.StepUpgrade:
+	case plan.StepUpgrade:
 		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being upgraded", name)
-	case decide.StepTest:
+	case plan.StepTest:
 		s.reason, s.message = api.ReasonUpgrading, fmt.Sprintf("Release %s is being tested", name)
-	case decide.StepRollback:
+	case plan.StepRollback:
 		s.reason, s.message = api.ReasonRollingBack, fmt.Sprintf("Release %s is being brought back to an earlier revision", name)
-	case decide.StepUnlock:
+	case plan.StepUnlock:
 		s.reason, s.message = api.ReasonInterrupted, fmt.Sprintf("The last action on release %s was cut short and is tried again", name)
 	default:
 		s.reason, s.message = api.ReasonInstalling, fmt.Sprintf("Release %s is being installed", name)

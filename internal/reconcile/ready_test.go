@@ -8,28 +8,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // observed changes what was observed.
-func observed(change func(*decide.Observation)) func(*view) {
+func observed(change func(*plan.Observation)) func(*view) {
 	return func(v *view) { change(&v.observation) }
 }
 
-func isHeld(o *decide.Observation) { o.Held = &decide.Held{Revision: 1, Token: "held"} }
+func isHeld(o *plan.Observation) { o.Held = &plan.Held{Revision: 1, Token: "held"} }
 
-func holdIsOver(o *decide.Observation) { isHeld(o); o.Held.Over = true }
+func holdIsOver(o *plan.Observation) { isHeld(o); o.Held.Over = true }
 
-func isPaused(o *decide.Observation) { o.Paused = true }
+func isPaused(o *plan.Observation) { o.Paused = true }
 
-func isOld(o *decide.Observation) { o.Newest.Digest = "older" }
+func isOld(o *plan.Observation) { o.Newest.Digest = "older" }
 
 // TestReadinessOfEveryState: what it says, and what the STATUS column says.
 func TestReadinessOfEveryState(t *testing.T) {
 	deployed, upgraded := []string{dep}, []string{dep, sup}
-	request := func(o *decide.Observation) { o.Request = &decide.Request{Token: "q", Revision: 1} }
-	hopeless := func(o *decide.Observation) { o.Request = &decide.Request{Token: "q"} }
+	request := func(o *plan.Observation) { o.Request = &plan.Request{Token: "q", Revision: 1} }
+	hopeless := func(o *plan.Observation) { o.Request = &plan.Request{Token: "q"} }
 	for _, test := range []struct {
 		name string
 		v    *view
@@ -38,31 +38,31 @@ func TestReadinessOfEveryState(t *testing.T) {
 		{"in sync", viewOf(deployed), "InSync: True Deployed, Deployed"},
 		{"to be installed", viewOf(nil), "Absent: Unknown Installing reconciling, Installing"},
 		{"to be upgraded", viewOf(deployed, observed(isOld)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
-		{"without the finalizer", viewOf(nil, observed(func(o *decide.Observation) { o.Finalizer = false })), "Unguarded: Unknown Installing reconciling, Installing"},
-		{"damaged", viewOf(deployed, observed(func(o *decide.Observation) { o.Drifted = true })), "Drifted: True Deployed, Deployed"},
-		{"to be verified", viewOf(deployed, observed(func(o *decide.Observation) { o.Unverified = true })), "Due: True Deployed, Deployed"},
-		{"to be tested", viewOf(deployed, observed(func(o *decide.Observation) { o.TestRequested = true })), "Untested: True Deployed, Deployed"},
-		{"being tested", viewOf(deployed, runningStep(decide.StepTest)), "Busy: True Deployed, Deployed"},
-		{"being repaired", viewOf(deployed, runningStep(decide.StepRepair)), "Busy: True Deployed, Deployed"},
-		{"being resumed", viewOf(deployed, runningStep(decide.StepResume)), "Busy: True Deployed, Deployed"},
-		{"being rolled back", viewOf(upgraded, runningStep(decide.StepRollback)), "Busy: Unknown RollingBack reconciling, RollingBack"},
-		{"being adopted", viewOf(deployed, runningStep(decide.StepAdopt)), "Busy: Unknown Adopting reconciling, Adopting"},
-		{"being let go of", viewOf(deployed, beingDeleted, runningStep(decide.StepOrphan)), "Busy: False Orphaning reconciling, Orphaning"},
-		{"to be let go of", viewOf(deployed, beingDeleted, observed(func(o *decide.Observation) { o.Orphan = true })), "Deleting: False Orphaning reconciling, Orphaning"},
+		{"without the finalizer", viewOf(nil, observed(func(o *plan.Observation) { o.Finalizer = false })), "Unguarded: Unknown Installing reconciling, Installing"},
+		{"damaged", viewOf(deployed, observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Deployed"},
+		{"to be verified", viewOf(deployed, observed(func(o *plan.Observation) { o.Unverified = true })), "Due: True Deployed, Deployed"},
+		{"to be tested", viewOf(deployed, observed(func(o *plan.Observation) { o.TestRequested = true })), "Untested: True Deployed, Deployed"},
+		{"being tested", viewOf(deployed, runningStep(plan.StepTest)), "Busy: True Deployed, Deployed"},
+		{"being repaired", viewOf(deployed, runningStep(plan.StepRepair)), "Busy: True Deployed, Deployed"},
+		{"being resumed", viewOf(deployed, runningStep(plan.StepResume)), "Busy: True Deployed, Deployed"},
+		{"being rolled back", viewOf(upgraded, runningStep(plan.StepRollback)), "Busy: Unknown RollingBack reconciling, RollingBack"},
+		{"being adopted", viewOf(deployed, runningStep(plan.StepAdopt)), "Busy: Unknown Adopting reconciling, Adopting"},
+		{"being let go of", viewOf(deployed, beingDeleted, runningStep(plan.StepOrphan)), "Busy: False Orphaning reconciling, Orphaning"},
+		{"to be let go of", viewOf(deployed, beingDeleted, observed(func(o *plan.Observation) { o.Orphan = true })), "Deleting: False Orphaning reconciling, Orphaning"},
 		{"to be uninstalled", viewOf(deployed, beingDeleted), "Deleting: False Uninstalling reconciling, Uninstalling"},
 		{"uninstalled", viewOf(nil, beingDeleted), "Deleted: False Uninstalling reconciling, Uninstalling"},
 		{"an uninstall to be finished", viewOf([]string{api.StatusUninstalling}), "Uninstalling: False Uninstalling reconciling, Uninstalling"},
 		{"cut short", viewOf([]string{api.StatusPendingUpgrade, dep}), "Locked: Unknown Locked reconciling, Locked"},
-		{"somebody else's name", viewOf(nil, observed(func(o *decide.Observation) { o.Conflict = true })), "Conflict: False ReleaseNameConflict stalled, ReleaseNameConflict"},
-		{"nobody's release", viewOf(deployed, observed(func(o *decide.Observation) { o.Adoptable, o.Newest.Ours = true, false })), "Unmanaged: Unknown Adopting reconciling, Adopting"},
-		{"a bad spec", viewOf(deployed, observed(func(o *decide.Observation) { o.Invalid = "spec: no" })), "Invalid: False InvalidValues stalled, InvalidValues"},
+		{"somebody else's name", viewOf(nil, observed(func(o *plan.Observation) { o.Conflict = true })), "Conflict: False ReleaseNameConflict stalled, ReleaseNameConflict"},
+		{"nobody's release", viewOf(deployed, observed(func(o *plan.Observation) { o.Adoptable, o.Newest.Ours = true, false })), "Unmanaged: Unknown Adopting reconciling, Adopting"},
+		{"a bad spec", viewOf(deployed, observed(func(o *plan.Observation) { o.Invalid = "spec: no" })), "Invalid: False InvalidValues stalled, InvalidValues"},
 		{"an upgrade to be tried again", viewOf([]string{fai, dep}), "Failed: Unknown Upgrading reconciling, Upgrading"},
 
 		{"to be rolled back", viewOf(upgraded, observed(request)), "RollbackRequested: Unknown RollingBack reconciling, RollingBack"},
 		{"a rollback to be refused", viewOf(upgraded, observed(hopeless)), "RollbackRequested: True Deployed, Deployed"},
 		{"held", viewOf(upgraded, observed(isOld), observed(isHeld)), "Held: True Deployed, Held (rev 1)"},
-		{"held and damaged", viewOf(upgraded, observed(isHeld), observed(func(o *decide.Observation) { o.Drifted = true })), "Drifted: True Deployed, Held (rev 1)"},
-		{"held and moved", viewOf(upgraded, observed(isHeld), observed(func(o *decide.Observation) { o.Newest.Genuine = false })), "Held: Unknown RollingBack reconciling, RollingBack"},
+		{"held and damaged", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Held (rev 1)"},
+		{"held and moved", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Newest.Genuine = false })), "Held: Unknown RollingBack reconciling, RollingBack"},
 		{"a hold to be ended", viewOf(upgraded, observed(holdIsOver)), "Held: True Deployed, Deployed"},
 		{"a hold that is over", viewOf(upgraded, observed(isOld), observed(holdIsOver)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
 		{"a rollback that fails", viewOf(upgraded, observed(request), withFailure("revision 1 q", api.ReasonRollbackFailed, false)), "RollbackRequested: False RollbackFailed reconciling, RollbackFailed"},
@@ -71,18 +71,18 @@ func TestReadinessOfEveryState(t *testing.T) {
 		{"paused while held", viewOf(upgraded, observed(isOld), observed(isHeld), observed(isPaused)), "Paused: True Deployed, Held (rev 1)"},
 		{"paused before an upgrade", viewOf(deployed, observed(isOld), observed(isPaused)), "Paused: False Paused, Paused"},
 		{"paused before an install", viewOf(nil, observed(isPaused)), "Paused: False Paused, Paused"},
-		{"paused before the finalizer", viewOf(nil, observed(isPaused), observed(func(o *decide.Observation) { o.Finalizer = false })), "Paused: False Paused, Paused"},
-		{"paused before a repair", viewOf(deployed, observed(isPaused), observed(func(o *decide.Observation) { o.Drifted = true })), "Paused: True Deployed, Paused"},
+		{"paused before the finalizer", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Finalizer = false })), "Paused: False Paused, Paused"},
+		{"paused before a repair", viewOf(deployed, observed(isPaused), observed(func(o *plan.Observation) { o.Drifted = true })), "Paused: True Deployed, Paused"},
 		{"paused before a rollback", viewOf(upgraded, observed(isPaused), observed(request)), "Paused: False Paused, Paused"},
-		{"paused while somebody is at it", viewOf([]string{api.StatusPendingUpgrade, dep}, observed(isPaused), observed(func(o *decide.Observation) { o.Newest.Genuine, o.Newest.Timeout = false, 1 })), "Paused: Unknown Locked reconciling, Paused"},
-		{"paused with a bad spec", viewOf(deployed, observed(isPaused), observed(func(o *decide.Observation) { o.Invalid = "spec: no" })), "Paused: False InvalidValues stalled, Paused"},
-		{"paused with a bad spec and no release", viewOf(nil, observed(isPaused), observed(func(o *decide.Observation) { o.Invalid = "spec: no" })), "Paused: False InvalidValues stalled, Paused"},
-		{"paused under a name that is taken", viewOf(nil, observed(isPaused), observed(func(o *decide.Observation) { o.Conflict = true })), "Paused: False ReleaseNameConflict stalled, Paused"},
-		{"paused before its deletion", viewOf(deployed, beingDeleted, observed(isPaused), observed(func(o *decide.Observation) { o.PausedDeletion = true })), "Paused: False Paused, Paused"},
+		{"paused while somebody is at it", viewOf([]string{api.StatusPendingUpgrade, dep}, observed(isPaused), observed(func(o *plan.Observation) { o.Newest.Genuine, o.Newest.Timeout = false, 1 })), "Paused: Unknown Locked reconciling, Paused"},
+		{"paused with a bad spec", viewOf(deployed, observed(isPaused), observed(func(o *plan.Observation) { o.Invalid = "spec: no" })), "Paused: False InvalidValues stalled, Paused"},
+		{"paused with a bad spec and no release", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Invalid = "spec: no" })), "Paused: False InvalidValues stalled, Paused"},
+		{"paused under a name that is taken", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Conflict = true })), "Paused: False ReleaseNameConflict stalled, Paused"},
+		{"paused before its deletion", viewOf(deployed, beingDeleted, observed(isPaused), observed(func(o *plan.Observation) { o.PausedDeletion = true })), "Paused: False Paused, Paused"},
 		{"paused after a failure", viewOf([]string{fai, dep}, observed(isPaused), withFailure(wanted, api.ReasonUpgradeFailed, false)), "Paused: False UpgradeFailed reconciling, Paused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := decide.Next(test.v.observation)
+			d := plan.Next(test.v.observation)
 			s := readiness(test.v, d)
 			got := fmt.Sprintf("%s: %s %s", d.State, s.status, s.reason)
 			if s.reconciling {
@@ -102,13 +102,13 @@ func TestReadinessOfEveryState(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	heldSince := func(m records.Marks) *view {
+	heldSince := func(m release.Marks) *view {
 		v := viewOf([]string{dep, sup, sup}, observed(isHeld), marked(m))
 		written(v)
 		return v
 	}
-	asked := records.Marks{Held: &records.Held{Revision: 1, From: 2}}
-	failed := records.Marks{Held: &records.Held{Revision: 1, From: 2, ByFailure: true}}
+	asked := release.Marks{Held: &release.Held{Revision: 1, From: 2}}
+	failed := release.Marks{Held: &release.Held{Revision: 1, From: 2, ByFailure: true}}
 	v := heldSince(asked)
 	reason, message := holds(v)
 	want := `Revision 1 runs again since 2026-01-02T03:04:05Z in place of revision 2, as the annotation rollback-to asked. It stays until the spec is edited, or chartwright.dev/rollback-to is set to "none"`
@@ -134,13 +134,13 @@ func TestHolds(t *testing.T) {
 
 func TestPausing(t *testing.T) {
 	for _, test := range []struct {
-		d    decide.Decision
+		d    plan.Decision
 		want string
 	}{
-		{decide.Decision{State: decide.StateInSync}, ""},
-		{decide.Decision{State: decide.StatePaused, Pending: decide.StepWait}, "nothing waits to be"},
-		{decide.Decision{State: decide.StatePaused, Pending: decide.StepUpgrade}, "the next step is Upgrade"},
-		{decide.Decision{State: decide.StatePaused, Pending: decide.StepRepair}, "the next step is Repair"},
+		{plan.Decision{State: plan.StateInSync}, ""},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.StepWait}, "nothing waits to be"},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.StepUpgrade}, "the next step is Upgrade"},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.StepRepair}, "the next step is Repair"},
 	} {
 		got := pausing(test.d)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) || got != "" && !strings.Contains(got, api.AnnotationPause) {
@@ -152,7 +152,7 @@ func TestPausing(t *testing.T) {
 // TestConditionsOfRequests: each stands while it holds, and goes with it.
 func TestConditionsOfRequests(t *testing.T) {
 	tests := func(passed bool) func(*view) {
-		return func(v *view) { v.history[0].Tested = &records.Tested{Passed: passed, Message: "how it went"} }
+		return func(v *view) { v.history[0].Tested = &release.Tested{Passed: passed, Message: "how it went"} }
 	}
 	plain := viewOf([]string{dep, sup})
 	rest := []string{"Ready=True Deployed", "Deployed=True UpgradeSuccessful"}
@@ -161,16 +161,16 @@ func TestConditionsOfRequests(t *testing.T) {
 		v    *view
 		want string
 	}{
-		{"held", viewOf([]string{dep, sup}, observed(isHeld), marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), "Held=True RolledBack"},
+		{"held", viewOf([]string{dep, sup}, observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), "Held=True RolledBack"},
 		{"paused", viewOf([]string{dep, sup}, observed(isPaused)), "Paused=True Paused"},
 		{"tested", viewOf([]string{dep, sup}, tests(true)), "Tested=True TestsPassed"},
 		{"tested, which failed", viewOf([]string{dep, sup}, tests(false)), "Tested=False TestsFailed"},
-		{"refused", viewOf([]string{dep, sup}, asking("rollback-to", "7"), marked(records.Marks{Rollback: token("7"), Refused: true})), "RollbackRefused=True NoSuchRevision"},
+		{"refused", viewOf([]string{dep, sup}, asking("rollback-to", "7"), marked(release.Marks{Rollback: token("7"), Refused: true})), "RollbackRefused=True NoSuchRevision"},
 		{"not understood", viewOf([]string{dep, sup}, asking("rollback-to", "x")), "RollbackRefused=True InvalidValue"},
 		{"an annotation that is not known", viewOf([]string{dep, sup}, asking("rolback-to", "1")), "InvalidAnnotations=True InvalidValue"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := status(test.v, decide.Next(test.v.observation), nil)
+			s := status(test.v, plan.Next(test.v.observation), nil)
 			if got, want := strings.Join(conditions(s), ", "), strings.Join(append(rest[:2:2], test.want), ", "); got != want {
 				t.Errorf("%s\nwant %s", got, want)
 			}
@@ -179,7 +179,7 @@ func TestConditionsOfRequests(t *testing.T) {
 					t.Errorf("%s says nothing", c.Type)
 				}
 			}
-			gone := status(plain, decide.Next(plain.observation), s.Conditions)
+			gone := status(plain, plan.Next(plain.observation), s.Conditions)
 			if got, want := strings.Join(conditions(gone), ", "), strings.Join(rest, ", "); got != want {
 				t.Errorf("afterwards %s\nwant %s", got, want)
 			}
@@ -188,8 +188,8 @@ func TestConditionsOfRequests(t *testing.T) {
 }
 
 func TestReadyTellsWhatWaitsForItsTurn(t *testing.T) {
-	v := viewOf(nil, runningStep(decide.StepInstall))
-	busy := decide.Decision{State: decide.StateBusy}
+	v := viewOf(nil, runningStep(plan.StepInstall))
+	busy := plan.Decision{State: plan.StateBusy}
 	if message := readiness(v, busy).message; strings.Contains(message, "turn") {
 		t.Errorf("an install that runs: %s", message)
 	}

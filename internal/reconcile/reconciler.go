@@ -18,11 +18,11 @@ import (
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -37,7 +37,7 @@ type Shared struct {
 	MinReconcilePeriod time.Duration
 	Patcher            Patcher
 	Helm               *helm.Client
-	Index              *records.Index
+	Index              *release.Index
 	Inventory          inventory.Inventory
 	Pool               *Pool
 	Sources            Sources
@@ -126,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if v.release.Namespace != "" {
 			r.Pool.Use(v.cr.GetUID(), v.release.Namespace)
 		}
-		decision := decide.Next(v.observation)
+		decision := plan.Next(v.observation)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
@@ -154,7 +154,7 @@ func (r *Reconciler) watches(namespace string) bool {
 
 // finish reports, unless an action has just begun, and says when to look again
 // where nothing will call for it.
-func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decision) (ctrl.Result, error) {
+func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision) (ctrl.Result, error) {
 	if running := r.Pool.Running(v.release, v.cr.GetUID()); running != nil {
 		untold := slow
 		if running.Queued {
@@ -164,9 +164,9 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 			return ctrl.Result{RequeueAfter: untold - age}, nil
 		}
 		v.observation.Running = running
-		decision = decide.Next(v.observation)
+		decision = plan.Next(v.observation)
 	}
-	if decision.State == decide.StateDeleted || v.undecided && decision.State == decide.StatePostponed {
+	if decision.State == plan.StateDeleted || v.undecided && decision.State == plan.StatePostponed {
 		return ctrl.Result{}, nil
 	}
 	if wait := r.settling(v); wait > 0 {
@@ -179,7 +179,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision decide.Decisi
 	if err != nil {
 		return ctrl.Result{}, r.advise(v, err)
 	}
-	if !changed && decision.Step == decide.StepWait {
+	if !changed && decision.Step == plan.StepWait {
 		metrics.PassDone(r.kindName(), metrics.PassIdle)
 	} else {
 		metrics.PassDone(r.kindName(), metrics.PassActed)
@@ -267,7 +267,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 
 // RecordChanged calls for a pass over the custom resource that a record belongs
 // to, if it is of this kind.
-func (r *Reconciler) RecordChanged(changed records.Record) {
+func (r *Reconciler) RecordChanged(changed release.Record) {
 	if key, ok := r.keys.get(cmp.Or(changed.OwnerUID, changed.Controller)); ok {
 		r.Wake(key, 0)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // findRelease finds the release of a custom resource by the owner in its
@@ -79,8 +79,8 @@ func (r *Reconciler) findRelease(v *view) bool {
 // to another namespace with all that it says, and whoever may write Secrets there
 // can write any. So those count that are where the status has reported the
 // release, which takes a right of its own to write, or where the resource wants it.
-func ofThis(cr *unstructured.Unstructured, owned []records.Record, wanted string) *records.Record {
-	if !slices.ContainsFunc(owned, func(r records.Record) bool { return r.Namespace != wanted }) {
+func ofThis(cr *unstructured.Unstructured, owned []release.Record, wanted string) *release.Record {
+	if !slices.ContainsFunc(owned, func(r release.Record) bool { return r.Namespace != wanted }) {
 		// Nothing else is in question, and a status takes time to read.
 		return first(owned, wanted)
 	}
@@ -93,8 +93,8 @@ func ofThis(cr *unstructured.Unstructured, owned []records.Record, wanted string
 }
 
 // first returns the first record of a namespace, nil where there is none.
-func first(found []records.Record, namespace string) *records.Record {
-	if i := slices.IndexFunc(found, func(r records.Record) bool { return r.Namespace == namespace }); i >= 0 {
+func first(found []release.Record, namespace string) *release.Record {
+	if i := slices.IndexFunc(found, func(r release.Record) bool { return r.Namespace == namespace }); i >= 0 {
 		return &found[i]
 	}
 	return nil

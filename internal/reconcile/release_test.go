@@ -5,28 +5,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestOfThis: which of the records with its UID are a resource's own.
 func TestOfThis(t *testing.T) {
-	in := func(namespace string, revision int) records.Record {
-		return records.Record{Namespace: namespace, Revision: revision}
+	in := func(namespace string, revision int) release.Record {
+		return release.Record{Namespace: namespace, Revision: revision}
 	}
 	for name, test := range map[string]struct {
-		owned            []records.Record
+		owned            []release.Record
 		wanted, reported string
-		want             records.Record
+		want             release.Record
 	}{
-		"none":                                 {nil, "shop", "", records.Record{}},
-		"its own":                              {[]records.Record{in("shop", 2), in("shop", 1)}, "shop", "shop", in("shop", 2)},
-		"before the status tells":              {[]records.Record{in("shop", 1)}, "shop", "", in("shop", 1)},
-		"one that was copied, and is newer":    {[]records.Record{in("evil", 9), in("shop", 1)}, "shop", "shop", in("shop", 1)},
-		"a copy alone":                         {[]records.Record{in("evil", 9)}, "shop", "", records.Record{}},
-		"a copy, where it cannot be asked for": {[]records.Record{in("evil", 9)}, "", "", records.Record{}},
-		"where the entry wanted it before":     {[]records.Record{in("old", 1)}, "new", "old", in("old", 1)},
-		"a copy where it asks to go now":       {[]records.Record{in("new", 9), in("old", 1)}, "new", "old", in("old", 1)},
-		"after an uninstall elsewhere":         {[]records.Record{in("new", 1)}, "new", "old", in("new", 1)},
+		"none":                                 {nil, "shop", "", release.Record{}},
+		"its own":                              {[]release.Record{in("shop", 2), in("shop", 1)}, "shop", "shop", in("shop", 2)},
+		"before the status tells":              {[]release.Record{in("shop", 1)}, "shop", "", in("shop", 1)},
+		"one that was copied, and is newer":    {[]release.Record{in("evil", 9), in("shop", 1)}, "shop", "shop", in("shop", 1)},
+		"a copy alone":                         {[]release.Record{in("evil", 9)}, "shop", "", release.Record{}},
+		"a copy, where it cannot be asked for": {[]release.Record{in("evil", 9)}, "", "", release.Record{}},
+		"where the entry wanted it before":     {[]release.Record{in("old", 1)}, "new", "old", in("old", 1)},
+		"a copy where it asks to go now":       {[]release.Record{in("new", 9), in("old", 1)}, "new", "old", in("old", 1)},
+		"after an uninstall elsewhere":         {[]release.Record{in("new", 1)}, "new", "old", in("new", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cr := &unstructured.Unstructured{Object: map[string]any{}}
@@ -37,7 +37,7 @@ func TestOfThis(t *testing.T) {
 				if packed {
 					pack(t, cr)
 				}
-				var got records.Record
+				var got release.Record
 				if found := ofThis(cr, test.owned, test.wanted); found != nil {
 					got = *found
 				}

@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // report patches the status to what is observed, if it says anything else.
 // Fields that are not ours stay as they are. It returns whether it did.
-func (r *Reconciler) report(ctx context.Context, v *view, d decide.Decision) (changed bool, err error) {
+func (r *Reconciler) report(ctx context.Context, v *view, d plan.Decision) (changed bool, err error) {
 	now := decodeStatus(v.cr.Object["status"])
 	r.computeFields(ctx, v)
 	r.lookAtRights(v, now.Conditions)
@@ -71,9 +71,9 @@ func (r *Reconciler) count(v *view, s api.Status) {
 
 // tellTransitions writes the events of those states that no action brings
 // about; an action tells of itself.
-func (r *Reconciler) tellTransitions(v *view, d decide.Decision, now, wanted api.Status) {
+func (r *Reconciler) tellTransitions(v *view, d plan.Decision, now, wanted api.Status) {
 	before, after := now.Conditions, wanted.Conditions
-	if d.State == decide.StateConflict || d.State == decide.StateInvalid {
+	if d.State == plan.StateConflict || d.State == plan.StateInvalid {
 		r.tellTransition(v, before, after, api.ConditionReady)
 	}
 	if r.Kind.DriftMode() == watches.DriftWarn {

@@ -5,46 +5,46 @@ import (
 	"testing"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestAnEditEndsARequestInVain: a rollback that failed before a record of it was
 // stored keeps no later edit from being followed, and is not tried any more.
 func TestAnEditEndsARequestInVain(t *testing.T) {
 	r, _ := concluding()
-	next := func(spec, asked string, marks records.Marks) (*view, decide.Decision) {
+	next := func(spec, asked string, marks release.Marks) (*view, plan.Decision) {
 		v := viewOf([]string{dep, sup}, asking("rollback-to", asked), withSpec(map[string]any{"a": spec}), marked(marks))
 		written(v)
 		v.observation.Now = r.Now()
 		r.observeRequests(v)
 		r.observeFailures(v)
-		return v, decide.Next(v.observation)
+		return v, plan.Next(v.observation)
 	}
-	expect := func(when string, d decide.Decision, state decide.State, step decide.Step) {
+	expect := func(when string, d plan.Decision, state plan.State, step plan.Step) {
 		t.Helper()
 		if d.State != state || d.Step != step {
 			t.Fatalf("%s: %+v, expected %s and %s", when, d, state, step)
 		}
 	}
-	v, d := next("one", "1", records.Marks{})
-	expect("at first", d, decide.StateRollbackRequested, decide.StepRollback)
+	v, d := next("one", "1", release.Marks{})
+	expect("at first", d, plan.StateRollbackRequested, plan.StepRollback)
 	r.conclude(t.Context(), v, d, errors.New("the API server refuses it"))
-	_, d = next("one", "1", records.Marks{})
-	expect("in vain", d, decide.StateRollbackRequested, decide.StepWait)
-	_, d = next("one", "1@again", records.Marks{})
-	expect("asked again", d, decide.StateRollbackRequested, decide.StepRollback)
+	_, d = next("one", "1", release.Marks{})
+	expect("in vain", d, plan.StateRollbackRequested, plan.StepWait)
+	_, d = next("one", "1@again", release.Marks{})
+	expect("asked again", d, plan.StateRollbackRequested, plan.StepRollback)
 
-	_, d = next("one", "1", records.Marks{})
-	expect("asked as before", d, decide.StateRollbackRequested, decide.StepWait)
-	v, d = next("two", "1", records.Marks{})
-	expect("edited", d, decide.StateRollbackRequested, decide.StepRefuse)
+	_, d = next("one", "1", release.Marks{})
+	expect("asked as before", d, plan.StateRollbackRequested, plan.StepWait)
+	v, d = next("two", "1", release.Marks{})
+	expect("edited", d, plan.StateRollbackRequested, plan.StepRefuse)
 	r.conclude(t.Context(), v, d, errors.New("the record cannot be written"))
-	_, d = next("two", "1", records.Marks{})
-	expect("not recorded", d, decide.StateRollbackRequested, decide.StepWait)
-	marks := r.marksAfter(v, decide.Decision{State: decide.StateRollbackRequested, Step: decide.StepRefuse})
+	_, d = next("two", "1", release.Marks{})
+	expect("not recorded", d, plan.StateRollbackRequested, plan.StepWait)
+	marks := r.marksAfter(v, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRefuse})
 	v, d = next("two", "1", marks)
-	if marks.Rollback != token("1") || d.State == decide.StateRollbackRequested {
+	if marks.Rollback != token("1") || d.State == plan.StateRollbackRequested {
 		t.Errorf("its marks are %+v, and next comes %+v", marks, d)
 	}
 	if s := status(v, d, nil); s.Rollback != nil || refused(v) != "" || s.Answered == nil || s.Answered.RollbackTo != "1" {

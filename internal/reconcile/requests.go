@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
-	"github.com/chartwright/chartwright/internal/values"
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // tokenLength is the number of hex digits by which a request is known.
@@ -34,12 +34,12 @@ func (r *Reconciler) observeRequests(v *view) {
 	o.Orphan = asks.Orphan || o.Deleting && r.orphaned(v.cr)
 	o.Nudge = token(asks.Reconcile) + token(asks.Force) + token(asks.Switches())
 	if !o.Adoptable {
-		v.marks = records.MarksOf(v.history)
+		v.marks = release.MarksOf(v.history)
 	}
 	o.VerifyRequested = unanswered(asks.Reconcile, v.marks.Reconcile) || v.forced()
 	o.TestRequested = unanswered(asks.Test, v.marks.Test)
 	if held := v.marks.Held; held != nil {
-		o.Held = &decide.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
+		o.Held = &plan.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
 		v.scaling = r.waitingScale(v)
 	}
 	o.Retries = r.Kind.FailureRetries()
@@ -87,7 +87,7 @@ func (r *Reconciler) lastGood(v *view) int {
 // untidy tells whether the records contradict each other: more than one revision
 // is deployed, or one of ours is pending below a newer one, which somebody made
 // while it was under way.
-func untidy(history []records.Record) bool {
+func untidy(history []release.Record) bool {
 	deployed := 0
 	for i, record := range history {
 		if record.Status == api.StatusDeployed {
@@ -173,21 +173,21 @@ func refusal(v *view) string {
 }
 
 // marksAfter returns the marks that a step leaves on the record.
-func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
+func (r *Reconciler) marksAfter(v *view, d plan.Decision) release.Marks {
 	marks := v.marks
 	request := v.observation.Request
 	switch d.Step {
-	case decide.StepInstall, decide.StepUpgrade:
+	case plan.StepInstall, plan.StepUpgrade:
 		marks.Held, marks.ResumedChart = nil, ""
 		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
-	case decide.StepVerify:
+	case plan.StepVerify:
 		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
-	case decide.StepTest:
+	case plan.StepTest:
 		marks.Test = token(v.asks.Test)
-	case decide.StepRollback:
-		held := records.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
+	case plan.StepRollback:
+		held := release.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
 		switch {
-		case d.State == decide.StateFailed:
+		case d.State == plan.StateFailed:
 			held.ByFailure = true
 		case request == nil && marks.Held != nil:
 			// It goes back to where it was.
@@ -195,14 +195,14 @@ func (r *Reconciler) marksAfter(v *view, d decide.Decision) records.Marks {
 			held.Spec, held.Scale = marks.Held.Spec, marks.Held.Scale
 		}
 		marks.Held, marks.ResumedChart = &held, ""
-	case decide.StepResume:
+	case plan.StepResume:
 		if marks.Held != nil {
 			marks.Held, marks.ResumedChart = nil, r.chartDigest()
 		}
 	}
-	if request != nil && d.State == decide.StateRollbackRequested {
+	if request != nil && d.State == plan.StateRollbackRequested {
 		// One that ends by an edit was told of when it failed.
-		marks.Rollback, marks.Refused = request.Token, d.Step == decide.StepRefuse && !request.Over
+		marks.Rollback, marks.Refused = request.Token, d.Step == plan.StepRefuse && !request.Over
 		marks.Untrusted = marks.Refused && v.untrustedTarget != ""
 	}
 	return marks

@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -26,14 +26,14 @@ func asking(pairs ...string) func(*view) {
 }
 
 // marked puts marks on the newest revision, which we wrote.
-func marked(m records.Marks) func(*view) {
+func marked(m release.Marks) func(*view) {
 	return func(v *view) { v.marks, v.history[0].Marks = m, m }
 }
 
 // written makes every revision one that we wrote, for Written cannot be set.
 func written(v *view) {
 	for i, record := range v.history {
-		read, _ := records.FromMeta(secretOf(record))
+		read, _ := release.FromMeta(secretOf(record))
 		v.history[i] = read
 	}
 }
@@ -46,7 +46,7 @@ const (
 
 func TestAvailable(t *testing.T) {
 	heldAt := func(revision int) func(*view) {
-		return marked(records.Marks{Held: &records.Held{Revision: revision}})
+		return marked(release.Marks{Held: &release.Held{Revision: revision}})
 	}
 	for _, test := range []struct {
 		name  string
@@ -135,7 +135,7 @@ func TestUntidy(t *testing.T) {
 func TestWhatIsReachedIsForgotten(t *testing.T) {
 	held := func(v *view) {
 		v.observation.Newest.Digest = "older"
-		marked(records.Marks{Rollback: token("1"), Held: &records.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
+		marked(release.Marks{Rollback: token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
 	}
 	for _, test := range []struct {
 		name string
@@ -169,7 +169,7 @@ func TestWhatIsReachedIsForgotten(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
-	refusedTo := func(value string) records.Marks { return records.Marks{Rollback: token(value), Refused: true} }
+	refusedTo := func(value string) release.Marks { return release.Marks{Rollback: token(value), Refused: true} }
 	upgraded := []string{dep, fai, sup}
 	for _, test := range []struct {
 		name   string
@@ -180,7 +180,7 @@ func TestRefusal(t *testing.T) {
 	}{
 		{"nobody asks", viewOf(upgraded), "", "", ""},
 		{"not answered yet", viewOf(upgraded), "7", "", ""},
-		{"met", viewOf(upgraded, marked(records.Marks{Rollback: token("1")})), "1", "", ""},
+		{"met", viewOf(upgraded, marked(release.Marks{Rollback: token("1")})), "1", "", ""},
 		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
 		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
 		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
@@ -254,12 +254,12 @@ func TestSpecDigest(t *testing.T) {
 func TestObserveRequests(t *testing.T) {
 	r := &Reconciler{}
 	followed := r.specDigest(viewOf(nil))
-	held := func(spec string) records.Marks {
-		return records.Marks{Rollback: token("1"), Held: &records.Held{Revision: 1, From: 2, Spec: spec}}
+	held := func(spec string) release.Marks {
+		return release.Marks{Rollback: token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: spec}}
 	}
-	observed := func(v *view) decide.Observation {
+	observed := func(v *view) plan.Observation {
 		written(v)
-		v.marks, v.observation = records.Marks{}, decide.Observation{Adoptable: v.observation.Adoptable}
+		v.marks, v.observation = release.Marks{}, plan.Observation{Adoptable: v.observation.Adoptable}
 		r.observeRequests(v)
 		return v.observation
 	}
@@ -268,32 +268,32 @@ func TestObserveRequests(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		v    *view
-		want decide.Observation
+		want plan.Observation
 	}{
-		{"nothing", viewOf(upgraded), decide.Observation{}},
-		{"a pause", viewOf(upgraded, asking("pause", "true")), decide.Observation{Paused: true}},
-		{"a pause of everything", viewOf(upgraded, asking("pause", "including-deletion")), decide.Observation{Paused: true, PausedDeletion: true}},
-		{"that it stays", viewOf(upgraded, asking("deletion-policy", "orphan")), decide.Observation{Orphan: true, Nudge: token("deletion-policy")}},
-		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), decide.Observation{Request: &decide.Request{Token: token("1"), Revision: 1}}},
-		{"a rollback that is not to be had", viewOf(upgraded, asking("rollback-to", "7")), decide.Observation{Request: &decide.Request{Token: token("7")}}},
-		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(records.Marks{Rollback: token("1")})), decide.Observation{}},
-		{"a rollback, once more", viewOf(upgraded, asking("rollback-to", "1@x"), marked(records.Marks{Rollback: token("1")})), decide.Observation{Request: &decide.Request{Token: token("1@x"), Revision: 1}}},
-		{"no rollback that could be met", viewOf(upgraded, asking("rollback-to", "latest")), decide.Observation{}},
-		{"the end of a hold", viewOf(upgraded, asking("rollback-to", "none"), marked(held(followed))), decide.Observation{
-			Request: &decide.Request{Token: token("none"), Resume: true}, Held: &decide.Held{Revision: 1, Token: token("1")},
+		{"nothing", viewOf(upgraded), plan.Observation{}},
+		{"a pause", viewOf(upgraded, asking("pause", "true")), plan.Observation{Paused: true}},
+		{"a pause of everything", viewOf(upgraded, asking("pause", "including-deletion")), plan.Observation{Paused: true, PausedDeletion: true}},
+		{"that it stays", viewOf(upgraded, asking("deletion-policy", "orphan")), plan.Observation{Orphan: true, Nudge: token("deletion-policy")}},
+		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), plan.Observation{Request: &plan.Request{Token: token("1"), Revision: 1}}},
+		{"a rollback that is not to be had", viewOf(upgraded, asking("rollback-to", "7")), plan.Observation{Request: &plan.Request{Token: token("7")}}},
+		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(release.Marks{Rollback: token("1")})), plan.Observation{}},
+		{"a rollback, once more", viewOf(upgraded, asking("rollback-to", "1@x"), marked(release.Marks{Rollback: token("1")})), plan.Observation{Request: &plan.Request{Token: token("1@x"), Revision: 1}}},
+		{"no rollback that could be met", viewOf(upgraded, asking("rollback-to", "latest")), plan.Observation{}},
+		{"the end of a hold", viewOf(upgraded, asking("rollback-to", "none"), marked(held(followed))), plan.Observation{
+			Request: &plan.Request{Token: token("none"), Resume: true}, Held: &plan.Held{Revision: 1, Token: token("1")},
 		}},
-		{"a hold, when its annotation is gone", viewOf(upgraded, marked(held(followed))), decide.Observation{Held: &decide.Held{Revision: 1, Token: token("1")}}},
-		{"a hold, and another spec", viewOf(upgraded, marked(held("another"))), decide.Observation{Held: &decide.Held{Revision: 1, Token: token("1"), Over: true}}},
-		{"a hold by failure", viewOf(upgraded, marked(records.Marks{Held: &records.Held{Revision: 1, Spec: followed, ByFailure: true}})), decide.Observation{Held: &decide.Held{Revision: 1, ByFailure: true}}},
-		{"a verification", viewOf(upgraded, asking("reconcile-requested-at", "now")), decide.Observation{VerifyRequested: true, Nudge: token("now")}},
-		{"a verification that was answered", viewOf(upgraded, asking("reconcile-requested-at", "now"), marked(records.Marks{Reconcile: token("now")})), decide.Observation{Nudge: token("now")}},
-		{"force", viewOf(upgraded, asking("force", "now")), decide.Observation{VerifyRequested: true, Nudge: token("now")}},
-		{"force that was used", viewOf(upgraded, asking("force", "now"), marked(records.Marks{Force: token("now")})), decide.Observation{Nudge: token("now")}},
-		{"another way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "true")), decide.Observation{Nudge: token("uninstall-disable-hooks")}},
-		{"the usual way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "false")), decide.Observation{}},
-		{"tests", viewOf(upgraded, asking("test", "now")), decide.Observation{TestRequested: true}},
-		{"tests that were run", viewOf(upgraded, asking("test", "now"), marked(records.Marks{Test: token("now")})), decide.Observation{}},
-		{"marks of what is not ours yet", viewOf(upgraded, adoptable, marked(held(followed))), decide.Observation{Adoptable: true}},
+		{"a hold, when its annotation is gone", viewOf(upgraded, marked(held(followed))), plan.Observation{Held: &plan.Held{Revision: 1, Token: token("1")}}},
+		{"a hold, and another spec", viewOf(upgraded, marked(held("another"))), plan.Observation{Held: &plan.Held{Revision: 1, Token: token("1"), Over: true}}},
+		{"a hold by failure", viewOf(upgraded, marked(release.Marks{Held: &release.Held{Revision: 1, Spec: followed, ByFailure: true}})), plan.Observation{Held: &plan.Held{Revision: 1, ByFailure: true}}},
+		{"a verification", viewOf(upgraded, asking("reconcile-requested-at", "now")), plan.Observation{VerifyRequested: true, Nudge: token("now")}},
+		{"a verification that was answered", viewOf(upgraded, asking("reconcile-requested-at", "now"), marked(release.Marks{Reconcile: token("now")})), plan.Observation{Nudge: token("now")}},
+		{"force", viewOf(upgraded, asking("force", "now")), plan.Observation{VerifyRequested: true, Nudge: token("now")}},
+		{"force that was used", viewOf(upgraded, asking("force", "now"), marked(release.Marks{Force: token("now")})), plan.Observation{Nudge: token("now")}},
+		{"another way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "true")), plan.Observation{Nudge: token("uninstall-disable-hooks")}},
+		{"the usual way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "false")), plan.Observation{}},
+		{"tests", viewOf(upgraded, asking("test", "now")), plan.Observation{TestRequested: true}},
+		{"tests that were run", viewOf(upgraded, asking("test", "now"), marked(release.Marks{Test: token("now")})), plan.Observation{}},
+		{"marks of what is not ours yet", viewOf(upgraded, adoptable, marked(held(followed))), plan.Observation{Adoptable: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.want.LastGood = 1

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // Rights knows what the operator may not do for the custom resources of a kind.
@@ -66,7 +66,7 @@ func (r *Reconciler) advise(v *view, err error) error {
 
 // refusedStep tells, as far as the status may be written, of a step that was not
 // allowed. An action tells of itself.
-func (r *Reconciler) refusedStep(ctx context.Context, v *view, d decide.Decision, err error) error {
+func (r *Reconciler) refusedStep(ctx context.Context, v *view, d plan.Decision, err error) error {
 	if r.advice(v, err) == "" {
 		return err
 	}

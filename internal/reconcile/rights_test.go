@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // someRights knows two words of advice.
@@ -63,7 +63,7 @@ func TestConditionRightsMissing(t *testing.T) {
 			r := &Reconciler{Rights: test.rights, Wake: func(types.NamespacedName, time.Duration) { looks = true }}
 			r.observeRights(v)
 			r.lookAtRights(v, test.conditions)
-			s := status(v, decide.Decision{State: decide.StateInSync}, test.conditions)
+			s := status(v, plan.Decision{State: plan.StateInSync}, test.conditions)
 			c := meta.FindStatusCondition(s.Conditions, api.ConditionRightsMissing)
 			if c == nil {
 				c = &metav1.Condition{}
@@ -97,7 +97,7 @@ func TestForbiddenActions(t *testing.T) {
 			now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 			r := &Reconciler{Rights: rights, Shared: Shared{Recorder: events, Now: func() time.Time { return now }}}
 			v := viewOf(nil, func(v *view) { v.serviceAccount = "deployer" })
-			d := decide.Decision{Step: decide.StepInstall}
+			d := plan.Decision{Step: plan.StepInstall}
 			r.conclude(t.Context(), v, d, test.err)
 			r.conclude(t.Context(), v, d, test.err)
 			if len(events.Events) != 1 || !strings.HasSuffix(<-events.Events, " InstallFailed "+test.says) {

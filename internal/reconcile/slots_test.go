@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // served has all of them wait, in this order, and returns in which they get the
@@ -92,27 +92,27 @@ func TestGivingUpASlot(t *testing.T) {
 }
 
 func TestUrgency(t *testing.T) {
-	upgrade := func(state decide.State) decide.Decision {
-		return decide.Decision{State: state, Step: decide.StepUpgrade}
+	upgrade := func(state plan.State) plan.Decision {
+		return plan.Decision{State: state, Step: plan.StepUpgrade}
 	}
 	old := viewOf([]string{dep}, ofCharts("old"))
 	for _, test := range []struct {
 		name string
 		v    *view
-		d    decide.Decision
+		d    plan.Decision
 		want urgency
 	}{
-		{"an edit", viewOf([]string{dep}, ofCharts("old"), edited), upgrade(decide.StateOutOfSync), urgent},
-		{"a new chart", old, upgrade(decide.StateOutOfSync), background},
-		{"another try", old, upgrade(decide.StateFailed), usual},
-		{"what somebody else did", old, upgrade(decide.StateUnmanaged), urgent},
-		{"a rollback", old, decide.Decision{State: decide.StateRollbackRequested, Step: decide.StepRollback}, urgent},
-		{"a rollback by failure", old, decide.Decision{State: decide.StateFailed, Step: decide.StepRollback}, usual},
-		{"damage", old, decide.Decision{State: decide.StateDrifted, Step: decide.StepRepair}, prompt},
-		{"the period", old, decide.Decision{State: decide.StateDue, Step: decide.StepVerify}, background},
-		{"a request to reconcile", viewOf([]string{dep}, observed(func(o *decide.Observation) { o.VerifyRequested = true })), decide.Decision{State: decide.StateDue, Step: decide.StepVerify}, urgent},
-		{"an install", viewOf(nil), decide.Decision{State: decide.StateAbsent, Step: decide.StepInstall}, usual},
-		{"a deletion", old, decide.Decision{State: decide.StateDeleting, Step: decide.StepUninstall}, usual},
+		{"an edit", viewOf([]string{dep}, ofCharts("old"), edited), upgrade(plan.StateOutOfSync), urgent},
+		{"a new chart", old, upgrade(plan.StateOutOfSync), background},
+		{"another try", old, upgrade(plan.StateFailed), usual},
+		{"what somebody else did", old, upgrade(plan.StateUnmanaged), urgent},
+		{"a rollback", old, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRollback}, urgent},
+		{"a rollback by failure", old, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, usual},
+		{"damage", old, plan.Decision{State: plan.StateDrifted, Step: plan.StepRepair}, prompt},
+		{"the period", old, plan.Decision{State: plan.StateDue, Step: plan.StepVerify}, background},
+		{"a request to reconcile", viewOf([]string{dep}, observed(func(o *plan.Observation) { o.VerifyRequested = true })), plan.Decision{State: plan.StateDue, Step: plan.StepVerify}, urgent},
+		{"an install", viewOf(nil), plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, usual},
+		{"a deletion", old, plan.Decision{State: plan.StateDeleting, Step: plan.StepUninstall}, usual},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := urgencyOf(test.v, test.d); got != test.want {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/chartwright/chartwright/internal/decide"
+	"github.com/chartwright/chartwright/internal/plan"
 )
 
 // served reports whether a ticket has a slot.
@@ -113,10 +113,10 @@ func TestSlots_SlowActionsOfOneTenantDelayNoOther(t *testing.T) {
 	for i := range 40 {
 		release := types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)}
 		of := turn{usual, "a", "Kind" + strconv.Itoa(i%2)}
-		pool.Run(release, "attacker", decide.StepInstall, decide.Inputs{}, of, func(context.Context, func() func()) { <-end }, func() {})
+		pool.Run(release, "attacker", plan.StepInstall, plan.Inputs{}, of, func(context.Context, func() func()) { <-end }, func() {})
 	}
 	served := make(chan struct{})
-	pool.Run(types.NamespacedName{Namespace: "b", Name: "victim"}, "victim", decide.StepInstall, decide.Inputs{}, turn{usual, "b", "Kind0"},
+	pool.Run(types.NamespacedName{Namespace: "b", Name: "victim"}, "victim", plan.StepInstall, plan.Inputs{}, turn{usual, "b", "Kind0"},
 		func(context.Context, func() func()) { close(served) }, func() {})
 	select {
 	case <-served:

@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 )
 
 // Sources is what values come from beside the spec, see sources.Store.
 type Sources interface {
 	// Merge lays what the sources of a custom resource hold over values. It
 	// asks the API server only for what has changed.
-	Merge(ctx context.Context, user types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error)
+	Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error)
 	// Versions returns a text that differs if an object of the sources has changed.
-	Versions(from []sources.Source) string
+	Versions(from []valuesfrom.Source) string
 	// Forget ends what a custom resource uses.
 	Forget(user types.UID)
 }
@@ -37,11 +37,11 @@ const (
 )
 
 // sourcesOf returns the sources of a custom resource, and their versions.
-func (r *Reconciler) sourcesOf(v *view) (from []sources.Source, versions string, err error) {
+func (r *Reconciler) sourcesOf(v *view) (from []valuesfrom.Source, versions string, err error) {
 	if len(r.Kind.Sources) == 0 {
 		return nil, "", nil
 	}
-	from, err = evaluate(r, v, "valuesFrom/"+v.release.Namespace, func(object map[string]any) ([]sources.Source, error) {
+	from, err = evaluate(r, v, "valuesFrom/"+v.release.Namespace, func(object map[string]any) ([]valuesfrom.Source, error) {
 		return r.Kind.SourcesFor(&unstructured.Unstructured{Object: object}, v.release.Namespace)
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]
 		return nil, err
 	}
 	merged, err := r.readSources(ctx, v, from, spec)
-	unusable, ok := errors.AsType[*sources.Error](err)
+	unusable, ok := errors.AsType[*valuesfrom.Error](err)
 	switch {
 	case err == nil:
 		return merged, nil
@@ -91,7 +91,7 @@ func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
 }
 
 // readSources lays sources over values, and takes note of what is secret.
-func (r *Reconciler) readSources(ctx context.Context, v *view, from []sources.Source, over map[string]any) (merged map[string]any, err error) {
+func (r *Reconciler) readSources(ctx context.Context, v *view, from []valuesfrom.Source, over map[string]any) (merged map[string]any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
 	defer cancel()
 	merged, v.secrets, err = r.Sources.Merge(ctx, v.cr.GetUID(), from, over)

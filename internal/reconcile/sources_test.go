@@ -14,23 +14,23 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/sources"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // fakeSources remembers what it is asked for.
 type fakeSources struct {
-	asked     []sources.Source
+	asked     []valuesfrom.Source
 	fails     error
 	forgotten []types.UID
 }
 
-func (f *fakeSources) Versions([]sources.Source) string { return "" }
+func (f *fakeSources) Versions([]valuesfrom.Source) string { return "" }
 
-func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []sources.Source, over map[string]any) (map[string]any, sources.Secrets, error) {
+func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error) {
 	f.asked = from
 	over["merged"] = true
-	return over, sources.Secrets{"canary"}, f.fails
+	return over, valuesfrom.Secrets{"canary"}, f.fails
 }
 
 func (f *fakeSources) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
@@ -69,21 +69,21 @@ func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]sources.Source{
-			{Ref: sources.Ref{Kind: watches.SourceSecret, Namespace: want, Name: "web-values"}, Key: "values.yaml"},
-			{Ref: sources.Ref{Kind: watches.SourceConfigMap, Namespace: want, Name: "blue"}, Key: "port", TargetPath: "a.b", Optional: true},
+		if diff := cmp.Diff([]valuesfrom.Source{
+			{Ref: valuesfrom.Ref{Kind: watches.SourceSecret, Namespace: want, Name: "web-values"}, Key: "values.yaml"},
+			{Ref: valuesfrom.Ref{Kind: watches.SourceConfigMap, Namespace: want, Name: "blue"}, Key: "port", TargetPath: "a.b", Optional: true},
 		}, fake.asked); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if !cmp.Equal(merged, map[string]any{"a": "b", "merged": true}) || !slices.Equal(v.secrets, sources.Secrets{"canary"}) {
+		if !cmp.Equal(merged, map[string]any{"a": "b", "merged": true}) || !slices.Equal(v.secrets, valuesfrom.Secrets{"canary"}) {
 			t.Errorf("%v, secret are %v", merged, v.secrets)
 		}
 	}
 }
 
 func TestSourcesThatCannotBeHad(t *testing.T) {
-	forbidden := &sources.Error{Reason: api.ReasonValuesSourceForbidden, Message: "no right"}
-	missing := &sources.Error{Reason: api.ReasonValuesSourceMissing, Message: "no such"}
+	forbidden := &valuesfrom.Error{Reason: api.ReasonValuesSourceForbidden, Message: "no right"}
+	missing := &valuesfrom.Error{Reason: api.ReasonValuesSourceMissing, Message: "no such"}
 	for _, test := range []struct {
 		name   string
 		team   string

@@ -7,8 +7,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
@@ -17,7 +17,7 @@ import (
 // came before there was a record: after a restart one is tried once more.
 func standingOf(v *view) rollout.Standing {
 	o := v.observation
-	fails := v.failure != nil && v.failure.Aim == decide.Aim(o)
+	fails := v.failure != nil && v.failure.Aim == plan.Aim(o)
 	switch {
 	case !concerned(v), o.Paused:
 		return rollout.Aside
@@ -33,7 +33,7 @@ func standingOf(v *view) rollout.Standing {
 		return rollout.Aside
 	case fails:
 		return rollout.Failed
-	case asked(v), o.Running != nil && o.Running.Step == decide.StepUpgrade:
+	case asked(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
 		return rollout.Moving
 	default:
 		return rollout.Waiting
@@ -56,7 +56,7 @@ func outdated(v *view) bool { return concerned(v) && v.history[0].ChartDigest !=
 func arrived(v *view, fails bool) rollout.Standing {
 	o := v.observation
 	runs, _ := deployed(v.history)
-	upgraded := slices.ContainsFunc(v.history, func(r records.Record) bool {
+	upgraded := slices.ContainsFunc(v.history, func(r release.Record) bool {
 		return r.ChartDigest != "" && r.ChartDigest != v.digests.Chart
 	})
 	failed := o.Newest.Status == api.StatusFailed || fails && api.Pending(o.Newest.Status)
@@ -108,7 +108,7 @@ func asked(v *view) bool {
 }
 
 // chartOf returns the digest of the chart that a revision was made of.
-func chartOf(history []records.Record, revision int) string {
+func chartOf(history []release.Record, revision int) string {
 	for _, record := range history {
 		if record.Revision == revision {
 			return record.ChartDigest

@@ -9,10 +9,10 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -34,22 +34,22 @@ func ofCharts(charts ...string) func(*view) {
 func edited(v *view) { v.digests.Values = "given anew" }
 
 // resumed says that a hold ended while the kind had this chart.
-func resumed(chart string) func(*view) { return marked(records.Marks{ResumedChart: chart}) }
+func resumed(chart string) func(*view) { return marked(release.Marks{ResumedChart: chart}) }
 
-func asksBack(o *decide.Observation) { o.Request = &decide.Request{Token: "asked", Revision: 1} }
+func asksBack(o *plan.Observation) { o.Request = &plan.Request{Token: "asked", Revision: 1} }
 
 func unready(failed bool) func(*view) {
 	return func(v *view) { v.health.Unready = []inventory.Found{{Health: inventory.Health{Failed: failed}}} }
 }
 
-func fails(v *view) { withFailure(decide.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
+func fails(v *view) { withFailure(plan.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
 
 func TestStanding(t *testing.T) {
 	const failed, pending = api.StatusFailed, api.StatusPendingUpgrade
 	byFailure := func(from int) func(*view) {
 		return func(v *view) {
 			isHeld(&v.observation)
-			marked(records.Marks{Held: &records.Held{Revision: 1, From: from, ByFailure: true}})(v)
+			marked(release.Marks{Held: &release.Held{Revision: 1, From: from, ByFailure: true}})(v)
 		}
 	}
 	one, two, three := []string{dep}, []string{dep, sup}, []string{dep, failed, sup}
@@ -65,12 +65,12 @@ func TestStanding(t *testing.T) {
 		{"another chart, after an older one failed", viewOf([]string{failed, dep}, ofCharts("old", "oldest")), rollout.Waiting},
 		{"it goes", viewOf(one, ofCharts("old"), beingDeleted), rollout.Aside},
 		{"it is paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Aside},
-		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), rollout.Aside},
-		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Newest.Genuine = false })), rollout.Aside},
-		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Newest.Ours = false })), rollout.Aside},
+		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Aside},
+		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Genuine = false })), rollout.Aside},
+		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Ours = false })), rollout.Aside},
 		{"uninstalled behind our back", viewOf([]string{api.StatusUninstalled}, ofCharts("old")), rollout.Aside},
-		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.Invalid = "why" })), rollout.Aside},
-		{"its upgrade runs", viewOf(one, ofCharts("old"), runningStep(decide.StepUpgrade)), rollout.Moving},
+		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = "why" })), rollout.Aside},
+		{"its upgrade runs", viewOf(one, ofCharts("old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"its upgrade is stored", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
 		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
 		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *view) { v.overdue = true }), rollout.Failed},
@@ -82,10 +82,10 @@ func TestStanding(t *testing.T) {
 		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *view) { v.progress.wasReady = true }), rollout.Done},
 		{"upgraded and ready", viewOf(two, ofCharts("new", "old")), rollout.Done},
 		{"the upgrade failed", viewOf([]string{failed, dep}, ofCharts("new", "old")), rollout.Failed},
-		{"it failed, and is tried again", viewOf([]string{pending, dep}, ofCharts("new", "old"), fails, runningStep(decide.StepUpgrade)), rollout.Failed},
+		{"it failed, and is tried again", viewOf([]string{pending, dep}, ofCharts("new", "old"), fails, runningStep(plan.StepUpgrade)), rollout.Failed},
 		{"a later edit failed, and is tried again", viewOf([]string{pending, dep, sup}, ofCharts("new", "new", "old"), fails), rollout.Done},
 		{"it failed before it was stored", viewOf(one, ofCharts("old"), fails), rollout.Failed},
-		{"it is tried again", viewOf(one, ofCharts("old"), fails, runningStep(decide.StepUpgrade)), rollout.Failed},
+		{"it is tried again", viewOf(one, ofCharts("old"), fails, runningStep(plan.StepUpgrade)), rollout.Failed},
 		{"a later edit failed", viewOf([]string{failed, dep, sup}, ofCharts("new", "new", "old")), rollout.Done},
 		{"rolled back as it failed", viewOf(three, ofCharts("old", "new", "old"), byFailure(2)), rollout.Failed},
 		{"rolled back as another chart failed", viewOf(three, ofCharts("old", "older", "old"), byFailure(2)), rollout.Aside},
@@ -93,11 +93,11 @@ func TestStanding(t *testing.T) {
 		{"edited in vain", viewOf(one, ofCharts("old"), edited, fails), rollout.Aside},
 		{"rolled back in vain", viewOf(two, ofCharts("old", "new"), observed(asksBack), fails), rollout.Aside},
 		{"the upgrade failed, and the rollback, too", viewOf([]string{failed, dep}, ofCharts("new", "old"), observed(asksBack), fails), rollout.Failed},
-		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *decide.Observation) { o.VerifyRequested = true })), rollout.Moving},
+		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.VerifyRequested = true })), rollout.Moving},
 		{"held no more", viewOf(two, ofCharts("old", "new"), resumed("new")), rollout.Moving},
 		{"held no more, before another chart came", viewOf(two, ofCharts("old", "new"), resumed("old")), rollout.Waiting},
 		{"rolled back, and held no more before another chart came", viewOf(two, ofCharts("old", "older"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Waiting},
-		{"its hold is over", viewOf(two, ofCharts("old", "new"), observed(holdIsOver), marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), rollout.Moving},
+		{"its hold is over", viewOf(two, ofCharts("old", "new"), observed(holdIsOver), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Moving},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := standingOf(test.v); got != test.want {
@@ -129,7 +129,7 @@ func TestDowngrade(t *testing.T) {
 		{"no version", never, "latest", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
 		{"what failed was never deployed", never, "2.0.0", viewOf([]string{api.StatusFailed, dep}, ofCharts("old", "older"), func(v *view) { v.history[1].ChartVersion = "0.5.0" }), "", "", ""},
 		{"an edit", never, "2.0.0", viewOf([]string{dep}, ofCharts("old"), edited), "older than 2.0.0", api.ReasonDowngradeRefused, ""},
-		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(records.Marks{Held: &records.Held{Revision: 1, From: 1}})), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
+		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := test.v
@@ -145,7 +145,7 @@ func TestDowngrade(t *testing.T) {
 				return
 			}
 			r.refuseDowngrade(v, why)
-			s := status(v, decide.Next(v.observation), nil)
+			s := status(v, plan.Next(v.observation), nil)
 			if ready := meta.FindStatusCondition(s.Conditions, api.ConditionReady); ready.Reason != test.ready {
 				t.Errorf("Ready is %s: %s, expected %s", ready.Reason, ready.Message, test.ready)
 			}

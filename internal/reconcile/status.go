@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // maxCondition bounds a condition's message, in bytes. The API server refuses a
@@ -22,7 +22,7 @@ const maxCondition = 4 << 10
 // status computes the whole status of a custom resource. The conditions that
 // stand in it give the times of transitions, and those of other controllers
 // are passed on.
-func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Status {
+func status(v *view, d plan.Decision, conditions []metav1.Condition) api.Status {
 	ready := readiness(v, d)
 	s := api.Status{
 		ObservedGeneration: v.cr.GetGeneration(),
@@ -91,7 +91,7 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 	}
 	keepUp(&s.Conditions, s.ObservedGeneration, ready, s.DeployedRelease != nil, damage)
 	if len(v.history) > 0 {
-		s.Release = release(v.history[0])
+		s.Release = releaseStatus(v.history[0])
 	}
 	for i, r := range v.history {
 		if i == api.HistoryLimit {
@@ -108,25 +108,25 @@ func status(v *view, d decide.Decision, conditions []metav1.Condition) api.Statu
 // deployed returns the newest deployed revision. At the end of an upgrade or a
 // rollback Helm first marks the old revision superseded and then the new one
 // deployed: until the second write, the newest superseded revision counts.
-func deployed(history []records.Record) (records.Record, bool) {
+func deployed(history []release.Record) (release.Record, bool) {
 	for _, status := range []string{api.StatusDeployed, api.StatusSuperseded} {
 		if status == api.StatusSuperseded && !changing(history) {
 			break
 		}
-		if i := slices.IndexFunc(history, func(r records.Record) bool { return r.Status == status }); i >= 0 {
+		if i := slices.IndexFunc(history, func(r release.Record) bool { return r.Status == status }); i >= 0 {
 			return history[i], true
 		}
 	}
-	return records.Record{}, false
+	return release.Record{}, false
 }
 
 // changing reports whether the newest revision is being upgraded or rolled back
 // to.
-func changing(history []records.Record) bool {
+func changing(history []release.Record) bool {
 	return len(history) > 0 && (history[0].Status == api.StatusPendingUpgrade || history[0].Status == api.StatusPendingRollback)
 }
 
-func release(r records.Record) *api.ReleaseStatus {
+func releaseStatus(r release.Record) *api.ReleaseStatus {
 	s := &api.ReleaseStatus{
 		Name:         r.Release,
 		Namespace:    r.Namespace,
@@ -142,7 +142,7 @@ func release(r records.Record) *api.ReleaseStatus {
 	return s
 }
 
-func entry(r records.Record) api.HistoryEntry {
+func entry(r release.Record) api.HistoryEntry {
 	return api.HistoryEntry{
 		Revision:     int64(r.Revision),
 		Status:       r.Status,
@@ -155,7 +155,7 @@ func entry(r records.Record) api.HistoryEntry {
 
 // deployedAt cuts the time to seconds, as the API does, so that it equals what
 // is read back.
-func deployedAt(r records.Record) *metav1.Time {
+func deployedAt(r release.Record) *metav1.Time {
 	at := r.Deployed
 	if at.IsZero() {
 		at = metav1.NewTime(r.Changed)

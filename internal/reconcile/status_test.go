@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 const wanted = "digest-of-the-spec"
@@ -27,18 +27,18 @@ func viewOf(statuses []string, changes ...func(*view)) *view {
 	v := &view{cr: &unstructured.Unstructured{Object: map[string]any{"kind": "PodSet"}}, release: releaseOf("web")}
 	v.cr.SetName("web")
 	v.cr.SetGeneration(4)
-	v.observation = decide.Observation{Finalizer: true, Desired: wanted}
+	v.observation = plan.Observation{Finalizer: true, Desired: wanted}
 	for i, status := range statuses {
-		v.history = append(v.history, records.Record{
+		v.history = append(v.history, release.Record{
 			Namespace: "apps", Release: "web", Revision: len(statuses) - i, Status: status,
-			Description: records.Description{
+			Description: release.Description{
 				Chart: "podset", ChartVersion: "1.0.0", AppVersion: "9", Description: "done",
 				Deployed: metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)),
 			},
 		})
 	}
 	if len(statuses) > 0 {
-		v.observation.Newest = &decide.Revision{Number: len(statuses), Status: statuses[0], Digest: wanted, Ours: true, Genuine: true}
+		v.observation.Newest = &plan.Revision{Number: len(statuses), Status: statuses[0], Digest: wanted, Ours: true, Genuine: true}
 	}
 	for _, change := range changes {
 		change(v)
@@ -48,15 +48,15 @@ func viewOf(statuses []string, changes ...func(*view)) *view {
 
 func withFailure(aim, reason string, stalled bool) func(*view) {
 	return func(v *view) {
-		f := failure{Failure: decide.Failure{Aim: aim}, reason: reason, message: "because", stalled: stalled}
+		f := failure{Failure: plan.Failure{Aim: aim}, reason: reason, message: "because", stalled: stalled}
 		v.failure, v.observation.Failure = &f, &f.Failure
 	}
 }
 
 func beingDeleted(v *view) { v.observation.Deleting = true }
 
-func runningStep(step decide.Step) func(*view) {
-	return func(v *view) { v.observation.Running = &decide.Running{Step: step} }
+func runningStep(step plan.Step) func(*view) {
+	return func(v *view) { v.observation.Running = &plan.Running{Step: step} }
 }
 
 // conditions tells a status's conditions: "Ready=True Deployed".
@@ -75,28 +75,28 @@ func TestStatusConditions(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		v    *view
-		d    decide.Decision
+		d    plan.Decision
 		want []string
 	}{
-		{"in sync after the install", viewOf(deployed), decide.Decision{State: decide.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
-		{"in sync after an upgrade", viewOf(upgraded), decide.Decision{State: decide.StateInSync}, []string{"Ready=True Deployed", "Deployed=True UpgradeSuccessful"}},
-		{"being installed", viewOf(nil, runningStep(decide.StepInstall)), decide.Decision{State: decide.StateBusy}, []string{"Ready=Unknown Installing", "Reconciling=True Installing", "Deployed=False NotInstalled"}},
-		{"being upgraded", viewOf(deployed, runningStep(decide.StepUpgrade)), decide.Decision{State: decide.StateBusy}, []string{"Ready=Unknown Upgrading", "Reconciling=True Upgrading", "Deployed=True InstallSuccessful"}},
-		{"being uninstalled", viewOf(deployed, beingDeleted, runningStep(decide.StepUninstall)), decide.Decision{State: decide.StateBusy}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
-		{"being unlocked", viewOf([]string{api.StatusPendingInstall}, runningStep(decide.StepUnlock)), decide.Decision{State: decide.StateBusy}, []string{"Ready=Unknown Interrupted", "Reconciling=True Interrupted", "Deployed=False NotInstalled"}},
-		{"being verified", viewOf(deployed, runningStep(decide.StepVerify)), decide.Decision{State: decide.StateBusy}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
-		{"a failed upgrade", viewOf([]string{api.StatusFailed, api.StatusDeployed}, withFailure(wanted, api.ReasonUpgradeFailed, false)), decide.Decision{State: decide.StateFailed, Step: decide.StepWait, After: 1}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
-		{"a failed upgrade that is tried again", viewOf(deployed, withFailure(wanted, api.ReasonUpgradeFailed, false), runningStep(decide.StepUpgrade)), decide.Decision{State: decide.StateBusy}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
-		{"only a person can help", viewOf(deployed, withFailure(wanted, api.ReasonInvalidValues, true)), decide.Decision{State: decide.StateFailed, Step: decide.StepWait, After: 1}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
-		{"the failure of an older spec", viewOf(deployed, withFailure("older", api.ReasonInvalidValues, true)), decide.Decision{State: decide.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
-		{"the failure of an uninstall", viewOf(deployed, beingDeleted, withFailure(uninstalled, api.ReasonUninstallFailed, false)), decide.Decision{State: decide.StateDeleting, Step: decide.StepWait, After: 1}, []string{"Ready=False UninstallFailed", "Reconciling=True UninstallFailed", "Deployed=True InstallSuccessful"}},
-		{"a failed upgrade of what is deleted now", viewOf(deployed, beingDeleted, withFailure(wanted, api.ReasonUpgradeFailed, false)), decide.Decision{State: decide.StateDeleting, Step: decide.StepUninstall}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
-		{"somebody else uninstalls what is deleted", viewOf([]string{api.StatusUninstalling}, beingDeleted), decide.Decision{State: decide.StateDeleting, Step: decide.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
-		{"somebody else uninstalls what is to stay", viewOf([]string{api.StatusUninstalling}), decide.Decision{State: decide.StateUninstalling, Step: decide.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
-		{"a spec that is no object", viewOf(deployed, func(v *view) { v.observation.Invalid = "spec: …" }), decide.Decision{State: decide.StateInvalid}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
-		{"no name is free", viewOf(nil), decide.Decision{State: decide.StateConflict}, []string{"Ready=False ReleaseNameConflict", "Stalled=True ReleaseNameConflict", "Deployed=False NotInstalled"}},
-		{"somebody else is at it", viewOf([]string{api.StatusPendingUpgrade, api.StatusDeployed}), decide.Decision{State: decide.StateLocked, Step: decide.StepWait, After: 1}, []string{"Ready=Unknown Locked", "Reconciling=True Locked", "Deployed=True InstallSuccessful"}},
-		{"a failed install", viewOf([]string{api.StatusFailed}, withFailure(wanted, api.ReasonInstallFailed, false)), decide.Decision{State: decide.StateFailed}, []string{"Ready=False InstallFailed", "Reconciling=True InstallFailed", "Deployed=False NotInstalled"}},
+		{"in sync after the install", viewOf(deployed), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
+		{"in sync after an upgrade", viewOf(upgraded), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True UpgradeSuccessful"}},
+		{"being installed", viewOf(nil, runningStep(plan.StepInstall)), plan.Decision{State: plan.StateBusy}, []string{"Ready=Unknown Installing", "Reconciling=True Installing", "Deployed=False NotInstalled"}},
+		{"being upgraded", viewOf(deployed, runningStep(plan.StepUpgrade)), plan.Decision{State: plan.StateBusy}, []string{"Ready=Unknown Upgrading", "Reconciling=True Upgrading", "Deployed=True InstallSuccessful"}},
+		{"being uninstalled", viewOf(deployed, beingDeleted, runningStep(plan.StepUninstall)), plan.Decision{State: plan.StateBusy}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
+		{"being unlocked", viewOf([]string{api.StatusPendingInstall}, runningStep(plan.StepUnlock)), plan.Decision{State: plan.StateBusy}, []string{"Ready=Unknown Interrupted", "Reconciling=True Interrupted", "Deployed=False NotInstalled"}},
+		{"being verified", viewOf(deployed, runningStep(plan.StepVerify)), plan.Decision{State: plan.StateBusy}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
+		{"a failed upgrade", viewOf([]string{api.StatusFailed, api.StatusDeployed}, withFailure(wanted, api.ReasonUpgradeFailed, false)), plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
+		{"a failed upgrade that is tried again", viewOf(deployed, withFailure(wanted, api.ReasonUpgradeFailed, false), runningStep(plan.StepUpgrade)), plan.Decision{State: plan.StateBusy}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
+		{"only a person can help", viewOf(deployed, withFailure(wanted, api.ReasonInvalidValues, true)), plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
+		{"the failure of an older spec", viewOf(deployed, withFailure("older", api.ReasonInvalidValues, true)), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
+		{"the failure of an uninstall", viewOf(deployed, beingDeleted, withFailure(uninstalled, api.ReasonUninstallFailed, false)), plan.Decision{State: plan.StateDeleting, Step: plan.StepWait, After: 1}, []string{"Ready=False UninstallFailed", "Reconciling=True UninstallFailed", "Deployed=True InstallSuccessful"}},
+		{"a failed upgrade of what is deleted now", viewOf(deployed, beingDeleted, withFailure(wanted, api.ReasonUpgradeFailed, false)), plan.Decision{State: plan.StateDeleting, Step: plan.StepUninstall}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
+		{"somebody else uninstalls what is deleted", viewOf([]string{api.StatusUninstalling}, beingDeleted), plan.Decision{State: plan.StateDeleting, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
+		{"somebody else uninstalls what is to stay", viewOf([]string{api.StatusUninstalling}), plan.Decision{State: plan.StateUninstalling, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
+		{"a spec that is no object", viewOf(deployed, func(v *view) { v.observation.Invalid = "spec: …" }), plan.Decision{State: plan.StateInvalid}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
+		{"no name is free", viewOf(nil), plan.Decision{State: plan.StateConflict}, []string{"Ready=False ReleaseNameConflict", "Stalled=True ReleaseNameConflict", "Deployed=False NotInstalled"}},
+		{"somebody else is at it", viewOf([]string{api.StatusPendingUpgrade, api.StatusDeployed}), plan.Decision{State: plan.StateLocked, Step: plan.StepWait, After: 1}, []string{"Ready=Unknown Locked", "Reconciling=True Locked", "Deployed=True InstallSuccessful"}},
+		{"a failed install", viewOf([]string{api.StatusFailed}, withFailure(wanted, api.ReasonInstallFailed, false)), plan.Decision{State: plan.StateFailed}, []string{"Ready=False InstallFailed", "Reconciling=True InstallFailed", "Deployed=False NotInstalled"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := status(test.v, test.d, nil)
@@ -117,7 +117,7 @@ func TestStatusConditions(t *testing.T) {
 }
 
 func TestStatusOfTheRelease(t *testing.T) {
-	s := status(viewOf([]string{api.StatusFailed, api.StatusDeployed, api.StatusSuperseded}), decide.Decision{State: decide.StateOutOfSync}, nil)
+	s := status(viewOf([]string{api.StatusFailed, api.StatusDeployed, api.StatusSuperseded}), plan.Decision{State: plan.StateOutOfSync}, nil)
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	if diff := cmp.Diff(&api.ReleaseStatus{
 		Name: "web", Namespace: "apps", Revision: 3, Status: "failed", Chart: "podset-1.0.0", ChartVersion: "1.0.0", AppVersion: "9", LastDeployed: &at,
@@ -130,11 +130,11 @@ func TestStatusOfTheRelease(t *testing.T) {
 	if len(s.History) != 3 || s.History[0].Revision != 3 || s.History[2].Status != "superseded" || s.History[1].Description != "done" {
 		t.Errorf("history %+v", s.History)
 	}
-	many := status(viewOf(slices.Repeat([]string{api.StatusSuperseded}, 30)), decide.Decision{State: decide.StateOutOfSync}, nil)
+	many := status(viewOf(slices.Repeat([]string{api.StatusSuperseded}, 30)), plan.Decision{State: plan.StateOutOfSync}, nil)
 	if len(many.History) != api.HistoryLimit || many.History[0].Revision != 30 {
 		t.Errorf("%d of 30 revisions are listed, from %d on", len(many.History), many.History[0].Revision)
 	}
-	none := status(viewOf(nil), decide.Decision{State: decide.StateAbsent, Step: decide.StepInstall}, nil)
+	none := status(viewOf(nil), plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, nil)
 	if none.Release != nil || none.DeployedRelease != nil || none.History != nil {
 		t.Errorf("of no release: %+v", none)
 	}
@@ -166,7 +166,7 @@ func TestStatus_DeployedWhileARevisionIsPending(t *testing.T) {
 		{"uninstalled, with its history", []string{api.StatusUninstalled, sup}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := status(viewOf(test.statuses), decide.Decision{State: decide.StateBusy, Step: decide.StepWait}, nil)
+			s := status(viewOf(test.statuses), plan.Decision{State: plan.StateBusy, Step: plan.StepWait}, nil)
 			c := meta.FindStatusCondition(s.Conditions, api.ConditionDeployed)
 			want := "No revision is deployed"
 			if test.want > 0 {
@@ -188,7 +188,7 @@ func TestStatusPassesOnOthersConditions(t *testing.T) {
 		{Type: "Audit", Status: metav1.ConditionFalse, Reason: "None", LastTransitionTime: earlier},
 	}
 	given := slices.Clone(before)
-	s := status(viewOf([]string{api.StatusDeployed}), decide.Decision{State: decide.StateInSync}, given)
+	s := status(viewOf([]string{api.StatusDeployed}), plan.Decision{State: plan.StateInSync}, given)
 	if diff := cmp.Diff([]string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "Backup=True Done", "Audit=False None"}, conditions(s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -298,7 +298,7 @@ func TestDecodeStatus(t *testing.T) {
 }
 
 func TestMessagesNameTheRelease(t *testing.T) {
-	for _, step := range []decide.Step{decide.StepInstall, decide.StepUpgrade, decide.StepUninstall, decide.StepUnlock, decide.StepAdopt} {
+	for _, step := range []plan.Step{plan.StepInstall, plan.StepUpgrade, plan.StepUninstall, plan.StepUnlock, plan.StepAdopt} {
 		if s := working(step, viewOf(nil)); !strings.Contains(s.message, "web") || s.reason == "" {
 			t.Errorf("%s: %+v", step, s)
 		}

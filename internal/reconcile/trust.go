@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/decide"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // Everyone with write access to Secrets in a namespace can change the release
@@ -36,7 +36,7 @@ type verdict struct {
 	why    string
 }
 
-func (s *verdicts) add(record records.Record, inputs, why string) {
+func (s *verdicts) add(record release.Record, inputs, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
@@ -47,7 +47,7 @@ func (s *verdicts) add(record records.Record, inputs, why string) {
 
 // of returns why a record must not be used, empty where nothing is known against
 // it.
-func (s *verdicts) of(record records.Record, inputs string) string {
+func (s *verdicts) of(record release.Record, inputs string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.known[record.UID]
@@ -123,19 +123,19 @@ func (r *Reconciler) observeRefusal(v *view) {
 
 // concludeUntrusted remembers that a record must not be used. It reports whether
 // the failure is to be counted and retried with backoff.
-func (r *Reconciler) concludeUntrusted(v *view, d decide.Decision, err error) (failed bool) {
+func (r *Reconciler) concludeUntrusted(v *view, d plan.Decision, err error) (failed bool) {
 	why := err.Error()
 	if action, ok := errors.AsType[*helm.ActionError](err); ok {
 		why = action.Error()
 	}
-	if d.Step == decide.StepRollback {
+	if d.Step == plan.StepRollback {
 		for _, record := range v.history {
 			if record.Revision == d.Revision {
 				r.unrepeatable.add(record, v.digests.Input, why)
 			}
 		}
 		// A request is refused next, and a failed upgrade tried again.
-		return d.State == decide.StateHeld
+		return d.State == plan.StateHeld
 	}
 	r.untrusted.add(v.history[0], "", why)
 	what := "; the release is rendered from the chart again"

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/annotations"
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestSignAt_SpreadsRecords: a thousand unsigned records are signed one after
@@ -41,7 +41,7 @@ func TestSignAt_SpreadsRecords(t *testing.T) {
 // TestVerdicts_AreOfOneState of a record, and of the inputs where these matter.
 func TestVerdicts_AreOfOneState(t *testing.T) {
 	var known verdicts
-	record := records.Record{UID: "u", ResourceVersion: "1"}
+	record := release.Record{UID: "u", ResourceVersion: "1"}
 	known.add(record, "inputs", "forged")
 	changed, other := record, record
 	changed.ResourceVersion, other.UID = "2", "v"
@@ -80,7 +80,7 @@ func TestLastGood_SkipsRevisionsThatCannotBeRepeated(t *testing.T) {
 func TestRefusal_NamesTheRecord(t *testing.T) {
 	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
 	v.asks.Rollback = &annotations.Rollback{Value: "1", Revision: 1}
-	v.marks = records.Marks{Rollback: token("1"), Refused: true, Untrusted: true}
+	v.marks = release.Marks{Rollback: token("1"), Refused: true, Untrusted: true}
 	v.untrustedTarget = "Secret apps/one is forged"
 	told := refusal(v)
 	if !strings.Contains(told, "Revision 1 has a release record that is not authenticated") || !strings.Contains(told, v.untrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
@@ -90,7 +90,7 @@ func TestRefusal_NamesTheRecord(t *testing.T) {
 	if after := refused(v); !strings.HasPrefix(told, after) {
 		t.Errorf("after a restart it says %q, which is news", after)
 	}
-	if again := records.MarksOf([]records.Record{{Marks: v.marks}}); again.Refused {
+	if again := release.MarksOf([]release.Record{{Marks: v.marks}}); again.Refused {
 		t.Error("marks count on a record that no operator wrote")
 	}
 }

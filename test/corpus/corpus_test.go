@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
-	chartvalues "github.com/chartwright/chartwright/internal/values"
+	chartvalues "github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 

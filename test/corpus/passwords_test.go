@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/lint"
 	"github.com/chartwright/chartwright/internal/watches"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )

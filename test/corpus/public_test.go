@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	chartvalues "github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
-	chartvalues "github.com/chartwright/chartwright/internal/values"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 

@@ -64,7 +64,7 @@ func TestDeleteHookThatFailsCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks.pre-delete.fail", true).Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks.pre-delete.fail", true).Obj(), "web"}
 	env.Create(web.cr)
 	web.follows(1, "one")
 	tries := watchTries(env, "web-pre-delete")

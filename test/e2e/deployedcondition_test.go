@@ -33,7 +33,7 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 	for _, phase := range []string{"pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback"} {
 		phases[phase] = map[string]any{}
 	}
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", phases).Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", phases).Obj(), "web"}
 	env.Create(web.cr)
 	env.WaitRevision(web.cr, 1)
 	seen := watchDeployed(env, web.cr)

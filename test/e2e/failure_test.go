@@ -68,7 +68,7 @@ func TestInstallThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("hooks.post-install.fail", true).Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("hooks.post-install.fail", true).Obj(), "web"}
 	tries := watchTries(env, "web-post-install")
 	env.Create(web.cr)
 	waitTries(env, tries, 3)
@@ -144,7 +144,7 @@ func TestStopDuringAnUpgradeIsRecordedInTime(t *testing.T) {
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	node := newNodeLabel(env)
-	var all []release
+	var all []ownedRelease
 	for _, name := range []string{"a", "b", "c"} {
 		web := oneRevision(env, kind, name)
 		web.edit("two", map[string]any{"post-upgrade": map[string]any{"node": node}})

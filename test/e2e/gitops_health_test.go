@@ -30,11 +30,11 @@ func TestGitToolsTellHealth(t *testing.T) {
 	expectHealth(env, fresh, gitops.Healthy, status.CurrentStatus)
 	for _, test := range []struct {
 		name string
-		do   func(release)
+		do   func(ownedRelease)
 		argo string
 		flux status.Status
 	}{
-		{"an edit that nobody has seen", func(web release) {
+		{"an edit that nobody has seen", func(web ownedRelease) {
 			if err := operator.Frozen(func() {
 				web.edit("two", nil)
 				expectHealth(web.env, web.cr, gitops.Progressing, status.InProgressStatus)
@@ -43,29 +43,29 @@ func TestGitToolsTellHealth(t *testing.T) {
 			}
 			web.follows(2, "two")
 		}, gitops.Healthy, status.CurrentStatus},
-		{"an upgrade that runs", func(web release) {
+		{"an upgrade that runs", func(web ownedRelease) {
 			web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "nowhere"}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
 		}, gitops.Progressing, status.InProgressStatus},
-		{"an upgrade that fails", func(web release) {
+		{"an upgrade that fails", func(web ownedRelease) {
 			web.edit("two", failing())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 		}, gitops.Degraded, status.FailedStatus},
-		{"values that cannot be rendered", func(web release) {
+		{"values that cannot be rendered", func(web ownedRelease) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 		}, gitops.Degraded, status.FailedStatus},
-		{"held", func(web release) {
+		{"held", func(web ownedRelease) {
 			web.edit("two", nil)
 			web.follows(2, "two")
 			web.ask("rollback-to", "1")
 			web.held(3, 1, "one")
 		}, gitops.Suspended, status.CurrentStatus},
-		{"paused", func(web release) {
+		{"paused", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 		}, gitops.Suspended, status.CurrentStatus},
-		{"paused with an edit", func(web release) {
+		{"paused with an edit", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 			web.edit("two", nil)

@@ -19,21 +19,21 @@ import (
 var disturbances = []struct {
 	name     string
 	revision int64
-	do       func(release)
+	do       func(ownedRelease)
 }{
-	{"everything is verified", 4, func(web release) {
+	{"everything is verified", 4, func(web ownedRelease) {
 		web.ask("reconcile-requested-at", "now")
 		web.env.Wait("the answer", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelReconcileRequest)
 		})
 	}},
-	{"force is asked for", 4, func(web release) {
+	{"force is asked for", 4, func(web ownedRelease) {
 		web.ask("force", "now")
 		web.env.Wait("the answer", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelForceRequest)
 		})
 	}},
-	{"the same spec is applied again", 4, func(web release) {
+	{"the same spec is applied again", 4, func(web ownedRelease) {
 		applied := harness.MakeCR(web.kind, web.name).Set("message", "three").Obj()
 		data, err := json.Marshal(applied)
 		if err != nil {
@@ -42,36 +42,36 @@ var disturbances = []struct {
 		web.env.KubectlWith(string(data), "apply", "-f", "-")
 		web.env.KubectlWith(string(data), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	}},
-	{"the annotation is stripped", 4, func(web release) { web.env.Unask(web.cr, "rollback-to") }},
-	{"an autoscaler scales", 4, func(web release) {
+	{"the annotation is stripped", 4, func(web ownedRelease) { web.env.Unask(web.cr, "rollback-to") }},
+	{"an autoscaler scales", 4, func(web ownedRelease) {
 		generation := web.env.Get(web.cr).GetGeneration()
 		web.env.Kubectl("scale", web.kind.Resource(), web.name, "--replicas=5")
 		if web.env.Get(web.cr).GetGeneration() == generation {
 			web.t.Error("nothing was scaled")
 		}
 	}},
-	{"an object drifts", 4, func(web release) {
+	{"an object drifts", 4, func(web ownedRelease) {
 		web.env.Patch(harness.ConfigMap(web.name), messageChanged)
 		web.env.WaitEvent(web.cr, "DriftCorrected")
 		waitData(web.env, web.name, "message", "one")
 	}},
-	{"an object is deleted", 4, func(web release) {
+	{"an object is deleted", 4, func(web ownedRelease) {
 		web.env.Delete(harness.ConfigMap(web.name))
 		waitData(web.env, web.name, "message", "one")
 	}},
-	{"the status is cleared", 4, func(web release) {
+	{"the status is cleared", 4, func(web ownedRelease) {
 		web.env.Patch(web.cr, `[{"op": "remove", "path": "/status"}]`, "status")
 		// It is a report, and is put right with the next look.
 		web.ask("pause", "false")
 	}},
-	{"what values come from changes", 4, func(web release) {
+	{"what values come from changes", 4, func(web ownedRelease) {
 		web.env.Create(holding(harness.ConfigMap(web.name+"-values"), "values.yaml", "replicas: 7"))
 	}},
-	{"somebody upgrades by hand", 6, func(web release) {
+	{"somebody upgrades by hand", 6, func(web ownedRelease) {
 		web.env.Helm("upgrade", web.name, harness.Chart("hooks"), "--set", "message=theirs")
 	}},
-	{"somebody rolls back by hand", 6, func(web release) { web.env.Helm("rollback", web.name, "2") }},
-	{"a wrong request is made", 4, func(web release) {
+	{"somebody rolls back by hand", 6, func(web ownedRelease) { web.env.Helm("rollback", web.name, "2") }},
+	{"a wrong request is made", 4, func(web ownedRelease) {
 		web.ask("rollback-to", "99")
 		web.refused("Revision 99", "1, 2, 3, 4")
 	}},
@@ -90,7 +90,7 @@ func TestRollbackStaysHeld(t *testing.T) {
 		}).With("valuesFrom", []from{{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true}})),
 		Account: env.NewAccount(),
 	}).Start()
-	all := make([]release, len(disturbances))
+	all := make([]ownedRelease, len(disturbances))
 	t.Run("when", func(t *testing.T) {
 		for i, disturbance := range disturbances {
 			t.Run(disturbance.name, func(t *testing.T) {
@@ -181,14 +181,14 @@ func TestPreviousOfTheFirstRevisionIsRefused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Ask("rollback-to", "previous").Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Ask("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
 	web.refused("No revision before the one that runs was ever deployed", "1")
 	web.follows(1, "one")
 }
 
 // refused waits until the newest request is refused.
-func (r release) refused(says, available string) {
+func (r ownedRelease) refused(says, available string) {
 	r.t.Helper()
 	r.env.WaitStatus(r.cr, "refused a rollback", func(status api.Status) error {
 		return refusal(status, says, available)

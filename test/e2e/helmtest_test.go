@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -47,7 +47,7 @@ func TestHelmTest_KeepsTheRevision(t *testing.T) {
 				t.Error("the post-upgrade hook ran again")
 			}
 			after := env.Get(harness.Secret(newest)).GetAnnotations()
-			for _, key := range []string{api.AnnotationOwner, records.AnnotationRelease, records.AnnotationInventory} {
+			for _, key := range []string{api.AnnotationOwner, release.AnnotationRelease, release.AnnotationInventory} {
 				if before[key] == "" || after[key] != before[key] {
 					t.Errorf("annotation %s was %q and is %q", key, before[key], after[key])
 				}

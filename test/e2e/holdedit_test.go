@@ -34,7 +34,7 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveScaled(env)
-	manifest := func(web release) string {
+	manifest := func(web ownedRelease) string {
 		data, err := json.Marshal(harness.MakeCR(kind, web.name).Set("message", "three").Set("replicas", 7).Obj())
 		if err != nil {
 			web.t.Fatal(err)
@@ -44,19 +44,19 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	const patch = `{"spec": {"replicas": 7}}`
 	for _, test := range []struct {
 		name string
-		edit func(release)
+		edit func(ownedRelease)
 	}{
-		{"by kubectl apply", func(web release) { web.env.KubectlWith(manifest(web), "apply", "-f", "-") }},
-		{"by server-side apply", func(web release) {
+		{"by kubectl apply", func(web ownedRelease) { web.env.KubectlWith(manifest(web), "apply", "-f", "-") }},
+		{"by server-side apply", func(web ownedRelease) {
 			web.env.KubectlWith(manifest(web), "apply", "--server-side", "--force-conflicts", "-f", "-")
 		}},
-		{"by kubectl patch", func(web release) {
+		{"by kubectl patch", func(web ownedRelease) {
 			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "-p", patch)
 		}},
-		{"by kubectl edit", func(web release) {
+		{"by kubectl edit", func(web ownedRelease) {
 			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "--field-manager=kubectl-edit", "-p", patch)
 		}},
-		{"after they were scaled", func(web release) {
+		{"after they were scaled", func(web ownedRelease) {
 			web.env.Kubectl("scale", kind.Resource(), web.name, "--replicas=5")
 			web.held(4, 1, "one")
 			web.env.Kubectl("patch", kind.Resource(), web.name, "--type=merge", "-p", patch)
@@ -85,7 +85,7 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 	set.env.Kubectl("patch", kind.Resource(), set.name, "--type=merge", "-p", `{"spec": {"replicas": 2}}`)
 	set.follows(4, "three")
 	type scaling struct {
-		release
+		ownedRelease
 		revision int64
 		from     string
 	}
@@ -165,18 +165,18 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 		`{"metadata": {"annotations": {"chartwright.dev/rollback-to": "1"}}, "spec": {"message": "four"}}`)
 	operator.Start()
 
-	for _, web := range []release{edited, seen} {
+	for _, web := range []ownedRelease{edited, seen} {
 		web.follows(4, "four")
 		env.WaitEvent(web.cr, "RollbackSkipped")
 	}
-	for _, web := range []release{before, scaled, once} {
+	for _, web := range []ownedRelease{before, scaled, once} {
 		web.held(4, 1, "one")
 		if event := env.WaitEvent(web.cr, "RolledBack"); strings.Contains(event.Note, "perhaps after it") != (web.name == once.name) {
 			t.Errorf("%s: event is %+v", web.name, event)
 		}
 	}
 	// What comes next is followed as ever.
-	for _, web := range []release{edited, seen, before, scaled, once} {
+	for _, web := range []ownedRelease{edited, seen, before, scaled, once} {
 		web.edit("six", nil)
 		web.follows(5, "six")
 	}

@@ -150,7 +150,7 @@ func TestHooksThatNeverEndDelayNobody(t *testing.T) {
 	for _, cr := range all {
 		waitRunningHook(env, cr.GetName()+"-pre-install")
 	}
-	good := release{t, env, kind, harness.MakeCR(kind, "good").Set("message", "one").Obj(), "good"}
+	good := ownedRelease{t, env, kind, harness.MakeCR(kind, "good").Set("message", "one").Obj(), "good"}
 	env.Create(good.cr)
 	good.follows(1, "one")
 	good.edit("two", nil)

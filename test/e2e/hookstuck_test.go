@@ -78,7 +78,7 @@ func TestStuckHook_ReadyNamesTheImageAndAnEditInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", unpullable("pre-install")).Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", unpullable("pre-install")).Obj(), "web"}
 	env.Create(web.cr)
 	waitReadyMessage(env, web.cr, "Release web is being installed", "Hook Job", "web-pre-install cannot start", "ImagePullBackOff", noImage)
 	if event := env.WaitEvent(web.cr, "HookStuck"); event.Type != "Warning" || !strings.Contains(event.Note, noImage) {

@@ -20,7 +20,7 @@ func TestDeletionWaitsForTheObjectsOnRequest(t *testing.T) {
 	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
 	waits.ask("uninstall-wait", "true")
-	for _, web := range []release{waits, goes} {
+	for _, web := range []ownedRelease{waits, goes} {
 		env.Patch(harness.ConfigMap(web.name), holdingFinalizer)
 		t.Cleanup(func() { letGo(env, web.name) })
 		env.Delete(web.cr)

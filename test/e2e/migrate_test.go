@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chartwright/chartwright/internal/migrate"
+	"github.com/chartwright/chartwright/internal/authoring/migrate"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/records"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -138,11 +138,11 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 }
 
 // breakInventory writes kinds that cannot exist onto a release record.
-func breakInventory(env *harness.Env, release string) {
+func breakInventory(env *harness.Env, name string) {
 	env.T().Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q: %q}}}`, records.AnnotationInventory,
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q: %q}}}`, release.AnnotationInventory,
 		`{"digest":"x","kinds":["/","v1/","/Kind","a.test/v1/Nothing","apps/v1/Deployments","v1/ConfigMap","v1/Status"]}`)
-	record := "sh.helm.release.v1." + release + ".v1"
+	record := "sh.helm.release.v1." + name + ".v1"
 	if _, err := env.Typed.CoreV1().Secrets(env.Namespace).Patch(env.T().Context(), record, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		env.T().Fatal(err)
 	}

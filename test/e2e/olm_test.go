@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/bundle"
+	"github.com/chartwright/chartwright/internal/authoring/bundle"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )

@@ -18,9 +18,9 @@ func TestPause(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		do   func(release)
+		do   func(ownedRelease)
 	}{
-		{"an edit waits", func(web release) {
+		{"an edit waits", func(web ownedRelease) {
 			web.ask("pause", "true")
 			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "nothing waits") {
 				web.t.Errorf("condition Paused says %q", message)
@@ -40,7 +40,7 @@ func TestPause(t *testing.T) {
 				}
 			}
 		}},
-		{"an install waits", func(web release) {
+		{"an install waits", func(web ownedRelease) {
 			web.name += "-new"
 			web.cr = harness.MakeCR(kind, web.name).Set("message", "one").Ask("pause", "true").Obj()
 			web.env.Create(web.cr)
@@ -49,7 +49,7 @@ func TestPause(t *testing.T) {
 			web.ask("pause", "false")
 			web.follows(1, "one")
 		}},
-		{"drift stays", func(web release) {
+		{"drift stays", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
@@ -66,13 +66,13 @@ func TestPause(t *testing.T) {
 			waitData(web.env, web.name, "message", "one")
 			web.follows(1, "one")
 		}},
-		{"a deletion goes on", func(web release) {
+		{"a deletion goes on", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
-		{"a deletion waits if it is included", func(web release) {
+		{"a deletion waits if it is included", func(web ownedRelease) {
 			web.ask("pause", "including-deletion")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
@@ -179,7 +179,7 @@ func TestInvalidAnnotations(t *testing.T) {
 
 // paused waits until a release is paused, Ready or not, and returns what the
 // condition says.
-func (r release) paused(ready metav1.ConditionStatus) string {
+func (r ownedRelease) paused(ready metav1.ConditionStatus) string {
 	r.t.Helper()
 	status := r.env.WaitStatus(r.cr, "paused with Ready="+string(ready), func(status api.Status) error {
 		paused, is := harness.Condition(status, "Paused"), harness.Condition(status, "Ready")

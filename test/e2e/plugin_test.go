@@ -75,9 +75,9 @@ func TestPluginAsks(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		do   func(c caller, web release, target string)
+		do   func(c caller, web ownedRelease, target string)
 	}{
-		{"rollback to the last good one, and back", func(c caller, web release, target string) {
+		{"rollback to the last good one, and back", func(c caller, web ownedRelease, target string) {
 			said := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
 			// From where it began to where it ended.
 			if !strings.Contains(said.Stderr, "  Deployed: Revision 3") || !strings.Contains(said.Stderr, "  Held (rev 2): Revision 4") {
@@ -90,7 +90,7 @@ func TestPluginAsks(t *testing.T) {
 			c.does([]string{"resume", target, "--wait"}, "Revision 5 of release "+web.name+" is deployed")
 			web.follows(5, "three")
 		}},
-		{"rollback to a revision, again and again", func(c caller, web release, _ string) {
+		{"rollback to a revision, again and again", func(c caller, web ownedRelease, _ string) {
 			first := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
 			second := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
 			if first.Outcome != "Done" || first.Revision != 4 || second.Revision != 5 || first.Value == second.Value || !strings.HasPrefix(first.Value, "1@") {
@@ -105,7 +105,7 @@ func TestPluginAsks(t *testing.T) {
 			}
 			web.held(5, 1, "one")
 		}},
-		{"rollback to what is not there", func(c caller, web release, target string) {
+		{"rollback to what is not there", func(c caller, web ownedRelease, target string) {
 			c.ends(1, []string{"rollback", target, "9", "--wait"}, "Error: ", "refused: Revision 9 is not stored", "To be had are: 1, 2, 3")
 			refused := c.reads(1, "rollback", target, "9", "--wait")
 			if refused.Outcome != "Failed" || !strings.Contains(refused.Message, "Revision 9 is not stored") {
@@ -113,7 +113,7 @@ func TestPluginAsks(t *testing.T) {
 			}
 			web.follows(3, "three")
 		}},
-		{"rollback away from an upgrade that fails, and resume to it", func(c caller, web release, target string) {
+		{"rollback away from an upgrade that fails, and resume to it", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			c.does([]string{"rollback", target, "--wait"}, "revision 3 again")
@@ -122,7 +122,7 @@ func TestPluginAsks(t *testing.T) {
 			}
 			c.ends(1, []string{"resume", target, "--wait"}, target, "UpgradeFailed: ")
 		}},
-		{"a pause, what it keeps from being done, and its end", func(c caller, web release, target string) {
+		{"a pause, what it keeps from being done, and its end", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--wait"}, "Nothing is changed while")
 			web.edit("four", nil)
 			web.paused(metav1.ConditionFalse)
@@ -133,7 +133,7 @@ func TestPluginAsks(t *testing.T) {
 			c.does([]string{"unpause", target, "--wait"}, "held")
 			web.held(4, 2, "two")
 		}},
-		{"a pause that includes deletion", func(c caller, web release, target string) {
+		{"a pause that includes deletion", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
 			web.env.Delete(web.cr)
 			web.paused(metav1.ConditionFalse)
@@ -142,7 +142,7 @@ func TestPluginAsks(t *testing.T) {
 			}
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
-		{"reconcile brings back what nobody watches", func(c caller, web release, target string) {
+		{"reconcile brings back what nobody watches", func(c caller, web ownedRelease, target string) {
 			before := web.env.Get(web.cr).GetGeneration()
 			said := c.reads(0, "reconcile", target, "--wait")
 			status := web.env.Status(web.cr)
@@ -154,12 +154,12 @@ func TestPluginAsks(t *testing.T) {
 			}
 			web.follows(3, "three")
 		}},
-		{"reconcile tells that it has failed again", func(c caller, web release, target string) {
+		{"reconcile tells that it has failed again", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			c.ends(1, []string{"reconcile", target, "--wait"}, "UpgradeFailed: ")
 		}},
-		{"reconcile of what the chart refuses", func(c caller, web release, target string) {
+		{"reconcile of what the chart refuses", func(c caller, web ownedRelease, target string) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 			c.ends(1, []string{"reconcile", target, "--wait"}, "RenderFailed: ")

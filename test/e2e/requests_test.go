@@ -86,7 +86,7 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	env := harness.New(t)
 	kind, _ := serve(env, "Fixed", "fixed")
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
 	env.Create(web.cr)
 	bind(env, claim)
 	web.follows(1, "one")
@@ -252,7 +252,7 @@ func TestAnnotationsSteerHelm(t *testing.T) {
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
 	fails := func(phase string) map[string]any { return map[string]any{phase: map[string]any{"fail": true}} }
-	web := release{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", fails("pre-install")).
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", fails("pre-install")).
 		Ask("install-disable-hooks", "true").Ask("install-description", "by the book").
 		Ask("upgrade-disable-hooks", "true").Ask("upgrade-description", "change 4711").Obj(), "web"}
 	env.Create(web.cr)

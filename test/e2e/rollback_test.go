@@ -61,9 +61,9 @@ func TestRollbackRequests(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		ask  func(release)
+		ask  func(ownedRelease)
 	}{
-		{"an edit of the spec moves forward", func(web release) {
+		{"an edit of the spec moves forward", func(web ownedRelease) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
@@ -72,26 +72,26 @@ func TestRollbackRequests(t *testing.T) {
 			web.edit("five", nil)
 			web.follows(6, "five")
 		}},
-		{"an edit to what runs ends the hold", func(web release) {
+		{"an edit to what runs ends the hold", func(web ownedRelease) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("one", nil)
 			web.follows(4, "one")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
-		{"none resumes", func(web release) {
+		{"none resumes", func(web ownedRelease) {
 			web.ask("rollback-to", "2")
 			web.held(4, 2, "two")
 			web.ask("rollback-to", "none")
 			web.follows(5, "three")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
-		{"none with nothing held changes nothing", func(web release) {
+		{"none with nothing held changes nothing", func(web ownedRelease) {
 			web.ask("rollback-to", "none")
 			fenceOf(web.env, kind)
 			web.follows(3, "three")
 		}},
-		{"the same value asks nothing and another token asks again", func(web release) {
+		{"the same value asks nothing and another token asks again", func(web ownedRelease) {
 			web.ask("rollback-to", "1@a")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
@@ -104,7 +104,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.ask("rollback-to", "1@b")
 			web.held(6, 1, "one")
 		}},
-		{"another revision while one is held", func(web release) {
+		{"another revision while one is held", func(web ownedRelease) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.ask("rollback-to", "2")
@@ -112,7 +112,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.ask("rollback-to", "none")
 			web.follows(6, "three")
 		}},
-		{"previous is the last one, and while held the one before", func(web release) {
+		{"previous is the last one, and while held the one before", func(web ownedRelease) {
 			web.ask("rollback-to", "previous")
 			web.held(4, 2, "two")
 			web.ask("rollback-to", "previous@again")
@@ -121,20 +121,20 @@ func TestRollbackRequests(t *testing.T) {
 			web.refused("No revision before", "1, 2, 3, 4, 5")
 			web.held(5, 1, "one")
 		}},
-		{"previous after a failed upgrade is the last good one", func(web release) {
+		{"previous after a failed upgrade is the last good one", func(web ownedRelease) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			web.env.WaitRevisions(web.name, "1 superseded, 2 superseded, 3 deployed, 4 failed")
 			web.ask("rollback-to", "previous")
 			web.held(5, 3, "three")
 		}},
-		{"a rollback needs no spec that is valid", func(web release) {
+		{"a rollback needs no spec that is valid", func(web ownedRelease) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 		}},
-		{"a pause holds a rollback up", func(web release) {
+		{"a pause holds a rollback up", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.ask("rollback-to", "1")
 			status := web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
@@ -152,8 +152,8 @@ func TestRollbackRequests(t *testing.T) {
 	}
 }
 
-// release is one of the chart "hooks", or of another that has a message.
-type release struct {
+// ownedRelease is one of the chart "hooks", or of another that has a message.
+type ownedRelease struct {
 	t    *testing.T
 	env  *harness.Env
 	kind harness.Kind
@@ -168,17 +168,17 @@ func nameFor(text string) string {
 }
 
 // oneRevision makes a release with the message "one", named after a text.
-func oneRevision(env *harness.Env, kind harness.Kind, text string) release {
+func oneRevision(env *harness.Env, kind harness.Kind, text string) ownedRelease {
 	env.T().Helper()
 	name := nameFor(text)
-	web := release{env.T(), env, kind, harness.MakeCR(kind, name).Set("message", "one").Obj(), name}
+	web := ownedRelease{env.T(), env, kind, harness.MakeCR(kind, name).Set("message", "one").Obj(), name}
 	env.Create(web.cr)
 	env.WaitRevision(web.cr, 1)
 	return web
 }
 
 // threeRevisions makes a release with the messages "one", "two" and "three".
-func threeRevisions(env *harness.Env, kind harness.Kind, name string) release {
+func threeRevisions(env *harness.Env, kind harness.Kind, name string) ownedRelease {
 	env.T().Helper()
 	web := oneRevision(env, kind, name)
 	web.edit("two", nil)
@@ -188,13 +188,13 @@ func threeRevisions(env *harness.Env, kind harness.Kind, name string) release {
 	return web
 }
 
-func (r release) ask(annotation, value string) {
+func (r ownedRelease) ask(annotation, value string) {
 	r.t.Helper()
 	r.env.Ask(r.cr, annotation, value)
 }
 
 // edit gives the spec another message, and hooks if any.
-func (r release) edit(message string, hooks map[string]any) {
+func (r ownedRelease) edit(message string, hooks map[string]any) {
 	r.t.Helper()
 	cr := harness.MakeCR(r.kind, r.name).Set("message", message)
 	if hooks != nil {
@@ -204,7 +204,7 @@ func (r release) edit(message string, hooks map[string]any) {
 }
 
 // held waits until a revision is another one again, with that one's message.
-func (r release) held(revision int64, of int, message string) {
+func (r ownedRelease) held(revision int64, of int, message string) {
 	r.t.Helper()
 	waitHeld(r.env, r.cr, revision, of)
 	expectData(r.t, r.env, r.name, "message", message)
@@ -214,7 +214,7 @@ func (r release) held(revision int64, of int, message string) {
 }
 
 // follows waits until a revision is what the spec asks for.
-func (r release) follows(revision int64, message string) {
+func (r ownedRelease) follows(revision int64, message string) {
 	r.t.Helper()
 	status := r.env.WaitStatus(r.cr, fmt.Sprintf("at revision %d, not held", revision), func(status api.Status) error {
 		ready := harness.Condition(status, "Ready")

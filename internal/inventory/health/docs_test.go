@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/testpage"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // TestDocsHealth holds the table of docs/health.md to the code.
@@ -17,7 +17,7 @@ func TestDocsHealth(t *testing.T) {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", e.product, e.documentedKinds(), e.documentedReady(), e.documentedFailed())
 	}
 	text.WriteString("\n")
-	testpage.Part(t, "health.md", "kinds", text.String())
+	testenv.Part(t, "health.md", "kinds", text.String())
 }
 
 func (e *entry) documentedKinds() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/expression"
+	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
 // Rules are the health rules of a watches entry, by the kind of the objects.

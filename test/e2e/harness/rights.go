@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // grant gives an operator's account exactly what "chartwright rbac" says of its
@@ -86,13 +86,13 @@ func (e *Env) noteSystem() {
 func without(rules, lacks []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	left := make([]rbacv1.PolicyRule, 0, len(rules))
 	for _, rule := range rules {
-		left = append(left, rbac.Allowed(lacks, rule)...)
+		left = append(left, permissions.Allowed(lacks, rule)...)
 	}
 	return left
 }
 
 // singles splits a rule by its verbs and resources.
-func singles(rule rbacv1.PolicyRule) []rbacv1.PolicyRule { return rbac.Allowed(nil, rule) }
+func singles(rule rbacv1.PolicyRule) []rbacv1.PolicyRule { return permissions.Allowed(nil, rule) }
 
 // give binds a ClusterRole that is the account's own.
 func (e *Env) give(a Account, role rbacv1.ClusterRole) {

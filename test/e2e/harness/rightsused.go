@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/rbac"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // rights is what the operators of a run may do, for Main to compare with what
@@ -68,7 +68,7 @@ func (r *rights) check(ctx context.Context, unused []Unused) error {
 		}
 		rules := request.rules()
 		if request.refused() {
-			if !request.probe() && len(rbac.Allowed(r.lacking[user], rules[0])) > 0 {
+			if !request.probe() && len(permissions.Allowed(r.lacking[user], rules[0])) > 0 {
 				refused = append(refused, user+": "+request.RequestURI+": "+request.ResponseStatus.Message)
 			}
 			return

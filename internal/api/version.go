@@ -1,0 +1,54 @@
+package api
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Version is the release, set at build time by -ldflags "-X …"; "dev"
+// otherwise.
+var Version = "dev"
+
+// Commit is set in the same way where the build is done outside a checkout, as
+// that of an image is.
+var Commit string
+
+// Info describes the running binary.
+type Info struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	// Date is the commit's.
+	Date     string `json:"date,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Helm     string `json:"helm,omitempty"`
+	// Kubernetes is the version of the client.
+	Kubernetes string `json:"kubernetes,omitempty"`
+}
+
+// Get returns what the Go toolchain recorded about this build. Commit and Date
+// may be empty where it was built outside a checkout.
+func Get() Info {
+	info := Info{Version: Version, Commit: Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.time":
+			info.Date = s.Value
+		}
+	}
+	for _, d := range build.Deps {
+		switch d.Path {
+		case "helm.sh/helm/v3":
+			info.Helm = d.Version
+		case "k8s.io/client-go":
+			info.Kubernetes = d.Version
+		}
+	}
+	return info
+}

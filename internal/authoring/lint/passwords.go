@@ -1,0 +1,336 @@
+package lint
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Recipe is what the watches entry of a kind needs where its chart generates
+// passwords at the install and refuses every upgrade that does not set them.
+type Recipe struct {
+	// Sources are the items of valuesFrom, without those that the entry has.
+	Sources []watches.ValuesFrom
+	// Unknown are the values, by their paths, that the chart asks for and that
+	// no Secret of the release holds.
+	Unknown []string
+	// at is where the chart asks for the first of them.
+	at place
+}
+
+// Needed reports whether the entry lacks anything.
+func (r Recipe) Needed() bool { return len(r.Sources)+len(r.Unknown) > 0 }
+
+// YAML returns the items as the key of an entry, on one line.
+func (r Recipe) YAML() string {
+	items := make([]string, len(r.Sources))
+	for i, s := range r.Sources {
+		items[i] = fmt.Sprintf("{kind: %s, name: %q, key: %q, targetPath: %q, optional: %t}", s.Kind, s.Name, s.Key, s.TargetPath, s.Optional)
+	}
+	return "valuesFrom: [" + strings.Join(items, ", ") + "]"
+}
+
+// String says what is wrong and what to add to the entry.
+func (r Recipe) String() string {
+	text := "an upgrade is refused without the passwords that the release has generated"
+	if len(r.Sources) > 0 {
+		text += "; add to the entry in the watches file: " + r.YAML()
+	}
+	if len(r.Unknown) > 0 {
+		text += "; no Secret of the release holds " + strings.Join(r.Unknown, ", ") + ": require it in the spec"
+	}
+	return text
+}
+
+// passwords applies the rule on charts that demand their generated passwords.
+func (c *check) passwords() error {
+	recipe, err := GeneratedPasswords(c.Kind)
+	if err == nil && recipe.Needed() {
+		c.findf(rulePasswords, recipe.at, "%s", recipe)
+	}
+	return err
+}
+
+// asked is a value that a chart asks for in an upgrade.
+type asked struct {
+	// path is the value's, chart the name of the chart or subchart it is of.
+	path, chart string
+	at          place
+	// kept: the chart reads the value back from the cluster by itself.
+	kept bool
+}
+
+// GeneratedPasswords returns what the entry of a kind needs for its chart to be
+// upgraded. It renders the chart only where a template speaks of passwords in
+// the way of Bitnami's library chart. Each Secret is found by its content: the
+// value is given to the chart, and searched for in what the chart renders.
+func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
+	notes, err := kind.Chart.Notes()
+	if err != nil {
+		return Recipe{}, err
+	}
+	wanted := passwordsAsked(kind.Chart.Name(), slices.Concat(notes, kind.Chart.Templates()))
+	if len(wanted) == 0 {
+		return Recipe{}, nil
+	}
+	p := passwords{kind: kind}
+	if err := p.base(); err != nil {
+		// The rules on rendering report it.
+		return Recipe{}, nil //nolint:nilerr // not this rule's
+	}
+	given := withSources(map[string]any{}, slices.DeleteFunc(slices.Clone(kind.ValuesFrom), func(s watches.ValuesFrom) bool { return s.TargetPath == "" }))
+	refused := p.upgrade(given)
+	if refused == nil {
+		return Recipe{}, nil
+	}
+	recipe := p.recipe(wanted, given)
+	if len(recipe.Unknown) > 0 && !strings.Contains(refused.Error(), "PASSWORDS ERROR") {
+		return Recipe{}, nil // it fails for another reason
+	}
+	return recipe, nil
+}
+
+// passwords renders a chart as the operator would.
+type passwords struct {
+	kind catalog.Kind
+	// values are those with which the chart renders.
+	values map[string]any
+}
+
+// recipe finds the fewest sources with which an upgrade succeeds. Without any,
+// it names the values that the chart asks for.
+func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
+	recipe := Recipe{at: wanted[0].at}
+	// Values that the chart keeps by itself come last: mostly it does.
+	for _, kept := range []bool{false, true} {
+		for _, value := range wanted {
+			if value.kept != kept || at(given, strings.Split(value.path, ".")) != nil {
+				continue
+			}
+			if source, found := p.source(value); found {
+				recipe.Sources = append(recipe.Sources, source)
+			} else if !kept {
+				recipe.Unknown = append(recipe.Unknown, value.path)
+			}
+		}
+		if p.upgrade(withSources(given, recipe.Sources)) == nil {
+			recipe.Unknown = nil
+			for _, source := range slices.Backward(recipe.Sources) {
+				fewer := slices.DeleteFunc(slices.Clone(recipe.Sources), func(s watches.ValuesFrom) bool { return s == source })
+				if p.upgrade(withSources(given, fewer)) == nil {
+					recipe.Sources = fewer
+				}
+			}
+			return recipe
+		}
+	}
+	if len(recipe.Unknown) == 0 {
+		recipe.Unknown = []string{wanted[0].path}
+	}
+	return recipe
+}
+
+// withSources returns values with one for each source.
+func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]any {
+	all := runtime.DeepCopyJSON(given)
+	for _, source := range sources {
+		set(all, strings.Split(source.TargetPath, "."), probe)
+	}
+	return all
+}
+
+// probe is a value that occurs in no chart.
+const probe = "chartwright-probe-7Q4"
+
+// base finds values with which the chart renders: its defaults or an example of
+// its author's.
+func (p *passwords) base() error {
+	examples, err := p.kind.Chart.Examples()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(examples))...) {
+		p.values = values.Merge(values.Normalize(examples[name]), p.kind.Overrides)
+		_, err := p.render(first.name, nil, nil)
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// render renders the chart with more values: an install or, with what is
+// installed, an upgrade.
+func (p *passwords) render(release string, more map[string]any, installed []helm.RenderedObject) (*helm.Rendered, error) {
+	offline := helm.Offline{
+		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs,
+		Values: values.Merge(runtime.DeepCopyJSON(p.values), runtime.DeepCopyJSON(more)),
+	}
+	if installed != nil {
+		offline.Upgrade = true
+		offline.Lookup = lookupIn(installed)
+	}
+	return p.kind.Chart.Render(offline)
+}
+
+// upgrade returns why an upgrade with some more values is refused.
+func (p *passwords) upgrade(more map[string]any) error {
+	install, err := p.render(first.name, nil, nil)
+	if err != nil {
+		return err
+	}
+	_, err = p.render(first.name, more, slices.Concat(install.Objects, install.Hooks))
+	return err
+}
+
+// lookupIn answers lookups by what a render has made.
+func lookupIn(objects []helm.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+	return func(apiVersion, kind, _, name string) (map[string]any, error) {
+		for _, object := range objects {
+			if object.GetAPIVersion() == apiVersion && object.GetKind() == kind && object.GetName() == name {
+				return withData(object.Unstructured).Object, nil
+			}
+		}
+		return map[string]any{}, nil
+	}
+}
+
+// withData is a Secret as the API server has it, without stringData.
+func withData(object *unstructured.Unstructured) *unstructured.Unstructured {
+	texts, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
+	if object.GetKind() != "Secret" || len(texts) == 0 {
+		return object
+	}
+	live := object.DeepCopy()
+	for key, text := range texts {
+		_ = unstructured.SetNestedField(live.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key)
+	}
+	return live
+}
+
+// source finds the Secret of the release that holds a value.
+func (p *passwords) source(value asked) (watches.ValuesFrom, bool) {
+	name, key := p.holder(value, first.name)
+	if name == "" {
+		return watches.ValuesFrom{}, false
+	}
+	template := strings.ReplaceAll(name, first.name, resourceName)
+	// Most charts call their objects otherwise where the release's name contains
+	// that of the chart.
+	if long := first.name + "-" + value.chart; value.chart != "" {
+		if other, _ := p.holder(value, long); other != "" {
+			if inner := strings.ReplaceAll(other, long, resourceName); inner != template {
+				template = fmt.Sprintf("{{ if contains %q .metadata.name }}%s{{ else }}%s{{ end }}", value.chart, inner, template)
+			}
+		}
+	}
+	return watches.ValuesFrom{Kind: watches.SourceSecret, Name: template, Key: key, TargetPath: value.path, Optional: true}, true
+}
+
+// resourceName is the name of the custom resource in templates of an entry,
+// which is that of the release.
+const resourceName = "{{ .metadata.name }}"
+
+// holder returns the name of the Secret in which a value gets, and its key.
+func (p *passwords) holder(value asked, release string) (name, key string) {
+	more := map[string]any{}
+	set(more, strings.Split(value.path, "."), probe)
+	rendered, err := p.render(release, more, nil)
+	if err != nil {
+		return "", ""
+	}
+	for _, object := range slices.Concat(rendered.Objects, rendered.Hooks) {
+		if object.GetKind() != "Secret" {
+			continue
+		}
+		data, _, _ := unstructured.NestedStringMap(withData(object.Unstructured).Object, "data")
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			if text, err := base64.StdEncoding.DecodeString(data[key]); err == nil && string(text) == probe {
+				return object.GetName(), key
+			}
+		}
+	}
+	return "", ""
+}
+
+// passwordsAsked finds the values that templates ask for as Bitnami's library
+// chart has them do it: in the dict of common.validations.values.single.empty,
+// and in that of common.secrets.passwords.manage.
+func passwordsAsked(chart string, files []analysis.File) []asked {
+	var found []asked
+	seen := map[string]bool{}
+	add := func(file analysis.File, node parse.Node, key string, kept bool) {
+		text, ok := node.(*parse.StringNode)
+		if !ok || text.Text == "" {
+			return
+		}
+		value := asked{path: text.Text, chart: chart, at: place{file.Path, file.Line(node.Position())}, kept: kept}
+		if inner := chartOf(file.Path); inner != "" {
+			value.chart = path.Base(inner)
+			value.path = strings.Join(append(subcharts(file.Path), text.Text), ".")
+		}
+		if !seen[key+value.path] {
+			seen[key+value.path] = true
+			found = append(found, value)
+		}
+	}
+	for _, file := range files {
+		file.Walk(func(node parse.Node) bool {
+			call, ok := node.(*parse.CommandNode)
+			if !ok || ident(call.Args[0]) != "dict" {
+				return true
+			}
+			for i := 1; i+1 < len(call.Args); i += 2 {
+				name, _ := call.Args[i].(*parse.StringNode)
+				switch {
+				case name == nil:
+				case name.Text == "valueKey":
+					add(file, call.Args[i+1], "asked ", false)
+				case name.Text == "providedValues":
+					for _, item := range listed(call.Args[i+1]) {
+						add(file, item, "kept ", true)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// listed returns the items of (list "a" "b").
+func listed(node parse.Node) []parse.Node {
+	pipe, ok := node.(*parse.PipeNode)
+	if !ok || len(pipe.Cmds) != 1 || ident(pipe.Cmds[0].Args[0]) != "list" {
+		return nil
+	}
+	return pipe.Cmds[0].Args[1:]
+}
+
+// subcharts returns the names of the subcharts that a file is in, outermost
+// first: those under which the values of the file are.
+func subcharts(file string) []string {
+	var names []string
+	for i, part := range strings.Split(chartOf(file), "/") {
+		if i%2 == 1 {
+			names = append(names, part)
+		}
+	}
+	return names
+}

@@ -1,0 +1,119 @@
+package lint
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/chartwright/chartwright/internal/chart/crd"
+)
+
+const schemaFile = "values.schema.json"
+
+// schema applies the rules on values.schema.json and the CRD that is made of
+// it.
+func (c *check) schema() error {
+	data := c.Kind.Chart.Schema()
+	if len(data) == 0 {
+		c.findf(ruleNoSchema, place{"Chart.yaml", 0}, "there is no %s", schemaFile)
+		return nil
+	}
+	_, warnings, err := crd.Generate(c.Kind)
+	if err != nil {
+		c.findf(ruleSchemaUseless, place{schemaFile, 0}, "%v", err)
+		return nil
+	}
+	// Read as YAML it has lines. With tabs it is JSON alone, and has none.
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) != nil {
+		root = yaml.Node{}
+	}
+	for _, warning := range warnings {
+		severity := Warning
+		if warning.Checked {
+			severity = Info
+		}
+		keyword, _, _ := strings.Cut(warning.Lost, " ")
+		c.findAsf(severity, ruleSchemaLoss, place{schemaFile, lineIn(&root, warning.Path, keyword)}, "%s", warning)
+	}
+	return nil
+}
+
+// lineIn returns the line of a schema that speaks of a path of the custom
+// resource, of a keyword there if it stands there.
+func lineIn(root *yaml.Node, path, keyword string) int {
+	if len(root.Content) == 0 {
+		return 1
+	}
+	doc := root.Content[0]
+	node, line := follow(doc, doc), doc.Line
+	for step := range strings.SplitSeq(path, ".") {
+		key, isList := strings.CutSuffix(step, "[*]")
+		if key != "spec" {
+			under := "properties"
+			if key == "*" {
+				under, key = "additionalProperties", ""
+			}
+			var next *yaml.Node
+			if next, line = child(doc, node, line, under, key); next == nil {
+				return line
+			}
+			node = next
+		}
+		if isList {
+			var next *yaml.Node
+			if next, line = child(doc, node, line, "items", ""); next == nil {
+				return line
+			}
+			node = next
+		}
+	}
+	if _, at := value(node, keyword); at > 0 {
+		return at
+	}
+	return line
+}
+
+// child returns the schema under a keyword, of a key of it where there is one,
+// and its line; nil and the line so far where there is none.
+func child(doc, node *yaml.Node, line int, under, key string) (*yaml.Node, int) {
+	found, at := value(node, under)
+	if found != nil && key != "" {
+		found, at = value(found, key)
+	}
+	if found == nil {
+		return nil, line
+	}
+	return follow(doc, found), at
+}
+
+// value returns what a map has under a key, and the line of the key.
+func value(node *yaml.Node, key string) (*yaml.Node, int) {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil, 0
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1], node.Content[i].Line
+		}
+	}
+	return nil, 0
+}
+
+// follow returns what a schema refers to, in the same file, or itself.
+func follow(doc, node *yaml.Node) *yaml.Node {
+	for range 10 {
+		ref, _ := value(node, "$ref")
+		if ref == nil || !strings.HasPrefix(ref.Value, "#/") {
+			return node
+		}
+		target := doc
+		for step := range strings.SplitSeq(ref.Value[2:], "/") {
+			if target, _ = value(target, step); target == nil {
+				return node
+			}
+		}
+		node = target
+	}
+	return node
+}

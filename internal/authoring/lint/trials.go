@@ -1,0 +1,151 @@
+package lint
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// trial is a set of values that the chart renders with.
+type trial struct {
+	// values are given to the chart, the overrides of the watches entry among
+	// them.
+	values map[string]any
+	// offered: they are the defaults, or an example of the author's, and not
+	// something that only might be.
+	offered bool
+	// unchecked: the schema refuses them.
+	unchecked bool
+}
+
+// copy returns the values for a render, which may change them.
+func (t trial) copy() map[string]any { return runtime.DeepCopyJSON(t.values) }
+
+// maxFlips bounds how many switches are tried.
+const maxFlips = 100
+
+// values finds out what the chart renders with: its defaults, its examples, and
+// the first of these with each switch turned the other way.
+func (c *check) values() error {
+	examples, err := c.Kind.Chart.Examples()
+	if err != nil {
+		file, problem, _ := strings.Cut(err.Error(), ": ")
+		c.findf(ruleExample, place{file, 0}, "%s", problem)
+	}
+	failed := c.offer(nil)
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		switch err := c.offer(examples[name]); {
+		case errors.Is(err, helm.ErrInvalidValues):
+			c.findf(ruleExample, place{name, 0}, "%v", err)
+		case err != nil:
+			c.findf(ruleHelm, place{name, 0}, "%v", err)
+		}
+	}
+	if len(c.trials) == 0 {
+		c.findf(ruleNotRendered, place{"values.yaml", 0}, "the defaults do not render, and there is no example that does: %v", failed)
+		bare := c.bare()
+		if _, err := c.render(bare, first); err == nil {
+			c.trials = append(c.trials, bare)
+		}
+	}
+	return c.flip()
+}
+
+// offer adds values to the trials, or returns why the chart does not render
+// with them.
+func (c *check) offer(vals map[string]any) error {
+	t := trial{values: values.Merge(values.Normalize(vals), c.Kind.Overrides), offered: true}
+	_, err := c.render(t, first)
+	if err == nil {
+		c.trials = append(c.trials, t)
+	}
+	return err
+}
+
+// bare are the defaults, whether the schema takes them or not.
+func (c *check) bare() trial {
+	return trial{values: values.Merge(map[string]any{}, c.Kind.Overrides), unchecked: true}
+}
+
+// offered returns the trials that the author has made.
+func (c *check) offered() []trial {
+	return slices.DeleteFunc(slices.Clone(c.trials), func(t trial) bool { return !t.offered })
+}
+
+// flip adds the first trial with each switch of the defaults turned, if the
+// chart renders then.
+func (c *check) flip() error {
+	if len(c.trials) == 0 {
+		return nil
+	}
+	base := c.trials[0]
+	defaults, err := c.Kind.Chart.Values()
+	if err != nil {
+		return err
+	}
+	switches := switchesOf(values.Coalesce(defaults, base.values), nil)
+	for _, at := range switches[:min(len(switches), maxFlips)] {
+		turned := trial{values: base.copy(), unchecked: base.unchecked}
+		set(turned.values, at.path, !at.on)
+		if _, err := c.render(turned, first); err == nil {
+			c.trials = append(c.trials, turned)
+		}
+	}
+	return nil
+}
+
+// toggle is a value that is true or false.
+type toggle struct {
+	path []string
+	on   bool
+}
+
+func switchesOf(vals map[string]any, above []string) []toggle {
+	var found []toggle
+	for _, key := range slices.Sorted(maps.Keys(vals)) {
+		path := append(slices.Clip(above), key)
+		switch v := vals[key].(type) {
+		case bool:
+			found = append(found, toggle{path, v})
+		case map[string]any:
+			found = append(found, switchesOf(v, path)...)
+		}
+	}
+	return found
+}
+
+// set gives a value at a path.
+func set(vals map[string]any, path []string, value any) {
+	for _, key := range path[:len(path)-1] {
+		inner, ok := vals[key].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			vals[key] = inner
+		}
+		vals = inner
+	}
+	vals[path[len(path)-1]] = value
+}
+
+// release is what a chart is rendered for.
+type release struct{ name, namespace string }
+
+// Releases to compare. No chart has these in a name of its own.
+var (
+	first    = release{"rel-a7x", "ns-a7x"}
+	neighbor = release{"rel-b3y", "ns-a7x"}
+	namesake = release{"rel-a7x", "ns-b3y"}
+)
+
+func (c *check) render(t trial, r release) (*helm.Rendered, error) {
+	return c.Kind.Chart.Render(helm.Offline{
+		Release: r.name, Namespace: r.namespace, Values: t.copy(), Unchecked: t.unchecked,
+		APIVersions: c.Kind.Chart.Features.APIs,
+	})
+}

@@ -1,0 +1,239 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/release"
+)
+
+// project reads the one with every hazard, of which the first kind is Store.
+func project(t *testing.T) *Project {
+	t.Helper()
+	p, err := Read("testdata/hazards", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func store(spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "shop.example.com/v1", "kind": "Store",
+		"metadata": map[string]any{"name": "a", "namespace": "shops", "labels": map[string]any{"tier": "gold"}},
+		"spec":     spec,
+	}}
+}
+
+func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
+	rules, err := newRules(project(t).kinds[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const command = "kubectl patch -n shops stores.shop.example.com a --type=json -p "
+	for name, test := range map[string]struct {
+		spec map[string]any
+		// want are what is told and the lines, by turns.
+		want []string
+	}{
+		"good": {map[string]any{"replicas": int64(1), "image": "it's"}, nil},
+		"null": {map[string]any{"replicas": nil}, nil},
+		// The API server drops it on its way in.
+		"null for a word":  {map[string]any{"pace": nil}, nil},
+		"a field too many": {map[string]any{"color": "red"}, []string{"spec.color: the CRD has no such field", command + `'[{"op":"remove","path":"/spec/color"}]'`}},
+		"a text for a number": {map[string]any{"replicas": "3"}, []string{
+			"spec.replicas: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/replicas","value":3}]'`,
+		}},
+		"a text for a truth value": {map[string]any{"metrics": "false"}, []string{
+			"spec.metrics: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/metrics","value":false}]'`,
+		}},
+		"a number for a text": {map[string]any{"image": int64(3)}, []string{
+			"spec.image: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/image","value":"3"}]'`,
+		}},
+		// Nobody can say what is meant.
+		"a word for a number": {map[string]any{"replicas": "three"}, []string{"spec.replicas: the CRD refuses it", ""}},
+		"a number too small":  {map[string]any{"replicas": int64(0)}, []string{"spec.replicas: the CRD refuses it", ""}},
+	} {
+		found := rules.spec(store(test.spec))
+		if len(found) != len(test.want)/2 {
+			t.Errorf("%s: %+v", name, found)
+			continue
+		}
+		for i, f := range found {
+			what, lines := test.want[2*i], test.want[2*i+1]
+			if f.Verdict != Breaks || !strings.HasPrefix(f.What, what) || strings.TrimSpace(f.Lines) != lines || !slices.Equal(f.Resources, []string{"shops/a"}) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+	}
+}
+
+func TestResourcesOfTheOperatorSDK(t *testing.T) {
+	rules, err := newRules(project(t).kinds[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := metav1.NewTime(time.Unix(1, 0))
+	annotated := func(key, value string) func(*unstructured.Unstructured) {
+		return func(cr *unstructured.Unstructured) { cr.SetAnnotations(map[string]string{key: value}) }
+	}
+	for name, test := range map[string]struct {
+		change  func(*unstructured.Unstructured)
+		verdict Verdict
+		what    string
+	}{
+		"nothing":            {func(*unstructured.Unstructured) {}, "", ""},
+		"without its labels": {func(cr *unstructured.Unstructured) { cr.SetLabels(nil) }, Breaks, "its labels do not match the selector tier=gold"},
+		"being deleted":      {func(cr *unstructured.Unstructured) { cr.SetDeletionTimestamp(&deleted) }, ToDo, "it is being deleted"},
+		"finalizer": {func(cr *unstructured.Unstructured) {
+			cr.SetFinalizers([]string{"helm.sdk.operatorframework.io/uninstall-release"})
+		}, Works, "the finalizer helm.sdk.operatorframework.io/uninstall-release is replaced by chartwright.dev/uninstall"},
+		"finalizer of old":     {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"uninstall-helm-release"}) }, Works, "the finalizer uninstall-helm-release is replaced"},
+		"finalizer of others":  {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"example.com/stay"}) }, "", ""},
+		"annotation":           {annotated("helm.sdk.operatorframework.io/uninstall-wait", "true"), Works, "the annotation helm.sdk.operatorframework.io/uninstall-wait"},
+		"annotation, unknown":  {annotated("helm.sdk.operatorframework.io/what", "x"), Changes, "the annotation helm.sdk.operatorframework.io/what has no effect"},
+		"annotation, no truth": {annotated("helm.sdk.operatorframework.io/upgrade-force", "yes"), Changes, `has the value "yes", which cannot be understood`},
+		"annotation, no time":  {annotated("helm.sdk.operatorframework.io/reconcile-period", "1"), Changes, `has the value "1", which cannot be understood`},
+		"annotation, a text":   {annotated("helm.sdk.operatorframework.io/install-description", "why"), Works, "install-description"},
+		"failing": {func(cr *unstructured.Unstructured) {
+			cr.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Irreconcilable", "status": "True", "message": "no such thing"}}}
+		}, ToDo, "it fails today (condition Irreconcilable): no such thing"},
+		"failing no more": {func(cr *unstructured.Unstructured) {
+			cr.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "ReleaseFailed", "status": "False"}}}
+		}, "", ""},
+	} {
+		cr := store(nil)
+		test.change(cr)
+		found := rules.live(cr)
+		switch {
+		case test.verdict == "" && len(found) == 0:
+		case len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) || len(found[0].Resources) != 1:
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+func TestTakenOver(t *testing.T) {
+	// Its chart is store-1.0.0, and its overrides image, replicas 2, metrics false.
+	kind := project(t).kinds[0]
+	given := map[string]any{"image": "", "replicas": int64(2), "metrics": false, "reader": true}
+	was := func(change func(*helm.Stored)) *helm.Stored {
+		stored := &helm.Stored{
+			Record: release.Record{Release: "a", Revision: 3, Status: "deployed", Description: release.Description{Chart: "store", ChartVersion: "1.0.0"}},
+			Values: map[string]any{"image": "", "replicas": "2", "metrics": false, "reader": true},
+		}
+		if change != nil {
+			change(stored)
+		}
+		return stored
+	}
+	for name, test := range map[string]struct {
+		stored    *helm.Stored
+		inherited bool
+		verdict   Verdict
+		what      string
+	}{
+		"as it is":                             {was(nil), true, Works, "with no new revision"},
+		"false was a text":                     {was(func(s *helm.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
+		"values":                               {was(func(s *helm.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
+		"another version of the chart":         {was(func(s *helm.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
+		"another chart":                        {was(func(s *helm.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
+		"another chart, and of nobody":         {was(func(s *helm.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
+		"of nobody":                            {was(nil), false, Works, "with no new revision"},
+		"failed":                               {was(func(s *helm.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
+		"pending":                              {was(func(s *helm.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
+		"uninstalling":                         {was(func(s *helm.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
+		"of another name, whatever that means": {was(func(s *helm.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
+	} {
+		found := takenOver(kind, store(nil), test.stored, test.inherited, given)
+		if len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+func TestRecordIndex(t *testing.T) {
+	index := recordIndex{byName: map[string]release.Record{}, byOwner: map[types.UID]release.Record{}}
+	secret := func(release string, version int, owner string) *metav1.PartialObjectMetadata {
+		m := &metav1.PartialObjectMetadata{}
+		m.Namespace, m.Name = "shops", fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
+		m.Labels = map[string]string{"owner": "helm", "name": release, "version": strconv.Itoa(version), "status": "deployed"}
+		if owner != "" {
+			m.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: new(true)}}
+		}
+		return m
+	}
+	// In any order, and with what is no record among them.
+	for _, m := range []*metav1.PartialObjectMetadata{secret("a", 10, "one"), secret("a", 9, "one"), secret("x", 1, "two"), secret("b", 2, ""), {}} {
+		index.add(m)
+	}
+	for name, test := range map[string]struct {
+		name, uid string
+		revision  int
+		inherited bool
+		taken     bool
+	}{
+		"its own":                           {"a", "one", 10, true, true},
+		"its own, of another name":          {"c", "two", 1, true, true},
+		"of nobody":                         {"b", "three", 2, false, false},
+		"of another resource of its name":   {"a", "three", 10, false, true},
+		"none":                              {"none", "three", 0, false, false},
+		"none, for the release's is fitted": {"a.b", "three", 0, false, false},
+	} {
+		cr := store(nil)
+		cr.SetName(test.name)
+		cr.SetUID(types.UID(test.uid))
+		record, inherited, found := index.of(cr, "Store")
+		if record.Revision != test.revision || inherited != test.inherited || found != (test.revision > 0) {
+			t.Errorf("%s: %d, inherited %t, found %t", name, record.Revision, inherited, found)
+		}
+		if taken := index.controlled(record); taken != test.taken {
+			t.Errorf("%s: controlled %t", name, taken)
+		}
+	}
+}
+
+func TestPointers(t *testing.T) {
+	content := map[string]any{"spec": map[string]any{"list": []any{map[string]any{"a/b~c": int64(7)}}}}
+	for path, pointer := range map[string]string{
+		"spec.list[0].a/b~c": "/spec/list/0/a~1b~0c", "spec": "/spec", "": "",
+	} {
+		if got := pointerTo(path); got != pointer {
+			t.Errorf("%s is %s, expected %s", path, got, pointer)
+		}
+	}
+	for pointer, want := range map[string]any{
+		"/spec/list/0/a~1b~0c": int64(7), "/spec/list/1": nil, "/spec/list/x": nil, "/spec/none": nil, "/spec/list/0/a~1b~0c/d": nil,
+	} {
+		if got, found := lookUp(content, pointer); got != want || found != (want != nil) {
+			t.Errorf("%s: %v, %t", pointer, got, found)
+		}
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	was := map[string]any{"a": map[string]any{"b": int64(1), "c": "x"}, "d": []any{"e"}, "gone": true}
+	is := map[string]any{"a": map[string]any{"b": int64(2), "c": "x"}, "d": []any{"f"}, "more": true}
+	if got := strings.Join(differences(was, is, "spec"), " "); got != "spec.a.b spec.d spec.gone spec.more" {
+		t.Error(got)
+	}
+	if got := differences(was, was, ""); got != nil {
+		t.Error(got)
+	}
+	many := map[string]any{}
+	for i := range 9 {
+		many[strconv.Itoa(i)] = i
+	}
+	if got := strings.Join(differences(map[string]any{}, many, ""), " "); got != "0 1 2 3 4 4 more" {
+		t.Error(got)
+	}
+}

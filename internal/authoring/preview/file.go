@@ -1,0 +1,160 @@
+package preview
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// File is what one or several files hold.
+type File struct {
+	// Resources are the custom resources of the kinds, in their order.
+	Resources []Resource
+	// Others says which documents are of no use here, in a sentence each.
+	Others []string
+
+	kinds     []catalog.Kind
+	namespace string
+	sources   map[valuesfrom.Ref]map[string][]byte
+}
+
+// Resource is a custom resource in a file.
+type Resource struct {
+	// Place is where it stands, for messages.
+	Place  string
+	Kind   catalog.Kind
+	Object *unstructured.Unstructured
+}
+
+// String names the custom resource for people.
+func (r Resource) String() string {
+	name := r.Object.GetName()
+	if namespace := r.Object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s", r.Kind.Kind, name)
+}
+
+// NewFile returns a file of nothing. What names no namespace is in the given
+// one, as with kubectl.
+func NewFile(kinds []catalog.Kind, namespace string) *File {
+	return &File{kinds: kinds, namespace: namespace, sources: map[valuesfrom.Ref]map[string][]byte{}}
+}
+
+// Parse adds the documents of a file. The error names the document.
+func (f *File) Parse(name string, data []byte) error {
+	reader := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var problems []error
+	for n := 1; ; n++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return errors.Join(problems...)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		place := fmt.Sprintf("%s: document %d", name, n)
+		if err := f.document(place, document); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", place, err))
+		}
+	}
+}
+
+func (f *File) document(place string, data []byte) error {
+	// A key that stands there twice is refused by kubectl, too.
+	text, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var decoded any
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		return err
+	}
+	if decoded == nil {
+		return nil
+	}
+	content, ok := decoded.(map[string]any)
+	if !ok {
+		return errors.New("expected an object with apiVersion and kind")
+	}
+	return f.add(place, &unstructured.Unstructured{Object: content})
+}
+
+func (f *File) add(place string, object *unstructured.Unstructured) error {
+	if object.GetAPIVersion() == "" || object.GetKind() == "" {
+		return errors.New("expected an object with apiVersion and kind")
+	}
+	if object.IsList() {
+		list, err := object.ToList()
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := f.add(fmt.Sprintf("%s, item %d", place, i+1), &list.Items[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	gvk := object.GroupVersionKind()
+	for _, kind := range f.kinds {
+		if kind.GVK().GroupKind() != gvk.GroupKind() {
+			continue
+		}
+		if object.GetNamespace() == "" && kind.Scope != watches.ScopeCluster {
+			object.SetNamespace(f.namespace)
+		}
+		f.Resources = append(f.Resources, Resource{Place: place, Kind: kind, Object: object})
+		return nil
+	}
+	if gvk.Group == "" && (gvk.Kind == string(watches.SourceSecret) || gvk.Kind == string(watches.SourceConfigMap)) {
+		return f.source(object)
+	}
+	f.Others = append(f.Others, fmt.Sprintf("%s: %s %s is of no kind that the watches file names", place, object.GetKind(), object.GetName()))
+	return nil
+}
+
+// source notes what a Secret or a ConfigMap holds.
+func (f *File) source(object *unstructured.Unstructured) error {
+	keys := map[string][]byte{}
+	data, _, err := unstructured.NestedStringMap(object.Object, "data")
+	if err != nil {
+		return err
+	}
+	for key, text := range data {
+		keys[key] = []byte(text)
+		if object.GetKind() == string(watches.SourceSecret) {
+			if keys[key], err = base64.StdEncoding.DecodeString(text); err != nil {
+				return fmt.Errorf("data.%s: expected base64; what is plain goes to stringData", key)
+			}
+		}
+	}
+	plain, _, err := unstructured.NestedStringMap(object.Object, "stringData")
+	if err != nil {
+		return err
+	}
+	if object.GetKind() == string(watches.SourceSecret) {
+		for key, text := range plain {
+			keys[key] = []byte(text)
+		}
+	}
+	namespace := object.GetNamespace()
+	if namespace == "" {
+		namespace = f.namespace
+	}
+	f.sources[valuesfrom.Ref{Kind: watches.SourceKind(object.GetKind()), Namespace: namespace, Name: object.GetName()}] = keys
+	return nil
+}

@@ -1,0 +1,228 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/authoring/lint"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Add is a kind to be made of a chart. What is empty stays as it is where the
+// kind is there already.
+type Add struct {
+	// Chart is the chart's folder or .tgz. New in its place is the name of a
+	// chart to start.
+	Chart, New string
+
+	Group, Version, Kind, Plural string
+	ShortNames, Categories       []string
+	// Scope is Cluster or Namespaced; a kind of scope Cluster needs
+	// ReleaseNamespace.
+	Scope, ReleaseNamespace string
+}
+
+// Add returns what is to become of the project's files for the kind to be
+// served. Done twice, the second time changes nothing.
+func (p Project) Add(a Add) (*Plan, error) {
+	text, err := readFile(p.Watches)
+	switch {
+	case err != nil:
+		return nil, err
+	case text == nil:
+		return nil, fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
+	}
+	file, err := readWatches(p.Watches, text)
+	if err != nil {
+		return nil, err
+	}
+	name, err := p.Name()
+	if err != nil {
+		return nil, err
+	}
+	plan := newPlan()
+	chart, err := p.source(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.complete(file, chart.name); err != nil {
+		return nil, err
+	}
+	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})
+	loaded, err := p.takeIn(plan, chart, file, index)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = plan.bind(file, index, a, chart.entry, loaded); err != nil {
+		return nil, err
+	}
+	if err := plan.write(p.Watches, text); err != nil {
+		return nil, err
+	}
+	if file, err = readWatches(p.Watches, text); err != nil {
+		return nil, err
+	}
+	plan.Entry = file.textOf(a.Kind, a.Group)
+	kinds, err := catalog.FromText(p.Watches, text, func(path string) (*helm.Chart, error) {
+		if path == chart.entry {
+			return loaded, nil
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(p.Watches), path)
+		}
+		return catalog.OpenChart(path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.notePasswords(kinds, a); err != nil {
+		return nil, err
+	}
+	return plan, p.generate(plan, name, kinds)
+}
+
+// notePasswords prints what the entry of the kind needs if its chart refuses
+// upgrades without the passwords that it has generated.
+func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
+	for _, kind := range kinds {
+		if kind.Kind != a.Kind || kind.Group != a.Group {
+			continue
+		}
+		recipe, err := lint.GeneratedPasswords(kind)
+		if err != nil {
+			return err
+		}
+		if recipe.Needed() {
+			p.notef("%s: %s", kind.Kind, recipe)
+		}
+	}
+	return nil
+}
+
+// source is where a chart comes from and where it goes.
+type source struct {
+	name string
+	// files are to be copied to folder; nil where the chart is used in place.
+	files  map[string][]byte
+	folder string
+	// entry is the chart as the watches entry names it.
+	entry string
+}
+
+// source finds the chart that is meant.
+func (p Project) source(a Add) (source, error) {
+	if a.New != "" {
+		return p.starter(a.New)
+	}
+	loaded, err := catalog.OpenChart(a.Chart)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return source{}, fmt.Errorf("chart %s: not found: expected a chart's folder or .tgz", a.Chart)
+		}
+		return source{}, fmt.Errorf("chart %s: %w", a.Chart, err)
+	}
+	if inner, within := below(p.charts(), a.Chart); within {
+		return source{name: loaded.Name(), folder: a.Chart, entry: "charts/" + inner}, nil
+	}
+	s := source{name: loaded.Name(), folder: filepath.Join(p.charts(), loaded.Name()), entry: "charts/" + loaded.Name()}
+	s.files, err = chartFiles(a.Chart)
+	return s, err
+}
+
+// below returns the path of a file or folder in another.
+func below(folder, path string) (string, bool) {
+	outer, err := filepath.Abs(folder)
+	if err != nil {
+		return "", false
+	}
+	inner, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	name, err := filepath.Rel(outer, inner)
+	if err != nil || name == "." || !filepath.IsLocal(name) {
+		return "", false
+	}
+	return filepath.ToSlash(name), true
+}
+
+// takeIn plans the copy of the chart and loads it as it will be.
+func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*helm.Chart, error) {
+	if s.files == nil {
+		return catalog.OpenChart(s.folder)
+	}
+	if err := plan.copyChart(s.files, s.folder); err != nil {
+		return nil, err
+	}
+	// The folder may hold another chart of that name.
+	replaces := slices.ContainsFunc(plan.Stale(), func(f File) bool { return f.Op != OpCreate })
+	if mine := index >= 0 && file.entries[index].Chart == s.entry; replaces && !mine {
+		return nil, fmt.Errorf("%s holds a chart of that name which is another: move it away, or make the kind of it by 'chartwright add %[1]s'", s.folder)
+	}
+	for i, other := range file.entries {
+		if i != index && other.Chart == s.entry && replaces {
+			plan.notef("%s is also the chart of %s, which is updated with it", s.entry, other.Kind)
+		}
+	}
+	return plan.openPlanned(s.folder)
+}
+
+// bind writes the entry of the kind: a new one, or other values in the one that
+// is there.
+func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *helm.Chart) ([]byte, error) {
+	allow, notes, err := a.allow(loaded)
+	if err != nil {
+		return nil, err
+	}
+	if index < 0 {
+		p.Notes = append(p.Notes, notes...)
+		written := entry{{"group", a.Group}, {"version", a.Version}, {"kind", a.Kind}, {"chart", chart}}
+		if a.Plural != crd.DefaultPlural(a.Kind) {
+			written.set("plural", a.Plural)
+		}
+		written.options(a, watches.Watch{})
+		if !written.allow(allow) && watches.OperatorSDKStyle(file.text, chart) {
+			// Where the operator-sdk has written the rest, saying nothing would
+			// allow everything.
+			written = append(written, field{"allow", map[string]any{}})
+		}
+		return file.add(written)
+	}
+	have := file.entries[index]
+	fields := entry{{"version", a.Version}, {"chart", chart}}
+	if have.Plural != "" || a.Plural != crd.DefaultPlural(a.Kind) {
+		fields.set("plural", a.Plural)
+	}
+	fields.options(a, have)
+	if have.Version != a.Version {
+		p.notef("the version of %s becomes %s: objects are stored as %s, which the entry has to keep in versions", a.Kind, a.Version, have.Version)
+	}
+	if missing := lacks(have.Allow, allow); len(missing) > 0 {
+		p.notef("the chart renders what the entry of %s does not allow: add allow: {%s}, if that is meant", a.Kind, strings.Join(missing, ", "))
+	}
+	return file.change(index, fields)
+}
+
+// options adds the keys that were asked for, and are not what holds anyway.
+func (e *entry) options(a Add, have watches.Watch) {
+	e.set("shortNames", a.ShortNames)
+	e.set("categories", a.Categories)
+	// Before the scope, which needs it.
+	e.set("releaseNamespace", a.ReleaseNamespace)
+	if a.Scope != string(cmp.Or(have.Scope, watches.ScopeNamespaced)) {
+		e.set("scope", a.Scope)
+	}
+}
+
+// scopes that --scope takes.
+var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}

@@ -1,0 +1,166 @@
+package scaffold
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Where a chart is rendered to see what it needs to be allowed.
+const (
+	trialRelease   = "release"
+	trialNamespace = "namespace-of-the-release"
+)
+
+// allow is Allow for the kind that is to be added.
+func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
+	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart})
+}
+
+// Allow returns what a kind has to be allowed for its chart to install what it
+// renders with its defaults, with the least that it takes, with the values that
+// its author tries it with and with those that are given here, each with the
+// kind's overrides over it; and what could not be found out.
+func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
+	chart := served.Chart
+	var allow watches.Allow
+	clusterScoped, err := chart.ClusterScoped()
+	if err != nil {
+		return allow, nil, err
+	}
+	trials, err := chart.Examples()
+	if err != nil {
+		return allow, nil, err
+	}
+	definition, _, err := crd.Generate(served)
+	if err != nil {
+		return allow, nil, err
+	}
+	// What is wrong with it is told of the sample.
+	trials["the least"], _ = minimalSpec(kind{Kind: served, definition: definition})
+	trials["the defaults"] = nil
+	for i, values := range given {
+		trials[fmt.Sprintf("given %d", i)] = values
+	}
+
+	kinds := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(trials)) {
+		rendered, err := chart.Render(helm.Offline{
+			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
+			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: chart.Features.APIs,
+		})
+		if err != nil {
+			// A chart whose values have to be set renders nothing by default.
+			continue
+		}
+		for _, object := range slices.Concat(rendered.Objects, rendered.Hooks) {
+			kind := object.GroupVersionKind().GroupKind()
+			switch namespace := object.GetNamespace(); {
+			case clusterScoped(kind):
+				kinds[kind.String()] = true
+			case namespace != "" && namespace != trialNamespace:
+				allow.OtherNamespaces = true
+			}
+		}
+	}
+	allow.ClusterScoped = slices.Sorted(maps.Keys(kinds))
+	var notes []string
+	allow.Lookup, notes = lookups(chart)
+	return allow, notes, nil
+}
+
+// lookups returns what the templates need to be allowed to read: nothing beside
+// the release's namespace, unless a call of lookup names another.
+func lookups(chart *helm.Chart) (watches.LookupScope, []string) {
+	var scope watches.LookupScope
+	var notes []string
+	for _, file := range chart.Templates() {
+		file.Walk(func(node parse.Node) bool {
+			call, ok := node.(*parse.CommandNode)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			if name, ok := call.Args[0].(*parse.IdentifierNode); !ok || name.Ident != "lookup" {
+				return true
+			}
+			switch place := namespaceOf(call); place {
+			case releaseNamespace:
+			case computed:
+				notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
+					file.Path, file.Line(node.Position())))
+			default:
+				scope = watches.LookupAll
+			}
+			return true
+		})
+	}
+	return scope, notes
+}
+
+// Namespaces that lookup is called with.
+const (
+	releaseNamespace = ".Release.Namespace"
+	computed         = "computed"
+)
+
+func namespaceOf(call *parse.CommandNode) string {
+	if len(call.Args) < 4 {
+		return computed
+	}
+	switch n := call.Args[3].(type) {
+	case *parse.StringNode:
+		return "literal"
+	case *parse.FieldNode:
+		if strings.Join(n.Ident, ".") == "Release.Namespace" {
+			return releaseNamespace
+		}
+	case *parse.VariableNode:
+		if strings.Join(n.Ident, ".") == "$.Release.Namespace" {
+			return releaseNamespace
+		}
+	}
+	return computed
+}
+
+// AllowLines returns the allow block as lines of an entry of the watches file,
+// of which each item of the list begins with "- " in the first column; none
+// where nothing needs to be allowed.
+func AllowLines(allow watches.Allow) (string, error) {
+	var e entry
+	e.allow(allow)
+	text, err := e.block("", "\n")
+	return strings.Replace(text, "- ", "  ", 1), err
+}
+
+// Lacks tells what of an allow block an entry has not, each as a line of it.
+func Lacks(have, need watches.Allow) []string { return lacks(have, need) }
+
+// lacks tells what an entry that is there does not allow of what its chart
+// needs.
+func lacks(have, need watches.Allow) []string {
+	var missing []string
+	if need.OtherNamespaces && !have.OtherNamespaces {
+		missing = append(missing, "otherNamespaces: true")
+	}
+	var kinds []string
+	for _, kind := range need.ClusterScoped {
+		if !slices.Contains(have.ClusterScoped, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) > 0 {
+		missing = append(missing, "clusterScoped: ["+strings.Join(kinds, ", ")+"]")
+	}
+	if need.Lookup == watches.LookupAll && have.Lookup != watches.LookupAll {
+		missing = append(missing, "lookup: all")
+	}
+	return missing
+}

@@ -1,0 +1,173 @@
+package scaffold_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/authoring/lint"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// pack writes a chart as helm package does.
+func pack(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	var data bytes.Buffer
+	zip := gzip.NewWriter(&data)
+	archive := tar.NewWriter(zip)
+	for _, file := range sorted(files) {
+		if err := archive.WriteHeader(&tar.Header{Name: "box/" + file, Mode: 0o644, Size: int64(len(files[file]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(files[file])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var boxChart = map[string]string{
+	"Chart.yaml":              "apiVersion: v2\nname: box\nversion: 1.0.0\n",
+	"values.yaml":             "size: 1\n",
+	"templates/box.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\ndata: {size: \"{{ .Values.size }}\"}\n",
+	"templates/old.yaml":      "",
+	"charts/in/Chart.yaml":    "apiVersion: v2\nname: in\nversion: 1.0.0\n",
+	"charts/in/templates/a":   "",
+	"charts/in/.helmignore":   "b\n",
+	"crds/a.yaml":             "",
+	"files/configuration.ini": "a = b\n",
+}
+
+// TestAddArchive: an archive is unpacked, and a newer one takes its place. What
+// somebody gave the chart besides, such as a schema, stays and counts.
+func TestAddArchive(t *testing.T) {
+	dir := newProject(t)
+	add(t, dir, scaffold.Add{Chart: pack(t, "box-1.0.0.tgz", boxChart), Group: "shop", Version: "v1"})
+	copied := func() map[string]string { return tree(t, dir+"/charts/box") }
+	if diff := cmp.Diff(boxChart, copied()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	const schema = `{"type": "object", "properties": {"size": {"type": "integer", "maximum": 7}}}`
+	writeFiles(t, dir+"/charts/box", map[string]string{"values.schema.json": schema})
+	newer := maps.Clone(boxChart)
+	newer["Chart.yaml"] = strings.Replace(newer["Chart.yaml"], "1.0.0", "2.0.0", 1)
+	delete(newer, "templates/old.yaml")
+	delete(newer, "charts/in/templates/a")
+	delete(newer, "files/configuration.ini")
+	add(t, dir, scaffold.Add{Chart: pack(t, "box-2.0.0.tgz", newer)})
+
+	want := maps.Clone(newer)
+	want["values.schema.json"], want["files/configuration.ini"] = schema, boxChart["files/configuration.ini"]
+	if diff := cmp.Diff(want, copied()); diff != "" {
+		t.Errorf("after the update (-want +got):\n%s", diff)
+	}
+	if crd := tree(t, dir)["config/crd/bases/shop.example.com_boxes.yaml"]; !strings.Contains(crd, "maximum: 7") {
+		t.Errorf("the schema of one's own is not in\n%s", crd)
+	}
+}
+
+// TestAddInPlace: a chart that is in charts/ is used there, whatever the folder
+// is called, and so is an archive.
+func TestAddInPlace(t *testing.T) {
+	dir := newProject(t)
+	writeFiles(t, dir+"/charts/teams/a-box", boxChart)
+	add(t, dir, scaffold.Add{Chart: dir + "/charts/teams/a-box", Group: "shop", Version: "v1"})
+	archive, err := os.ReadFile(pack(t, "box.tgz", boxChart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, dir, map[string]string{"charts/packed.tgz": string(archive)})
+	t.Chdir(dir)
+	plan, err := scaffold.Project{Watches: "watches.yaml", Config: "config"}.Add(scaffold.Add{Chart: "charts/packed.tgz", Kind: "Packed", Group: "shop", Version: "v1"})
+	for _, path := range carryOut(t, plan, err)[scaffold.OpCreate] {
+		if strings.HasPrefix(path, "charts") {
+			t.Errorf("%s is created", path)
+		}
+	}
+	kinds, err := catalog.FromFile("watches.yaml")
+	if err != nil || len(kinds) != 2 || kinds[0].Watch.Chart != "charts/teams/a-box" || kinds[1].Watch.Chart != "charts/packed.tgz" {
+		t.Errorf("%v, %v", kinds, err)
+	}
+}
+
+// TestAddFollowsLinks: to files and folders, but not in a circle; what git
+// keeps is not copied.
+func TestAddFollowsLinks(t *testing.T) {
+	dir := newProject(t)
+	shared := writeFiles(t, t.TempDir(), map[string]string{"in/Chart.yaml": boxChart["charts/in/Chart.yaml"], "values.yaml": "size: 2\n"})
+	chart := writeFiles(t, t.TempDir(), map[string]string{
+		"Chart.yaml": boxChart["Chart.yaml"], ".git/config": "a", "templates/box.yaml": boxChart["templates/box.yaml"],
+	})
+	link := func(from, to string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(chart, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("charts", shared)
+	link("values.yaml", filepath.Join(shared, "values.yaml"))
+	if err := os.Remove(filepath.Join(chart, "charts")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(chart, "charts"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	link("charts/in", filepath.Join(shared, "in"))
+	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1"})
+	want := map[string]string{
+		"Chart.yaml": boxChart["Chart.yaml"], "templates/box.yaml": boxChart["templates/box.yaml"],
+		"values.yaml": "size: 2\n", "charts/in/Chart.yaml": boxChart["charts/in/Chart.yaml"],
+	}
+	if diff := cmp.Diff(want, tree(t, dir+"/charts/box")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	link("templates/circle", chart)
+	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "circle") {
+		t.Errorf("a circle: %v", err)
+	}
+}
+
+// TestStarter: a chart to start from has nothing that lint warns of, and its
+// kind can be used at once.
+func TestStarter(t *testing.T) {
+	dir := newProject(t)
+	plan := add(t, dir, scaffold.Add{New: "api-gateway", Group: "shop", Version: "v1alpha1"})
+	if len(plan.Notes) > 0 {
+		t.Errorf("notes: %q", plan.Notes)
+	}
+	kinds, err := catalog.FromFile(dir + "/watches.yaml")
+	if err != nil || len(kinds) != 1 || kinds[0].Kind != "ApiGateway" {
+		t.Fatalf("%v, %v", kinds, err)
+	}
+	findings, err := lint.Run(lint.Target{Kind: kinds[0], Path: "charts/api-gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range findings {
+		t.Errorf("lint: %v", finding)
+	}
+	for name, text := range tree(t, dir+"/charts") {
+		if strings.Contains(text, "[[") || strings.Contains(text, "<no value>") {
+			t.Errorf("%s has what was to be filled in:\n%s", name, text)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package kindstatus
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/chartwright/chartwright/internal/watches/expression"
+)
+
+// Result is what became of a kind's fields.
+type Result struct {
+	// Values holds for each field what JSON holds, nil for null and for a field
+	// that failed. A field that is missing is to be left as it is: it speaks of
+	// values, which cannot be had for now.
+	Values   map[string]any
+	Failures []Error
+}
+
+// Evaluate computes every field. One that fails keeps no other from being told.
+func (f *Fields) Evaluate(in Input) Result {
+	result := Result{Values: map[string]any{}}
+	if f == nil {
+		return result
+	}
+	if in.Redact == nil {
+		in.Redact = func(text string) string { return text }
+	}
+	variables := in.variables()
+	for _, field := range f.fields {
+		if field.values && in.Values == nil {
+			continue
+		}
+		value, err := field.evaluate(in, variables)
+		if err != nil {
+			result.Failures = append(result.Failures, Error{Field: field.name, Message: in.Redact(err.Error())})
+		}
+		result.Values[field.name] = value
+	}
+	return result
+}
+
+func (f field) evaluate(in Input, variables map[string]any) (value any, err error) {
+	for _, name := range f.observed {
+		if why, missing := in.Unobserved[name]; missing {
+			return nil, errors.New(why)
+		}
+	}
+	// What CEL returns is walked here.
+	defer func() {
+		if p := recover(); p != nil {
+			value, err = nil, fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	given, err := expression.Evaluate(f.program, variables)
+	if err != nil {
+		return nil, err
+	}
+	return (&encoder{left: largest, redact: in.Redact}).encode(given, f.shape)
+}

@@ -1,0 +1,141 @@
+package permissions
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// needs collects what is to be allowed. Whatever is needed of a resource, for
+// whichever reasons, becomes one rule.
+type needs struct {
+	namespaced bool
+	entries    []*entry
+	unresolved []Unresolved
+}
+
+// entry is what is needed of one resource, or of a few objects of it.
+type entry struct {
+	target
+	verbs []string
+	whys  []string
+}
+
+// target is what a rule is about.
+type target struct {
+	schema.GroupResource
+	// names limits it to objects of these names, joined by commas.
+	names string
+	// url is a path that is no resource.
+	url string
+	// everywhere: it is asked for in the whole cluster, for an operator that has
+	// a Role for all else.
+	everywhere bool
+}
+
+// add asks for verbs on a resource.
+func (n *needs) add(why string, resource schema.GroupResource, verbs ...string) {
+	n.addTo(target{GroupResource: resource}, why, verbs)
+}
+
+// addNamed asks for verbs on objects of a few names.
+func (n *needs) addNamed(why string, resource schema.GroupResource, names []string, verbs ...string) {
+	n.addTo(target{GroupResource: resource, names: oneText(names)}, why, verbs)
+}
+
+// oneText returns names as a target has them.
+func oneText(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ",")
+}
+
+func (n *needs) addTo(t target, why string, verbs []string) {
+	at := slices.IndexFunc(n.entries, func(e *entry) bool { return e.target == t })
+	if at < 0 {
+		at = len(n.entries)
+		n.entries = append(n.entries, &entry{target: t})
+	}
+	e := n.entries[at]
+	for _, verb := range verbs {
+		if !slices.Contains(e.verbs, verb) {
+			e.verbs = append(e.verbs, verb)
+		}
+	}
+	if !slices.Contains(e.whys, why) {
+		e.whys = append(e.whys, why)
+	}
+}
+
+// unresolvedf notes a place that is not understood, once.
+func (n *needs) unresolvedf(kind, where, format string, args ...any) {
+	u := Unresolved{Kind: kind, Where: where, What: fmt.Sprintf(format, args...)}
+	if !slices.Contains(n.unresolved, u) {
+		n.unresolved = append(n.unresolved, u)
+	}
+}
+
+// result returns the rules. Resources that need the same for the same reason
+// share one.
+func (n *needs) result() []Rule {
+	var rules []Rule
+	for _, e := range n.entries {
+		e.verbs = n.beyond(e)
+		if len(e.verbs) == 0 {
+			continue
+		}
+		rule := e.rule()
+		at := slices.IndexFunc(rules, func(r Rule) bool {
+			return e.url == "" && r.Everywhere == rule.Everywhere && r.Why == rule.Why && slices.Equal(r.APIGroups, rule.APIGroups) &&
+				slices.Equal(r.Verbs, rule.Verbs) && slices.Equal(r.ResourceNames, rule.ResourceNames)
+		})
+		if at < 0 {
+			rules = append(rules, rule)
+			continue
+		}
+		rules[at].Resources = append(rules[at].Resources, rule.Resources...)
+		slices.Sort(rules[at].Resources)
+	}
+	return rules
+}
+
+// beyond returns the verbs that are not given for all names of the resource
+// anyway.
+func (n *needs) beyond(e *entry) []string {
+	if e.names == "" {
+		return e.verbs
+	}
+	for _, all := range n.entries {
+		if all.GroupResource == e.GroupResource && all.names == "" && all.url == "" && all.everywhere == e.everywhere {
+			return slices.DeleteFunc(slices.Clone(e.verbs), func(verb string) bool { return slices.Contains(all.verbs, verb) })
+		}
+	}
+	return e.verbs
+}
+
+func (e *entry) rule() Rule {
+	rule := Rule{Why: strings.Join(e.whys, "; "), Everywhere: e.everywhere}
+	rule.Verbs = slices.SortedFunc(slices.Values(e.verbs), func(a, b string) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b))
+	})
+	if e.url != "" {
+		rule.NonResourceURLs = []string{e.url}
+		return rule
+	}
+	rule.APIGroups, rule.Resources = []string{e.Group}, []string{e.Resource}
+	if e.names != "" {
+		rule.ResourceNames = strings.Split(e.names, ",")
+	}
+	return rule
+}
+
+// verbOrder is how people write verbs.
+var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+func rank(verb string) int {
+	if at := slices.Index(verbOrder, verb); at >= 0 {
+		return at
+	}
+	return len(verbOrder)
+}

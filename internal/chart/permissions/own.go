@@ -1,0 +1,115 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Resources that the operator works with itself.
+var (
+	secrets         = schema.GroupResource{Resource: "secrets"}
+	configMaps      = schema.GroupResource{Resource: "configmaps"}
+	events          = schema.GroupResource{Resource: "events"}
+	pods            = schema.GroupResource{Resource: "pods"}
+	podLogs         = schema.GroupResource{Resource: "pods/log"}
+	serviceAccounts = schema.GroupResource{Resource: "serviceaccounts"}
+	namespaces      = schema.GroupResource{Resource: "namespaces"}
+	replicaSets     = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	definitions     = schema.GroupResource{Group: groupAPIExtensions, Resource: "customresourcedefinitions"}
+)
+
+// own asks for what the operator does whatever the charts hold.
+func (n *needs) own(kinds []catalog.Kind, served resources) {
+	var statuses []schema.GroupResource
+	for _, kind := range kinds {
+		r := served.of(kind.GVK().GroupKind())
+		if r.cluster && n.namespaced {
+			n.unresolvedf(kind.Kind, entryOf(kind), "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced")
+			continue
+		}
+		// Passes read the cache.
+		n.add("the kinds it serves: patch is for the finalizer", r.GroupResource, "list", "watch", "patch")
+		statuses = append(statuses, schema.GroupResource{Group: r.Group, Resource: r.Resource + "/status"})
+	}
+	for _, status := range statuses {
+		n.add("what it reports of them", status, "patch")
+	}
+	if !n.namespaced {
+		// No Role can allow it; the server is asked for missing kinds now and then.
+		n.add("a kind starts when its definition appears, and an annotation there pauses its rollout", definitions, "list", "watch")
+	}
+	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
+	n.add("what it did, for kubectl describe; and the last warning about an object that is not ready", events, "list", "create", "patch")
+	for _, kind := range kinds {
+		n.entry(kind, served)
+	}
+}
+
+// SeesDefinitions tells a rule by which an operator learns of definitions as they
+// come and change.
+func SeesDefinitions(rule rbacv1.PolicyRule) bool {
+	return slices.Equal(rule.APIGroups, []string{definitions.Group}) && slices.Equal(rule.Resources, []string{definitions.Resource}) &&
+		!slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "list" && verb != "watch" })
+}
+
+// installCRDs asks for what "run --install-crds" does. The API server knows no
+// names when it allows somebody to create.
+func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
+	names := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
+		r := served.of(kind.GVK().GroupKind())
+		names = append(names, r.Resource+"."+r.Group)
+	}
+	const why = "run --install-crds"
+	n.addNamed(why, definitions, names, "get", "patch")
+	n.add(why, definitions, "create")
+}
+
+// entry asks for what a watches entry names.
+func (n *needs) entry(kind catalog.Kind, served resources) {
+	for _, from := range kind.Sources {
+		resource := configMaps
+		if from.Kind == watches.SourceSecret {
+			resource = secrets
+		}
+		n.add("valuesFrom of "+kind.Kind, resource, "get", "list", "watch")
+	}
+	for _, o := range kind.Observe {
+		if r := served.of(o.GVK().GroupKind()); !r.cluster {
+			// Others are not observed.
+			n.add("observe of "+kind.Kind, r.GroupResource, "list", "watch")
+		}
+	}
+	if kind.CreateNamespace != nil {
+		n.namespaces(kind)
+	}
+	if kind.ServiceAccountName == "" {
+		return
+	}
+	// get tells whether the account is gone, so that an uninstall can do
+	// without it.
+	if strings.Contains(kind.ServiceAccountName, "{{") {
+		n.add(fmt.Sprintf("%s acts in the name of accounts that its resources choose", kind.Kind), serviceAccounts, "get", "impersonate")
+		return
+	}
+	n.addNamed(fmt.Sprintf("%s acts in the name of this account", kind.Kind), serviceAccounts, []string{kind.ServiceAccountName}, "get", "impersonate")
+}
+
+// namespaces asks for what makes the namespace of a release, and removes it.
+func (n *needs) namespaces(kind catalog.Kind) {
+	if n.namespaced {
+		n.unresolvedf(kind.Kind, entryOf(kind), "createNamespace makes namespaces, which no Role can allow: make them by hand")
+		return
+	}
+	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")
+}
+
+// entryOf is the place of a kind's watches entry.
+func entryOf(kind catalog.Kind) string { return fmt.Sprintf("%s:%d", kind.File, kind.Line) }

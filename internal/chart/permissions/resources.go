@@ -1,0 +1,122 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// resource is how the API calls the objects of a kind.
+type resource struct {
+	schema.GroupResource
+	// cluster: the objects have no namespace.
+	cluster bool
+	// guessed: nothing here knows the kind, and the name follows the custom.
+	guessed bool
+}
+
+// resources are those of kinds that are no part of Kubernetes, where they are
+// known.
+type resources map[schema.GroupKind]resource
+
+// resourcesOf returns the resources of the operator's own kinds.
+func resourcesOf(kinds []catalog.Kind) (resources, error) {
+	known := resources{}
+	for _, kind := range kinds {
+		definition, _, err := crd.Generate(kind)
+		if err != nil {
+			return nil, err
+		}
+		known[kind.GVK().GroupKind()] = resource{
+			GroupResource: schema.GroupResource{Group: kind.Group, Resource: definition.Spec.Names.Plural},
+			cluster:       kind.Scope == watches.ScopeCluster,
+		}
+	}
+	return known, nil
+}
+
+// define notes the resource of a definition that a chart brings.
+func (r resources) define(definition *unstructured.Unstructured) error {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	group, kind, plural := text("group"), text("names", "kind"), text("names", "plural")
+	if group == "" || kind == "" || plural == "" {
+		return fmt.Errorf("CustomResourceDefinition %s: expected spec.group, spec.names.kind and spec.names.plural", definition.GetName())
+	}
+	r[schema.GroupKind{Group: group, Kind: kind}] = resource{
+		GroupResource: schema.GroupResource{Group: group, Resource: plural},
+		cluster:       text("scope") == "Cluster",
+	}
+	return nil
+}
+
+// of returns the resource of a kind.
+func (r resources) of(kind schema.GroupKind) resource {
+	if known, ok := r[kind]; ok {
+		return known
+	}
+	guess := resource{
+		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
+		cluster:       helm.ClusterScoped(kind),
+	}
+	guess.guessed = !builtin(kind)
+	return guess
+}
+
+// guess returns what the custom calls the resource of a kind. It is right for
+// all kinds of Kubernetes.
+func guess(kind string) string {
+	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Version: "v1", Kind: kind})
+	lower := strings.ToLower(kind)
+	switch {
+	case strings.HasSuffix(lower, "ay") || strings.HasSuffix(lower, "ey") || strings.HasSuffix(lower, "oy"):
+		// It makes "gatewaies" of them.
+		return lower + "s"
+	case strings.HasSuffix(lower, "x") || strings.HasSuffix(lower, "ch") || strings.HasSuffix(lower, "sh"):
+		return lower + "es"
+	}
+	return plural.Resource
+}
+
+// builtin tells a kind of Kubernetes.
+func builtin(kind schema.GroupKind) bool {
+	return slices.Contains(groupsOf(kind.Kind), kind.Group)
+}
+
+// groupsOf returns the groups of Kubernetes that have a kind of the name. Of
+// extensions, which is gone, nothing is told.
+func groupsOf(kind string) []string {
+	for _, gk := range unlisted {
+		if gk.Kind == kind {
+			return []string{gk.Group}
+		}
+	}
+	var groups []string
+	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
+		if gvk.Kind == kind && gvk.Group != "extensions" && !slices.Contains(groups, gvk.Group) {
+			groups = append(groups, gvk.Group)
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// unlisted are kinds of groups that are no part of client-go's scheme.
+var unlisted = []schema.GroupKind{
+	{Group: groupAPIExtensions, Kind: "CustomResourceDefinition"},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"},
+}
+
+const groupAPIExtensions = "apiextensions.k8s.io"

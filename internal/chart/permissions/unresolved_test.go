@@ -1,0 +1,139 @@
+package permissions_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/chart/permissions"
+)
+
+func TestWhatCannotBeFoundOut(t *testing.T) {
+	role := object("rbac.authorization.k8s.io/v1", "ClusterRole")
+	binding := object("rbac.authorization.k8s.io/v1", "RoleBinding") + "subjects: []\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "
+	for _, test := range []struct {
+		name  string
+		chart files
+		entry []string
+		o     permissions.Options
+		// where and what begin the one place that is told.
+		where, what string
+	}{
+		{
+			name:  "objects that values hold",
+			chart: files{"values.yaml": "extra: []\n", "templates/a.yaml": "{{- range .Values.extra }}\n---\n{{ toYaml . }}\n{{- end }}"},
+			where: "chart shop: templates/a.yaml:3", what: "what {{ toYaml . }} renders is not known before values are: declare its objects by the key rbac of the watches entry, with template: templates/a.yaml",
+		},
+		{
+			name:  "objects that values hold, and that an example renders",
+			chart: files{"templates/a.yaml": "{{ tpl (.Values.extra | default \"\") . }}", "ci/a-values.yaml": "extra: \"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\"\n"},
+			where: "chart shop: templates/a.yaml:1", what: "what {{ tpl",
+		},
+		{
+			name:  "a file",
+			chart: files{"files/a.yaml": "kind: ConfigMap\n", "templates/a.yaml": "a: b\n---\n\n{{ .Files.Get \"files/a.yaml\" }}"},
+			where: "chart shop: templates/a.yaml:4", what: "what {{ .Files.Get",
+		},
+		{
+			name:  "a kind that values choose",
+			chart: files{"values.yaml": "kind: ConfigMap\n", "templates/a.yaml": object("v1", "{{ .Values.kind }}")},
+			where: "chart shop: templates/a.yaml:2", what: `the kind of the object is "{{…}}"`,
+		},
+		{
+			name:  "a group that values choose",
+			chart: files{"templates/a.yaml": "{{ with .Values.api }}\n" + object("{{ . }}", "Widget") + "{{ end }}"},
+			where: "chart shop: templates/a.yaml:3", what: "the group of Widget is not known before values are",
+		},
+		{
+			name:  "in a helper",
+			chart: files{"templates/_a.tpl": "{{ define \"a\" }}\n" + object("v1", "{{ .kind }}") + "{{ end }}", "templates/a.yaml": `{{ include "a" (dict "kind" .Values.kind) }}`},
+			where: "chart shop: templates/_a.tpl:3", what: "the kind of the object is",
+		},
+		{
+			name:  "a helper that values choose",
+			chart: files{"templates/a.yaml": `{{ with .Values.helper }}{{ include . $ }}{{ end }}`},
+			where: "chart shop: templates/a.yaml:1", what: "what {{ with .Values.helper }}{{ include . $ }}{{ end }} renders",
+		},
+		{
+			name:  "a lookup that values choose",
+			chart: files{"templates/a.yaml": "\n{{ with .Values.kind }}{{ $a := lookup \"v1\" . \"a\" \"b\" }}{{ end }}"},
+			where: "chart shop: templates/a.yaml:2", what: "what is looked up is not known before values are: declare it by the key rbac of the watches entry, with template: templates/a.yaml and verbs: [get, list]",
+		},
+		{
+			name:  "a role that nothing renders",
+			chart: files{"templates/a.yaml": "{{ if and .Values.never .Values.nowhere }}\n" + role + "{{ end }}"},
+			where: "chart shop: templates/a.yaml:3", what: "no values that were tried render this ClusterRole, so that what it grants is not known: add a file ci/*-values.yaml",
+		},
+		{
+			name:  "a role that grants all there is",
+			chart: files{"templates/a.yaml": role + "rules: [{apiGroups: [shop.test], resources: ['*'], verbs: [get]}]\n"},
+			where: "chart shop: templates/a.yaml", what: "ClusterRole <release> grants by wildcard, which takes an operator that may do all of that: declare it",
+		},
+		{
+			name:  "an aggregated role",
+			chart: files{"templates/a.yaml": role + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\nrules: []\n"},
+			where: "chart shop: templates/a.yaml", what: "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: declare that",
+		},
+		{
+			name:  "a role of others that values choose",
+			chart: files{"values.yaml": "role: view\n", "templates/a.yaml": binding + "{{ .Values.role }}}\n"},
+			where: "chart shop: templates/a.yaml", what: "it binds ClusterRole view, which the chart does not make and values may choose: declare the verb bind on it",
+		},
+		{
+			name:  "a cluster-scoped object for a Role",
+			chart: files{"templates/a.yaml": object("v1", "Namespace")}, o: permissions.Options{Namespaced: true},
+			where: "chart shop: templates/a.yaml", what: "Namespace is cluster-scoped, which no Role can allow: turn it off in the chart's values",
+		},
+		{
+			name:  "crds/ for a Role",
+			chart: files{"crds/a.yaml": crd("Widget", "widgets", "Namespaced")}, o: permissions.Options{Namespaced: true},
+			where: "chart shop: crds/a.yaml", what: "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip",
+		},
+		{
+			name:  "objects of a cluster-scoped kind of the chart for a Role",
+			chart: files{"crds/a.yaml": crd("Widget", "widgets", "Cluster"), "templates/a.yaml": object("shop.test/v1", "Widget")}, o: permissions.Options{Namespaced: true}, entry: []string{"crds: Skip"},
+			where: "chart shop: templates/a.yaml", what: "Widget is cluster-scoped",
+		},
+		{
+			name:  "a lookup of the cluster for a Role",
+			chart: files{"templates/a.yaml": `{{ $a := lookup "v1" "Node" "" "" }}`}, o: permissions.Options{Namespaced: true}, entry: []string{"allow: {lookup: all}"},
+			where: "chart shop: templates/a.yaml:1", what: "Node is cluster-scoped",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kind := kindOf(t, test.chart, test.entry...)
+			found := derive(t, test.o, kind).Unresolved
+			if len(found) != 1 {
+				t.Fatalf("%d places, want 1: %v", len(found), found)
+			}
+			if u := found[0]; u.Kind != "Shop" || u.Where != test.where || !strings.HasPrefix(u.What, test.what) {
+				t.Errorf("%+v\nwant %s: %s", u, test.where, test.what)
+			}
+			// A person can settle it.
+			template, _, _ := strings.Cut(strings.TrimPrefix(test.where, "chart shop: "), ":")
+			if template == "templates/_a.tpl" {
+				template = "templates/a.yaml"
+			}
+			settled := kindOf(t, test.chart, append(test.entry, "rbac: [{template: "+template+"}]")...)
+			if left := derive(t, test.o, settled).Unresolved; len(left) > 0 {
+				t.Errorf("not settled: %v", left)
+			}
+			other := kindOf(t, test.chart, append(test.entry, "rbac: [{template: templates/other.yaml}]")...)
+			if left := derive(t, test.o, other).Unresolved; len(left) != 1 {
+				t.Errorf("settled by another template: %v", left)
+			}
+		})
+	}
+}
+
+func TestClusterScopedKindIsNotForARole(t *testing.T) {
+	kind := kindOf(t, nil, "scope: Cluster", "releaseNamespace: shop")
+	report := derive(t, permissions.Options{Namespaced: true}, kind)
+	if len(report.Unresolved) != 1 || report.Unresolved[0].Where != "watches.yaml:1" || !strings.HasPrefix(report.Unresolved[0].What, "the kind is cluster-scoped") {
+		t.Errorf("%v", report.Unresolved)
+	}
+	for _, rule := range report.Rules {
+		if rule.APIGroups[0] == "shop.example.com" {
+			t.Errorf("a Role allows %v", rule)
+		}
+	}
+}

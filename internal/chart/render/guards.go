@@ -1,0 +1,329 @@
+package render
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+)
+
+// guarded returns the functions for the templates of one render after the
+// other, all of which the budget is told of.
+func guarded(b *budget) template.FuncMap {
+	all := b.instruments()
+	for name, f := range functions {
+		all[name] = wrapped(b, name, f)
+	}
+	guardComparisons(b, all)
+	guardCounts(b, all)
+	guardTexts(b, all)
+	guardWalks(b, all)
+	guardReads(b, all)
+	guardSlow(b, all)
+	return all
+}
+
+// of returns a function of sprig's or Helm's by its type, which a test knows to
+// be so for each that is asked for.
+func of[F any](name string) F {
+	f, ok := functions[name].(F)
+	if !ok {
+		panic(fmt.Sprintf("internal error: the template function %s is a %T", name, functions[name]))
+	}
+	return f
+}
+
+// exact are numbers up to which counting does not overflow.
+const exact = 1 << 53
+
+// count is how many numbers stand from one to another.
+func (b *budget) count(what string, start, stop, step int) float64 {
+	for _, n := range []int{start, stop, step} {
+		if n > exact || n < -exact {
+			b.exceededf("%s gets the number %d", what, n)
+		}
+	}
+	return math.Abs(float64(stop)-float64(start))/math.Max(1, math.Abs(float64(step))) + 1
+}
+
+// guardCounts guards what makes as much as a number says.
+func guardCounts(b *budget, all template.FuncMap) {
+	all["until"] = wrap1(b, of[func(int) []int]("until"), func(n int) { b.want("until", 8*b.count("until", 0, n, 1)) })
+	all["untilStep"] = wrap3(b, of[func(int, int, int) []int]("untilStep"), func(start, stop, step int) {
+		b.want("untilStep", 8*b.count("untilStep", start, stop, step))
+	})
+	all["seq"] = wrapAll(b, of[func(...int) string]("seq"), func(n []int) {
+		switch len(n) {
+		case 1:
+			b.want("seq", 20*b.count("seq", 1, n[0], 1))
+		case 2:
+			b.want("seq", 20*b.count("seq", n[0], n[1], 1))
+		case 3:
+			b.want("seq", 20*b.count("seq", n[0], n[2], n[1]))
+		}
+	})
+	all["repeat"] = wrap2(b, of[func(int, string) string]("repeat"), func(n int, text string) { b.want("repeat", product(n, len(text))) })
+	for _, name := range []string{"indent", "nindent"} {
+		all[name] = wrap2(b, of[func(int, string) string](name), func(spaces int, text string) {
+			b.want(name, float64(len(text))+product(spaces, occurrences("\n", text)))
+		})
+	}
+	for _, name := range []string{"randAlpha", "randAlphaNum", "randAscii", "randNumeric"} {
+		all[name] = wrap1(b, of[func(int) string](name), func(n int) { b.want(name, 64*math.Abs(float64(n))) })
+	}
+	all["randBytes"] = wrap1e(b, of[func(int) (string, error)]("randBytes"), func(n int) { b.want("randBytes", 2*math.Abs(float64(n))) })
+	// What wraps at n breaks a text at most twice every n signs.
+	all["wrap"] = wrap2(b, of[func(int, string) string]("wrap"), func(_ int, text string) { b.want("wrap", 2*float64(len(text))) })
+	all["wrapWith"] = wrap3(b, of[func(int, string, string) string]("wrapWith"), func(n int, sep, text string) {
+		b.want("wrapWith", float64(len(text))+product(2*len(text)/max(1, n)+1, len(sep)))
+	})
+	all["printf"] = func(format string, args ...any) string {
+		b.want("printf", b.formatted(format, args))
+		text := fmt.Sprintf(format, args...)
+		b.result(text)
+		return text
+	}
+}
+
+// verb is a verb of a format, with its width and precision.
+var verb = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?(\d+|\*)?(?:\.(\[\d+\])?(\d+|\*)?)?(\[\d+\])?`)
+
+// formatted is how much a format may make of what it gets: each verb writes one
+// of them, as wide as it says, which fmt takes up to a million.
+func (b *budget) formatted(format string, args []any) float64 {
+	total, largest, values := float64(len(format)), 0.0, 1.0
+	for _, arg := range args {
+		bytes, number := b.weigh("printf", arg)
+		// What no verb asks for is written as well.
+		total += float64(bytes)
+		largest, values = max(largest, float64(bytes)), max(values, float64(number))
+	}
+	if strings.Count(format, "%") <= 4 && !strings.ContainsAny(format, "*0123456789") {
+		return total + 4*largest
+	}
+	for _, found := range verb.FindAllStringSubmatch(format, -1) {
+		total += largest
+		for _, size := range []string{found[2], found[4]} {
+			wide := 0.0
+			switch {
+			case size == "*" || len(size) > 6:
+				wide = 1e6
+			case size != "":
+				_, _ = fmt.Sscan(size, &wide)
+			}
+			// Each value of a list, each key and value of a dictionary is as wide.
+			total += 2 * values * wide
+		}
+	}
+	return total
+}
+
+// guardTexts guards what puts one text into another, as often as a third says.
+func guardTexts(b *budget, all template.FuncMap) {
+	all["replace"] = wrap3(b, of[func(string, string, string) string]("replace"), func(old, with, text string) {
+		b.want("replace", float64(len(text))+product(occurrences(old, text), len(with)))
+	})
+	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
+		before := func(pattern, text, with string) { b.replaced(name, pattern, text, with) }
+		all[name] = wrap3(b, of[func(string, string, string) string](name), before)
+		must := "mustR" + name[1:]
+		all[must] = wrap3e(b, of[func(string, string, string) (string, error)](must), before)
+	}
+	for _, name := range []string{"regexFindAll", "regexSplit"} {
+		before := func(pattern, text string, _ int) {
+			b.match(pattern, text)
+			b.want(name, 24*float64(len(text)+1))
+		}
+		all[name] = wrap3(b, of[func(string, string, int) []string](name), before)
+		must := "mustR" + name[1:]
+		all[must] = wrap3e(b, of[func(string, string, int) ([]string, error)](must), before)
+	}
+	for _, name := range []string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.match(given[0].String(), given[1].String()) })
+	}
+	for _, name := range []string{"trimAll", "trimall"} {
+		// Each sign of the text may be looked for among all of the others.
+		all[name] = wrap2(b, of[func(string, string) string](name), func(signs, text string) { b.compareAll(len(signs), len(text), 1024) })
+	}
+	all["splitList"] = wrap2(b, of[func(string, string) []string]("splitList"), func(sep, text string) {
+		b.want("splitList", float64(len(text))+16*float64(occurrences(sep, text)))
+	})
+	all["split"] = wrap2(b, of[func(string, string) map[string]string]("split"), func(sep, text string) {
+		b.want("split", float64(len(text))+64*float64(occurrences(sep, text)))
+	})
+	all["splitn"] = wrap3(b, of[func(string, int, string) map[string]string]("splitn"), func(sep string, _ int, text string) {
+		b.want("splitn", float64(len(text))+64*float64(occurrences(sep, text)))
+	})
+	all["join"] = wrap2(b, of[func(string, any) string]("join"), func(sep string, parts any) {
+		bytes, number := b.weigh("join", parts)
+		b.want("join", float64(bytes)+product(number, len(sep)))
+	})
+}
+
+// compareAll takes the steps for so many values that are compared with so many
+// others, when one step is worth some comparisons.
+func (b *budget) compareAll(values, others, aStep int) {
+	b.take(int(min(product(values, others)/float64(aStep), math.MaxInt32)))
+}
+
+// mostFound is how many places in a text are looked for. Where they are takes
+// more memory than a short text that is put there.
+const mostFound = 100_000
+
+// replaced is called before what a regular expression finds is replaced. Each
+// $ of the replacement may stand for what was found, which is the whole text at
+// the most.
+func (b *budget) replaced(what, pattern, text, with string) {
+	b.match(pattern, text)
+	most := float64(len(text)) + product(len(text)+1, len(with)) + product(strings.Count(with, "$"), len(text))
+	if most <= float64(b.limits.Value) {
+		b.want(what, most)
+		return
+	}
+	found, err := regexp.Compile(pattern)
+	if err != nil {
+		// The function says so.
+		return
+	}
+	times := len(found.FindAllStringIndex(text, mostFound))
+	if times == mostFound {
+		times = len(text) + 1
+	}
+	b.want(what, float64(len(text))+product(times, len(with))+product(strings.Count(with, "$"), len(text)))
+}
+
+// guardWalks guards what walks through all of a value.
+func guardWalks(b *budget, all template.FuncMap) {
+	for _, name := range []string{"cat", "quote", "squote"} {
+		all[name] = wrapAll(b, of[func(...any) string](name), func(values []any) { b.weigh(name, values...) })
+	}
+	for name, f := range map[string]func(...any) string{
+		"print": fmt.Sprint, "println": fmt.Sprintln,
+		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
+	} {
+		all[name] = wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
+	}
+	all["toString"] = wrap1(b, of[func(any) string]("toString"), func(value any) { b.weigh("toString", value) })
+	for _, name := range []string{"toJson", "toRawJson"} {
+		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encode(name, value) })
+	}
+	for _, name := range []string{"toYaml", "toYamlPretty", "toPrettyJson"} {
+		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encodeAs(name, weigher{indent: 2}, value) })
+	}
+	all["toToml"] = wrap1(b, of[func(any) string]("toToml"), func(value any) { b.encodeAs("toToml", weigher{indent: 2, paths: true}, value) })
+	for _, name := range []string{"mustToJson", "mustToRawJson"} {
+		all[name] = wrap1e(b, of[func(any) (string, error)](name), func(value any) { b.encode(name, value) })
+	}
+	all["mustToPrettyJson"] = wrap1e(b, of[func(any) (string, error)]("mustToPrettyJson"), func(value any) {
+		b.encodeAs("mustToPrettyJson", weigher{indent: 2}, value)
+	})
+	all["deepCopy"] = wrap1(b, of[func(any) any]("deepCopy"), func(value any) { b.encode("deepCopy", value) })
+	all["mustDeepCopy"] = wrap1e(b, of[func(any) (any, error)]("mustDeepCopy"), func(value any) { b.encode("mustDeepCopy", value) })
+	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.weigh(name, given[0].Interface())
+			b.encode(name, given[1].Interface())
+		})
+	}
+	for _, name := range []string{"toStrings", "sortAlpha"} {
+		all[name] = wrap1(b, of[func(any) []string](name), func(value any) { b.encode(name, value) })
+	}
+	for _, name := range []string{"deepEqual", "has", "mustHas"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[0].Interface(), given[1].Interface()) })
+	}
+	// These compare everything with everything.
+	for _, name := range []string{"uniq", "mustUniq", "without", "mustWithout"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			_, number := b.weigh(name, given[0].Interface())
+			others := number
+			if len(given) > 1 {
+				_, others = b.weigh(name, given[1].Interface())
+			}
+			b.compareAll(number, others, 16)
+		})
+	}
+	all["concat"] = wrapAll(b, of[func(...any) any]("concat"), func(lists []any) {
+		for _, list := range lists {
+			if v := reflect.ValueOf(list); v.Kind() == reflect.Slice {
+				b.keep(16 * v.Len())
+			}
+		}
+	})
+	for _, name := range []string{"slice", "mustSlice"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[1].Interface()) })
+	}
+	// What is no text is written to be a key.
+	all["dict"] = wrapAll(b, of[func(...any) map[string]any]("dict"), func(values []any) {
+		for i := 0; i < len(values); i += 2 {
+			b.weigh("dict", values[i])
+		}
+	})
+	// It returns what it was given.
+	set := of[func(map[string]any, string, any) map[string]any]("set")
+	all["set"] = func(into map[string]any, key string, value any) map[string]any {
+		b.step()
+		b.keep(64)
+		return set(into, key, value)
+	}
+}
+
+// encode is called before something is made of all of a value.
+func (b *budget) encode(what string, value any) { b.encodeAs(what, weigher{}, value) }
+
+// encodeAs is encode for what writes more before each line.
+func (b *budget) encodeAs(what string, by weigher, value any) {
+	_, number := b.weighBy(by, what, value)
+	b.keep(number * bytesOfToken / 4)
+}
+
+// guardReads guards what reads a text into values.
+func guardReads(b *budget, all template.FuncMap) {
+	before := map[string]func(text string){
+		"fromJson": func(text string) { b.parse("fromJson", text, boundedyaml.Tokens(text)) },
+		"fromYaml": func(text string) {
+			b.parse("fromYaml", text, boundedyaml.Tokens(text))
+			b.aliases("fromYaml", text)
+		},
+		// Each part of a dotted key is a table.
+		"fromToml": func(text string) { b.parse("fromToml", text, boundedyaml.Tokens(text)+strings.Count(text, ".")) },
+	}
+	for name, before := range before {
+		all[name] = wrap1(b, of[func(string) map[string]any](name), before)
+	}
+	for _, name := range []string{"fromYaml", "fromJson"} {
+		all[name+"Array"] = wrap1(b, of[func(string) []any](name+"Array"), before[name])
+	}
+	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), before["fromJson"])
+}
+
+// aliases counts what the aliases of a YAML text stand for.
+func (b *budget) aliases(what, text string) {
+	added, err := boundedyaml.Aliased(text)
+	if err != nil {
+		b.exceededf("%s reads a text with aliases (&name, *name) that is not valid YAML", what)
+	}
+	b.keep(added.Values*bytesOfToken + added.Bytes)
+}
+
+// slow are functions that take as long as thousands of others.
+var slow = []string{
+	"bcrypt", "htpasswd", "derivePassword", "genPrivateKey", "genCA", "genCAWithKey", "buildCustomCert",
+	"genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
+}
+
+// guardSlow makes each call of these functions check the clock, and lets one
+// render of the process at a time call them: what they use inside, 32 MiB for a
+// derivePassword, is not counted.
+func guardSlow(b *budget, all template.FuncMap) {
+	for _, name := range slow {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.take(clockSteps)
+			b.large()
+			b.lookInto(name, given)
+		})
+	}
+}

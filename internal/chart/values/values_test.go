@@ -1,0 +1,330 @@
+package values_test
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/chart/values"
+)
+
+func TestFromSpec(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		object map[string]any
+		want   map[string]any
+		fails  string
+	}{
+		{name: "absent", object: map[string]any{}, want: map[string]any{}},
+		{name: "null", object: map[string]any{"spec": nil}, want: map[string]any{}},
+		{name: "empty", object: map[string]any{"spec": map[string]any{}}, want: map[string]any{}},
+		{
+			name:   "whole numbers become int64 wherever they stand",
+			object: map[string]any{"spec": map[string]any{"a": 1.0, "b": []any{2.0, map[string]any{"c": 3.0}}, "d": 1e6, "e": math.Copysign(0, -1)}},
+			want:   map[string]any{"a": int64(1), "b": []any{int64(2), map[string]any{"c": int64(3)}}, "d": int64(1000000), "e": int64(0)},
+		},
+		{
+			name:   "fractions and what no float holds exactly stay",
+			object: map[string]any{"spec": map[string]any{"a": 1.5, "b": 1e300, "c": int64(math.MaxInt64)}},
+			want:   map[string]any{"a": 1.5, "b": 1e300, "c": int64(math.MaxInt64)},
+		},
+		{
+			name:   "null is kept, for it removes a default",
+			object: map[string]any{"spec": map[string]any{"a": nil, "b": map[string]any{"c": nil}}},
+			want:   map[string]any{"a": nil, "b": map[string]any{"c": nil}},
+		},
+		{
+			name:   "texts and bools stay",
+			object: map[string]any{"spec": map[string]any{"a": "1", "b": true, "c": ""}},
+			want:   map[string]any{"a": "1", "b": true, "c": ""},
+		},
+		{name: "a list", object: map[string]any{"spec": []any{}}, fails: "spec: expected an object"},
+		{name: "a text", object: map[string]any{"spec": "a"}, fails: "spec: expected an object"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := values.FromSpec(test.object)
+			if test.fails != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
+					t.Errorf("error %v, want %s…", err, test.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMerge(t *testing.T) {
+	for _, test := range []struct {
+		name                    string
+		values, overrides, want map[string]any
+	}{
+		{"nothing over something", map[string]any{"a": int64(1)}, nil, map[string]any{"a": int64(1)}},
+		{"something over nothing", map[string]any{}, map[string]any{"a": int64(1)}, map[string]any{"a": int64(1)}},
+		{
+			"key by key in nested objects",
+			map[string]any{"a": map[string]any{"b": int64(1), "c": int64(2)}},
+			map[string]any{"a": map[string]any{"b": "x", "d": map[string]any{"e": true}}},
+			map[string]any{"a": map[string]any{"b": "x", "c": int64(2), "d": map[string]any{"e": true}}},
+		},
+		{"a list whole", map[string]any{"a": []any{int64(1), int64(2)}}, map[string]any{"a": []any{"x"}}, map[string]any{"a": []any{"x"}}},
+		{"a scalar over an object", map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": "x"}, map[string]any{"a": "x"}},
+		{"an object over a scalar", map[string]any{"a": "x"}, map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": map[string]any{"b": int64(1)}}},
+		{"null over a value", map[string]any{"a": "x"}, map[string]any{"a": nil}, map[string]any{"a": nil}},
+		{"whole numbers made int64", map[string]any{}, map[string]any{"a": 2.0, "b": map[string]any{"c": 3}}, map[string]any{"a": int64(2), "b": map[string]any{"c": int64(3)}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, values.Merge(test.values, test.overrides)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMergeLeavesOverridesAlone: one set of overrides serves every custom
+// resource of a kind, at the same time.
+func TestMergeLeavesOverridesAlone(t *testing.T) {
+	build := func() map[string]any {
+		return map[string]any{"a": map[string]any{"b": 1.0, "c": []any{2.0, map[string]any{"d": 3.0}}}}
+	}
+	overrides := build()
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 100 {
+				merged := values.Merge(map[string]any{}, overrides)
+				merged["a"].(map[string]any)["b"] = "changed"
+				merged["a"].(map[string]any)["c"].([]any)[1].(map[string]any)["d"] = "changed"
+			}
+		})
+	}
+	wait.Wait()
+	if diff := cmp.Diff(build(), overrides); diff != "" {
+		t.Errorf("the overrides changed (-want +got):\n%s", diff)
+	}
+}
+
+// scalar draws what JSON holds beside objects and lists.
+func scalar() *rapid.Generator[any] {
+	return rapid.OneOf(
+		rapid.Just[any](nil),
+		rapid.Map(rapid.Bool(), func(v bool) any { return v }),
+		rapid.Map(rapid.StringN(0, 4, 8), func(v string) any { return v }),
+		rapid.Map(rapid.Int64Range(-1<<53, 1<<53), func(v int64) any { return v }),
+		rapid.Map(rapid.Int64Range(-9, 9), func(v int64) any { return float64(v) / 2 }),
+	)
+}
+
+func anything(depth int) *rapid.Generator[any] {
+	if depth == 0 {
+		return scalar()
+	}
+	return rapid.OneOf(
+		scalar(),
+		rapid.Map(rapid.SliceOfN(rapid.Deferred(func() *rapid.Generator[any] { return anything(depth - 1) }), 0, 3), func(v []any) any {
+			if v == nil {
+				return []any{}
+			}
+			return v
+		}),
+		rapid.Map(object(depth-1), func(v map[string]any) any { return v }),
+	)
+}
+
+func object(depth int) *rapid.Generator[map[string]any] {
+	return rapid.MapOfN(rapid.StringMatching("[ab]{1,2}"), rapid.Deferred(func() *rapid.Generator[any] { return anything(depth) }), 0, 4)
+}
+
+func spec(t *rapid.T, label string) map[string]any { return object(3).Draw(t, label) }
+
+func fromSpec(t *rapid.T, spec map[string]any) map[string]any {
+	got, err := values.FromSpec(map[string]any{"spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestFromSpecSharesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		original := spec(t, "spec")
+		before := runtime.DeepCopyJSON(original)
+		damage(fromSpec(t, original))
+		if diff := cmp.Diff(before, original); diff != "" {
+			t.Fatalf("the spec changed (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// damage changes everything in a tree of values.
+func damage(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			damage(inner)
+			v[key] = "damaged"
+		}
+		v["more"] = true
+	case []any:
+		for i, inner := range v {
+			damage(inner)
+			v[i] = "damaged"
+		}
+	}
+}
+
+// TestDigestFollowsTheJSON: however the values came about, by whichever order
+// of keys and through whichever encoding, equal ones have equal digests.
+func TestDigestFollowsTheJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		original := fromSpec(t, spec(t, "spec"))
+		data, err := json.Marshal(original)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// encoding/json makes every number a float64.
+		var decoded map[string]any
+		if err := json.Unmarshal(data, &decoded); err != nil {
+			t.Fatal(err)
+		}
+		again := fromSpec(t, decoded)
+		if values.Digest(original) != values.Digest(again) {
+			t.Fatalf("digests differ for\n%v\n%v", original, again)
+		}
+		if values.Digest(original) != values.Digest(maps.Clone(original)) {
+			t.Fatal("the digest depends on the order of keys")
+		}
+	})
+}
+
+func TestDigestTellsValuesApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := fromSpec(t, spec(t, "a")), fromSpec(t, spec(t, "b"))
+		if same, equal := values.Digest(a) == values.Digest(b), cmp.Equal(a, b); same != equal {
+			t.Fatalf("equal %v, same digest %v:\n%v\n%v", equal, same, a, b)
+		}
+	})
+}
+
+func TestDigestOfLikeValues(t *testing.T) {
+	digest := func(value any) string {
+		v, err := values.FromSpec(map[string]any{"spec": map[string]any{"v": value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values.Digest(v)
+	}
+	if digest(1.0) != digest(int64(1)) {
+		t.Error("1.0 and 1 have different digests")
+	}
+	seen := map[string]any{}
+	for _, value := range []any{nil, int64(1), "1", 1.5, true, "true", []any{}, []any{nil}, []any{int64(1)}, map[string]any{}, map[string]any{"v": nil}, ""} {
+		d := digest(value)
+		if other, twice := seen[d]; twice {
+			t.Errorf("%#v and %#v have one digest", value, other)
+		}
+		seen[d] = value
+	}
+	if d := digest("x"); len(d) > 63 || strings.Trim(d, "0123456789abcdef") != "" {
+		t.Errorf("digest %q is no label value", d)
+	}
+}
+
+func TestDigestOfTellsPartsApart(t *testing.T) {
+	seen := map[string][]string{}
+	for _, parts := range [][]string{{}, {""}, {"", ""}, {"a", "b"}, {"b", "a"}, {"ab"}, {"ab", ""}, {"", "ab"}, {"1:a"}, {"a", "1:b"}, {"a1:b"}} {
+		d := values.DigestOf(parts...)
+		if other, twice := seen[d]; twice {
+			t.Errorf("%q and %q have one digest", parts, other)
+		}
+		seen[d] = parts
+	}
+}
+
+// TestMergeProperties: overrides win at every path that they name, and what
+// they do not name stays.
+func TestMergeProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		base, over := fromSpec(t, spec(t, "base")), fromSpec(t, spec(t, "over"))
+		got := values.Merge(runtime.DeepCopyJSON(base), over)
+		checkMerged(t, base, over, got)
+		if again := values.Merge(runtime.DeepCopyJSON(got), over); !cmp.Equal(got, again) {
+			t.Fatalf("merging again changes it:\n%v\n%v", got, again)
+		}
+		before := runtime.DeepCopyJSON(over)
+		damage(got)
+		if !cmp.Equal(before, over) {
+			t.Fatal("the result shares something with the overrides")
+		}
+	})
+}
+
+func checkMerged(t *rapid.T, base, over, got map[string]any) {
+	for key := range got {
+		baseValue, inBase := base[key]
+		overValue, inOver := over[key]
+		baseMap, baseIsMap := baseValue.(map[string]any)
+		overMap, overIsMap := overValue.(map[string]any)
+		switch {
+		case !inBase && !inOver:
+			t.Fatalf("key %q came from nowhere", key)
+		case !inOver:
+			if !cmp.Equal(baseValue, got[key]) {
+				t.Fatalf("key %q was not overridden and changed", key)
+			}
+		case baseIsMap && overIsMap:
+			gotMap, ok := got[key].(map[string]any)
+			if !ok {
+				t.Fatalf("key %q is no object any more", key)
+			}
+			checkMerged(t, baseMap, overMap, gotMap)
+		case !cmp.Equal(overValue, got[key]):
+			t.Fatalf("key %q does not have the override", key)
+		}
+	}
+	for _, from := range []map[string]any{base, over} {
+		for key := range from {
+			if _, ok := got[key]; !ok {
+				t.Fatalf("key %q is lost", key)
+			}
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	t.Setenv("CHARTWRIGHT_TEST_IMAGE", "registry.example.com/app")
+	for _, test := range []struct{ name, text, want, fails string }{
+		{name: "plain", text: "nginx", want: "nginx"},
+		{name: "empty", text: "", want: ""},
+		{name: "a variable", text: "$CHARTWRIGHT_TEST_IMAGE:1", want: "registry.example.com/app:1"},
+		{name: "a variable in braces", text: "${CHARTWRIGHT_TEST_IMAGE}2", want: "registry.example.com/app2"},
+		{name: "a variable that is not set", text: "x${CHARTWRIGHT_TEST_NONE}y", want: "xy"},
+		{name: "a function of sprig", text: `{{ "$CHARTWRIGHT_TEST_IMAGE" | upper | trunc 8 }}`, want: "REGISTRY"},
+		{name: "a template that does not parse", text: "{{ nope }}", fails: "not a template"},
+		{name: "a template that fails", text: `{{ fail "no" }}`, fails: "executing the template"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := values.Expand(test.text)
+			switch {
+			case test.fails != "":
+				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
+					t.Errorf("error %v, want %s…", err, test.fails)
+				}
+			case err != nil || got != test.want:
+				t.Errorf("%q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}

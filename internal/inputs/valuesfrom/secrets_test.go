@@ -1,0 +1,61 @@
+package valuesfrom
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func TestRedact(t *testing.T) {
+	const password, pem = "p<a'\"ss\\word", "-----BEGIN-----\nMIIBwords\nlikethat\n-----END-----"
+	document, err := json.Marshal(map[string]any{"db": map[string]any{"password": password, "pin": 1234567, "code": 54321, "list": []any{"shibboleth"}}, "port": 80, "mode": "on"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := slices.Concat(newContent(watches.SourceSecret, string(document)).secrets, newContent(watches.SourceSecret, pem).secrets)
+	inJSON, err := json.Marshal(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, message := range map[string]string{
+		"as it is":          "got " + password + ", wanted less",
+		"quoted by Go":      fmt.Sprintf("invalid value: %q", password),
+		"quoted by JSON":    "invalid: " + string(inJSON),
+		"by the schema":     `'p<a\'"ss\\word' does not match`,
+		"encoded":           "data: " + base64.StdEncoding.EncodeToString([]byte(password)),
+		"a number":          "maximum: got 1234567",
+		"a grouped number":  "maximum: got 54,321, want 9,999",
+		"a large number":    "maximum: got 1.234567×10⁰⁶, want 9,999",
+		"in a list":         "item shibboleth is wrong",
+		"a line of it":      "yaml: near MIIBwords",
+		"all lines":         "cannot parse " + pem,
+		"all lines, quoted": fmt.Sprintf("cannot parse %q", pem),
+		"the document":      "cannot parse " + string(document),
+	} {
+		got := secrets.Redact(message)
+		for _, part := range []string{"word", "234", "321", "shibboleth", "MIIB", base64.StdEncoding.EncodeToString([]byte(password))} {
+			if strings.Contains(got, part) {
+				t.Errorf("%s: %q is left of %q", name, got, message)
+				break
+			}
+		}
+		if !strings.Contains(got, redacted) {
+			t.Errorf("%s: nothing was taken out of %q", name, message)
+		}
+	}
+	const harmless = "spec.port: maximum: got 80, want 70: on it"
+	if got := secrets.Redact(harmless); got != harmless {
+		t.Errorf("%q, want %q", got, harmless)
+	}
+	if got := Secrets(nil).Redact(harmless); got != harmless {
+		t.Errorf("without secrets: %q", got)
+	}
+	if public := newContent(watches.SourceConfigMap, string(document)).secrets; public != nil {
+		t.Errorf("of a ConfigMap, %q are secret", public)
+	}
+}

@@ -1,0 +1,317 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+var statuses = []string{
+	api.StatusDeployed, api.StatusSuperseded, api.StatusFailed, api.StatusUninstalling, api.StatusUninstalled,
+	api.StatusPendingInstall, api.StatusPendingUpgrade, api.StatusPendingRollback, "unknown", "",
+}
+
+var digests = []string{desired, "another", ""}
+
+var steps = []Step{
+	StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock,
+	StepRestore, StepTidy, StepRepair, StepVerify, StepTest, StepResume, StepRefuse, StepDiagnose, StepRecord, StepSign,
+}
+
+func past(t *rapid.T, label string) time.Time {
+	return now.Add(-time.Duration(rapid.IntRange(0, 1200).Draw(t, label)) * time.Second)
+}
+
+func oneIn(t *rapid.T, n int, label string) bool { return rapid.IntRange(1, n).Draw(t, label) == 1 }
+
+// observation draws any observation, also those that never come about.
+func observation(t *rapid.T) Observation {
+	o := Observation{
+		Now:       now,
+		Deleting:  rapid.Bool().Draw(t, "deleting"),
+		Finalizer: rapid.Bool().Draw(t, "finalizer"),
+		Former:    oneIn(t, 4, "former finalizer"),
+		Paused:    oneIn(t, 4, "paused"),
+		Orphan:    oneIn(t, 4, "orphan"),
+		Conflict:  oneIn(t, 5, "conflict"),
+		Adoptable: oneIn(t, 5, "adoptable"),
+		Desired:   desired,
+		Period:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "period"),
+		Applied:   past(t, "applied"),
+
+		Overdue:         oneIn(t, 5, "overdue"),
+		Puzzling:        oneIn(t, 5, "puzzling"),
+		Untidy:          oneIn(t, 5, "untidy"),
+		Orphans:         rapid.Bool().Draw(t, "orphans"),
+		Drifted:         rapid.Bool().Draw(t, "drifted"),
+		Unrecorded:      oneIn(t, 5, "unrecorded"),
+		Unsigned:        oneIn(t, 5, "unsigned"),
+		Postponed:       oneIn(t, 6, "postponed"),
+		Unverified:      rapid.Bool().Draw(t, "unverified"),
+		VerifyRequested: oneIn(t, 4, "verify"),
+		TestRequested:   oneIn(t, 4, "test"),
+		Nudge:           rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
+		Retries:         rapid.IntRange(0, 3).Draw(t, "retries"),
+		LastGood:        rapid.IntRange(0, 2).Draw(t, "last good"),
+		Abort:           rapid.IntRange(0, 3).Draw(t, "abort"),
+		AbortUninstall:  oneIn(t, 5, "abort uninstall"),
+	}
+	o.PausedDeletion = o.Paused && rapid.Bool().Draw(t, "paused deletion")
+	if oneIn(t, 5, "invalid") {
+		isInvalid(&o)
+	}
+	if oneIn(t, 5, "running") {
+		o.Running = &Running{Step: rapid.SampledFrom(steps).Draw(t, "step"), Since: past(t, "since")}
+	}
+	if oneIn(t, 4, "requested") {
+		o.Request = &Request{Token: "asked"}
+		if o.Request.Resume = oneIn(t, 3, "resume"); !o.Request.Resume {
+			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "asked for")
+			o.Request.Over = oneIn(t, 3, "in vain")
+		}
+	}
+	if !o.Adoptable && oneIn(t, 3, "is held") {
+		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Over: rapid.Bool().Draw(t, "over"), ByFailure: rapid.Bool().Draw(t, "by failure")}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
+		o.Newest = &Revision{
+			Number:  rapid.IntRange(1, 5).Draw(t, "number"),
+			Status:  rapid.SampledFrom(statuses).Draw(t, "status"),
+			Ours:    !oneIn(t, 4, "another's"),
+			Genuine: rapid.Bool().Draw(t, "genuine"),
+			Began:   past(t, "began"),
+			Timeout: 5 * time.Minute,
+		}
+		o.Newest.Untrusted = oneIn(t, 5, "untrusted")
+		o.Newest.Stripped = !o.Newest.Genuine && rapid.Bool().Draw(t, "stripped")
+		if o.Newest.Genuine {
+			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
+		}
+	}
+	if oneIn(t, 3, "throttled") {
+		o.Earliest = now.Add(time.Duration(rapid.IntRange(-10, 60).Draw(t, "earliest")) * time.Second)
+	}
+	attempts := rapid.IntRange(1, 60)
+	if rapid.Bool().Draw(t, "failed") {
+		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), AimOf(StepRestore, o), "another"}
+		o.Failure = &Failure{Aim: rapid.SampledFrom(aims).Draw(t, "aim"), Attempts: attempts.Draw(t, "attempts"), At: past(t, "at")}
+	}
+	if rapid.Bool().Draw(t, "repair failed") {
+		o.RepairFailure = &Failure{Aim: AimOf(StepRepair, o), Attempts: attempts.Draw(t, "repairs"), At: past(t, "repaired")}
+	}
+	o.Inherited = o.Adoptable && o.Newest != nil && rapid.Bool().Draw(t, "inherited")
+	return o
+}
+
+// isAction tells the steps that Helm or the API server may fail.
+func isAction(step Step) bool { return slices.Contains(steps, step) }
+
+// rule is something that no decision may do.
+type rule struct {
+	name   string
+	broken func(o Observation, d Decision) bool
+}
+
+func is(step Step, oneOf ...Step) bool { return slices.Contains(oneOf, step) }
+
+var rules = []rule{
+	{"one action at a time", func(o Observation, d Decision) bool { return o.Running != nil && d.Step != StepWait }},
+	{"nothing but deletion happens while it goes", func(o Observation, d Decision) bool {
+		return o.Deleting && !is(d.Step, StepWait, StepUninstall, StepOrphan, StepRemoveFinalizer)
+	}},
+	{"nothing but deletion happens while it is paused", func(o Observation, d Decision) bool {
+		return o.Paused && d.Step != StepWait && !o.Deleting
+	}},
+	{"nothing at all happens while deletion is paused, too", func(o Observation, d Decision) bool {
+		return o.PausedDeletion && d.Step != StepWait
+	}},
+	{"a pause tells what it keeps from being done, and nothing else does", func(_ Observation, d Decision) bool {
+		return (d.State == StatePaused) != (d.Pending != "")
+	}},
+	{"the finalizer stays while the resource does", func(o Observation, d Decision) bool {
+		return !o.Deleting && d.Step == StepRemoveFinalizer
+	}},
+	{"the finalizer goes after the release and its objects", func(o Observation, d Decision) bool {
+		return d.Step == StepRemoveFinalizer && (o.Orphans || o.Newest != nil && o.Newest.Ours)
+	}},
+	{"the finalizer comes before anything is installed", func(o Observation, d Decision) bool {
+		return !o.Finalizer && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepAdopt)
+	}},
+	{"nothing is uninstalled that nobody asked for", func(o Observation, d Decision) bool {
+		return !o.Deleting && d.Step == StepUninstall && o.Newest.Status != api.StatusUninstalling
+	}},
+	{"what is to stay is not uninstalled", func(o Observation, d Decision) bool {
+		return o.Deleting && d.Step == StepUninstall && o.Orphan
+	}},
+	{"what is to go is not let go of", func(o Observation, d Decision) bool {
+		return d.Step == StepOrphan && (!o.Orphan || !o.Deleting)
+	}},
+	{"what is another's is left alone", func(o Observation, d Decision) bool {
+		return o.Conflict && isAction(d.Step) && !o.Deleting
+	}},
+	{"nothing is rendered from an invalid spec", func(o Observation, d Decision) bool {
+		return o.Invalid != "" && is(d.Step, StepInstall, StepUpgrade, StepAdopt)
+	}},
+	{"what is deployed with equal digests is neither upgraded nor installed", func(o Observation, d Decision) bool {
+		n := o.Newest
+		return n != nil && n.Status == api.StatusDeployed && n.Digest == desired && !n.Untrusted && is(d.Step, StepInstall, StepUpgrade)
+	}},
+	{"nothing is applied from a record that is not authenticated", func(o Observation, d Decision) bool {
+		return o.Newest != nil && o.Newest.Untrusted && is(d.Step, StepRepair, StepVerify, StepTest, StepSign, StepRecord)
+	}},
+	{"a record is signed only if the operator wrote it last", func(o Observation, d Decision) bool {
+		return d.Step == StepSign && (!o.Newest.Genuine || !o.Newest.Ours || o.Newest.Status != api.StatusDeployed)
+	}},
+	{"nothing is installed over what is deployed", func(o Observation, d Decision) bool {
+		n := o.Newest
+		return n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall
+	}},
+	{"a held release is neither upgraded nor installed over", func(o Observation, d Decision) bool {
+		return o.Held != nil && !o.Held.Over && o.stored() && is(d.Step, StepInstall, StepUpgrade)
+	}},
+	{"a hold ends by an edit or by a request alone", func(o Observation, d Decision) bool {
+		asked := o.Request != nil && o.Request.Resume
+		edited := o.Held != nil && o.Held.Over
+		return d.Step == StepResume && !asked && !edited
+	}},
+	{"a rollback goes where a person, the hold or the last good revision says", func(o Observation, d Decision) bool {
+		if d.Step != StepRollback {
+			return false
+		}
+		asked := o.Request != nil && d.Revision == o.Request.Revision
+		held := o.Request == nil && o.Held != nil && !o.Held.Over && d.Revision == o.Held.Revision
+		tried := o.Overdue || o.Failure != nil && o.Failure.Attempts >= o.Retries
+		fails := o.Request == nil && o.Retries > 0 && tried && d.Revision == o.LastGood
+		return d.Revision == 0 || api.Uninstalled(o.Newest.Status) || !asked && !held && !fails
+	}},
+	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
+		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0 && !o.Request.Over)
+	}},
+	{"what is verified is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+		return d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified && !o.VerifyRequested)
+	}},
+	{"what is tested is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+		return d.Step == StepTest && (o.Newest.Status != api.StatusDeployed || !o.TestRequested)
+	}},
+	{"what is repaired is deployed, and damaged", func(o Observation, d Decision) bool {
+		return d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted)
+	}},
+	{"what is adopted is to be had", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
+	{"what is restored was written by somebody else", func(o Observation, d Decision) bool {
+		return d.Step == StepRestore && (o.Newest.Genuine || !o.Newest.Stripped || !o.Newest.Ours || o.Deleting)
+	}},
+	{"no revision is made, and no hook runs, before a record is restored", func(o Observation, d Decision) bool {
+		return o.stored() && o.Newest.Stripped && !o.Deleting && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepUnlock, StepTidy)
+	}},
+	{"what is unlocked is locked", func(o Observation, d Decision) bool {
+		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
+	}},
+	{"what is superseded is one of two, and ours", func(o Observation, d Decision) bool {
+		return d.Step == StepTidy && (!o.Untidy || !o.Newest.Ours || o.Deleting)
+	}},
+	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
+		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepRestore, StepUnlock, StepTidy)
+	}},
+	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
+		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil
+	}},
+	{"what authors of custom resources can cause is limited", func(o Observation, d Decision) bool {
+		// A release that goes back because it failed is a rescue.
+		rescue := d.State == StateFailed && d.Step == StepRollback
+		return o.Earliest.After(o.Now) && Limited(d.Step, o) && !rescue
+	}},
+	{"drift is corrected while actions are limited", func(o Observation, d Decision) bool {
+		return d.Throttled && o.runs() && o.Drifted && o.RepairFailure == nil
+	}},
+	{"a limit ends when it says", func(o Observation, d Decision) bool {
+		return d.Throttled && (d.Step != StepWait || d.After > o.Earliest.Sub(o.Now) || d.After <= 0)
+	}},
+	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
+		return d.State == StateInSync && d.Step != StepWait
+	}},
+	{"only a wait ends by itself", func(_ Observation, d Decision) bool { return d.Step != StepWait && d.After != 0 }},
+	{"no wait is longer than the longest backoff, or the period", func(o Observation, d Decision) bool {
+		return d.After > max(maxBackoff, o.Period) || d.After > maxBackoff && d.State != StateInSync && d.State != StateHeld
+	}},
+}
+
+func TestNextProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := observation(t)
+		d := Next(o)
+		for _, rule := range rules {
+			if rule.broken(o, d) {
+				t.Errorf("%s: %+v", rule.name, d)
+			}
+		}
+		if d.Step == StepWait && d.After <= 0 && !restsUntilSomethingHappens(o, d) {
+			t.Errorf("nothing wakes it: %+v", d)
+		}
+		// A look at what is not ready has an answer, whatever it finds.
+		if isAction(d.Step) && d.Step != StepDiagnose {
+			checkPause(t, o, d)
+		}
+	})
+}
+
+// restsUntilSomethingHappens tells the waits that need no end: something else
+// ends them, and where that is a person, a condition says so.
+func restsUntilSomethingHappens(o Observation, d Decision) bool {
+	switch d.State {
+	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted:
+		return true
+	case StateInSync, StateHeld:
+		return o.Period == 0
+	default:
+		return false
+	}
+}
+
+// checkPause fails where what failed just now is tried again at once, or never.
+func checkPause(t *rapid.T, o Observation, d Decision) {
+	failure := &Failure{Aim: AimOf(d.Step, o), Attempts: 1, At: now}
+	if Repairs(d.Step) {
+		o.RepairFailure = failure
+	} else {
+		if before := o.Failure; before != nil && before.Aim == failure.Aim {
+			failure.Attempts = before.Attempts + 1
+		}
+		o.Failure = failure
+	}
+	if again := Next(o); again.Step == d.Step {
+		t.Errorf("%s failed, and comes again without a pause", d.Step)
+	}
+	o.Now = now.Add(maxBackoff)
+	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld {
+		t.Errorf("%s failed and is never tried again: %+v", d.Step, again)
+	}
+}
+
+// TestRepairsThatFailHoldUpNoUpgrade: what cannot be repaired may be just what
+// the upgrade would put right.
+func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o.Drifted = true
+	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
+	if d := Next(o); d.Step != StepUpgrade {
+		t.Errorf("%+v, want the upgrade", d)
+	}
+}
+
+// TestVerificationsThatFailHoldUpNoUpgrade: what keeps a release from being
+// verified may be just what the upgrade would put right.
+func TestVerificationsThatFailHoldUpNoUpgrade(t *testing.T) {
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o.Unverified, o.VerifyRequested = true, true
+	if d := Next(o); d.Step != StepVerify {
+		t.Errorf("%+v, want the verification", d)
+	}
+	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
+	if d := Next(o); d.Step != StepUpgrade {
+		t.Errorf("%+v, want the upgrade", d)
+	}
+}

@@ -1,0 +1,216 @@
+package release
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Index holds the newest known state of every release record. The zero Index
+// is not usable; call NewIndex. Its methods may be called concurrently.
+//
+// There is a record for each revision of each release, so that it is what the
+// operator holds the most of: the informer's store and the maps here share it.
+// A Record that is held is never changed.
+type Index struct {
+	mu      sync.RWMutex
+	records map[types.NamespacedName]*Record
+	// byRelease, byOwner and byController hold the records in no order; the last
+	// those alone that no operator of ours has written.
+	byRelease    map[types.NamespacedName][]*Record
+	byOwner      map[types.UID][]*Record
+	byController map[types.UID][]*Record
+	// removed holds the records that this process deleted and the watch has
+	// not seen go yet, by the Secret's name.
+	removed map[types.NamespacedName]*Record
+	// changed is told of records that somebody else changed.
+	changed func(Record)
+}
+
+// NewIndex returns an empty index. The function changed is called, outside any
+// lock, for every change that did not come from this process.
+func NewIndex(changed func(Record)) *Index {
+	return &Index{
+		records:      map[types.NamespacedName]*Record{},
+		byRelease:    map[types.NamespacedName][]*Record{},
+		byOwner:      map[types.UID][]*Record{},
+		byController: map[types.UID][]*Record{},
+		removed:      map[types.NamespacedName]*Record{},
+		changed:      changed,
+	}
+}
+
+// History returns the records of a release, newest revision first.
+func (x *Index) History(namespace, release string) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return collect(x.byRelease[types.NamespacedName{Namespace: namespace, Name: release}])
+}
+
+// Releases returns the names of the releases that are stored in a namespace.
+// The caller may change the map.
+func (x *Index) Releases(namespace string) map[string]struct{} {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	names := map[string]struct{}{}
+	for release := range x.byRelease {
+		if release.Namespace == namespace {
+			names[release.Name] = struct{}{}
+		}
+	}
+	return names
+}
+
+// OwnedBy returns the records of a custom resource, newest revision first.
+func (x *Index) OwnedBy(uid types.UID) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return collect(x.byOwner[uid])
+}
+
+// ControlledBy returns the records that the operator-sdk has made for a custom
+// resource, and that nobody has taken over, newest revision first.
+func (x *Index) ControlledBy(uid types.UID) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return collect(x.byController[uid])
+}
+
+// Deployed returns the deployed revisions that an operator has made.
+func (x *Index) Deployed(operator string) []Record {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var found []Record
+	for _, r := range x.records {
+		if r.Operator == operator && r.Status == api.StatusDeployed {
+			found = append(found, *r)
+		}
+	}
+	return found
+}
+
+func collect(held []*Record) []Record {
+	found := make([]Record, len(held))
+	for i, r := range held {
+		found[i] = *r
+	}
+	slices.SortFunc(found, func(a, b Record) int { return b.Revision - a.Revision })
+	return found
+}
+
+// Put tells the index what this process has just stored.
+func (x *Index) Put(r Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.put(&r)
+}
+
+// Remove tells the index that this process has just deleted a record.
+func (x *Index) Remove(r Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if known, ok := x.records[r.name()]; ok && known.UID == r.UID {
+		x.removed[r.name()] = known
+		x.drop(known)
+	}
+}
+
+// observe takes what the watch says, unless something newer is known.
+func (x *Index) observe(r *Record) {
+	x.mu.Lock()
+	removed, wasRemoved := x.removed[r.name()]
+	// What had the name before the removed one is older than it.
+	stale := wasRemoved && (removed.UID == r.UID || !newer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
+	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion && !r.Stripped() {
+		// This process wrote it. One copy is enough. The held copy of a stripped
+		// record says more, see put.
+		x.drop(known)
+		x.hold(r)
+	}
+	x.mu.Unlock()
+	if !stale {
+		x.changed(*r)
+	}
+}
+
+// gone takes the watch's word that a record was deleted.
+func (x *Index) gone(r *Record) {
+	x.mu.Lock()
+	if removed, ok := x.removed[r.name()]; ok && removed.UID == r.UID {
+		delete(x.removed, r.name())
+	}
+	known, ok := x.records[r.name()]
+	ok = ok && known.UID == r.UID
+	if ok {
+		x.drop(known)
+	}
+	x.mu.Unlock()
+	if ok {
+		x.changed(*r)
+	}
+}
+
+// put stores a record and tells whether it is news.
+func (x *Index) put(r *Record) bool {
+	if old, ok := x.records[r.name()]; ok {
+		// The versions of one name's Secrets grow from one to its successor, too.
+		if !newer(r.ResourceVersion, old.ResourceVersion) {
+			return false
+		}
+		x.drop(old)
+		if r.Stripped() && r.UID == old.UID && r.Status == old.Status {
+			// A Record that is held is never changed, and the store holds this one.
+			carried := r.carry(*old)
+			r = &carried
+		}
+	}
+	delete(x.removed, r.name())
+	x.hold(r)
+	return true
+}
+
+func (x *Index) hold(r *Record) {
+	x.records[r.name()] = r
+	x.byRelease[r.release()] = append(x.byRelease[r.release()], r)
+	switch {
+	case r.OwnerUID != "":
+		x.byOwner[r.OwnerUID] = append(x.byOwner[r.OwnerUID], r)
+	case r.Controller != "":
+		x.byController[r.Controller] = append(x.byController[r.Controller], r)
+	}
+}
+
+func (x *Index) drop(r *Record) {
+	delete(x.records, r.name())
+	remove(x.byRelease, r.release(), r)
+	remove(x.byOwner, r.OwnerUID, r)
+	remove(x.byController, r.Controller, r)
+}
+
+func remove[K comparable](from map[K][]*Record, key K, r *Record) {
+	left := slices.DeleteFunc(from[key], func(held *Record) bool { return held == r })
+	if len(left) == 0 {
+		delete(from, key)
+		return
+	}
+	from[key] = left
+}
+
+func (r *Record) name() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Secret}
+}
+
+func (r *Record) release() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Release}
+}
+
+// newer compares resource versions, which are numbers that grow. One that is
+// no number counts as newer, so that no event is lost.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order > 0
+}

@@ -1,0 +1,67 @@
+package release_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+func TestIndexByOwner(t *testing.T) {
+	w := newWatched()
+	w.OnAdd(stored(1, "a", "1", "superseded"), true)
+	w.OnAdd(stored(2, "b", "2", "deployed"), true)
+	foreign := stored(1, "c", "3", "deployed")
+	foreign.Name, foreign.Labels = "sh.helm.release.v1.db.v1", map[string]string{"name": "db", "owner": "helm", "status": "deployed", "version": "1"}
+	w.OnAdd(foreign, true)
+
+	owned := w.OwnedBy("cr-uid")
+	if len(owned) != 2 || owned[0].Revision != 2 {
+		t.Errorf("OwnedBy: %v", owned)
+	}
+	if got := w.OwnedBy(""); len(got) != 0 {
+		t.Errorf("records without an owner are owned by nobody, not by %v", got)
+	}
+	// A record that changes hands is found by its new owner alone.
+	taken := stored(2, "b", "4", "deployed")
+	taken.Labels[api.LabelOwnerUID] = "other-uid"
+	w.OnUpdate(nil, taken)
+	if a, b := w.OwnedBy("cr-uid"), w.OwnedBy("other-uid"); len(a) != 1 || len(b) != 1 {
+		t.Errorf("after it changed hands: %d of the old owner, %d of the new", len(a), len(b))
+	}
+}
+
+// What the operator-sdk has made for a custom resource is found by it until an
+// operator of ours takes it over.
+func TestIndexByController(t *testing.T) {
+	w := newWatched()
+	theirs := func(resourceVersion string) *metav1.PartialObjectMetadata {
+		m := stored(3, "a", resourceVersion, "deployed")
+		m.Name = "sh.helm.release.v1.web.one.v3"
+		m.Labels = map[string]string{"name": "web.one", "owner": "helm", "status": "deployed", "version": "3"}
+		m.OwnerReferences = []metav1.OwnerReference{{UID: "sdk-uid", Controller: new(true)}}
+		return m
+	}
+	w.OnAdd(theirs("1"), true)
+	if got := w.ControlledBy("sdk-uid"); len(got) != 1 || got[0].Release != "web.one" || got[0].OwnerUID != "" {
+		t.Errorf("ControlledBy: %+v", got)
+	}
+	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy(""); len(a)+len(b) > 0 {
+		t.Errorf("owned %v, controlled by nobody %v", a, b)
+	}
+	ours := theirs("2")
+	ours.Labels[api.LabelOwnerUID] = "sdk-uid"
+	w.OnUpdate(nil, ours)
+	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy("sdk-uid"); len(a) != 1 || len(b) != 0 {
+		t.Errorf("taken over: owned %v, controlled %v", a, b)
+	}
+	w.OnDelete(ours)
+	again := theirs("3")
+	again.UID = "b"
+	w.OnAdd(again, false)
+	w.OnDelete(again)
+	if got := w.ControlledBy("sdk-uid"); len(got) > 0 {
+		t.Errorf("gone, and found: %v", got)
+	}
+}

@@ -1,2 +1,0 @@
-// Package version tells which build of Chartwright this is.
-package version
