@@ -65,11 +65,6 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 	metrics.ListKinds(kinds.board.metrics)
 	index := release.NewIndex(kinds.recordChanged)
 	objects := kinds.newInventory()
-	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), clientset, mgr.GetRESTMapper(), index, objects)
-	if err != nil {
-		return nil, err
-	}
-	helmClient.Confined = len(options.Namespaces) > 0
 	recorder, err := newRecorder(mgr, clientset, options.Name)
 	if err != nil {
 		return nil, err
@@ -80,7 +75,20 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, fmt.Errorf("set up the client of the signing key: %w", err)
 	}
 	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
-	helmClient.Keys, helmClient.SigningKey = kinds.signingKey.keys, kinds.signingKey.secret
+	helmClient, err := helm.NewClient(helm.Config{
+		REST:       mgr.GetConfig(),
+		HTTP:       mgr.GetHTTPClient(),
+		Clientset:  clientset,
+		Mapper:     mgr.GetRESTMapper(),
+		Index:      index,
+		Inventory:  objects,
+		Keys:       kinds.signingKey.keys,
+		SigningKey: kinds.signingKey.secret,
+		Confined:   len(options.Namespaces) > 0,
+	})
+	if err != nil {
+		return nil, err
+	}
 	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
 	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now)
 	if err := mgr.Add(pool); err != nil {

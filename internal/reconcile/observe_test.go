@@ -56,7 +56,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := release.NewIndex(func(release.Record) {})
-	made, err := helm.NewClient(config, server.Client(), clientset, nil, index, nil)
+	made, err := helm.NewClient(helm.Config{REST: config, HTTP: server.Client(), Clientset: clientset, Index: index})
 	if err != nil {
 		t.Fatal(err)
 	}
