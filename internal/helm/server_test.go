@@ -26,6 +26,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
@@ -233,7 +234,7 @@ func (w *world) restart() {
 	// Every client reads them once, which takes longer than most tests.
 	apiServer.capabilities.Do(func() { apiServer.read = w.helm.capabilities })
 	w.helm.capabilities = apiServer.read
-	if _, err := w.helm.Capabilities().Digest(Features{KubeVersion: true}); err != nil {
+	if _, err := w.helm.Capabilities().Digest(analysis.Features{KubeVersion: true}); err != nil {
 		w.Fatal(err)
 	}
 	w.watch()
