@@ -70,11 +70,6 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 	counted := metrics.New(registerer, metrics.Sources{
 		Kinds: kinds.board.metrics, Watched: objects.Watches.Counts, Unwatched: func() []string { return unwatchedKinds(objects.Watches) },
 	})
-	helmClient, err := helm.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), clientset, mgr.GetRESTMapper(), index, objects)
-	if err != nil {
-		return nil, err
-	}
-	helmClient.Confined = len(options.Namespaces) > 0
 	recorder, err := newRecorder(mgr, clientset, options.Name)
 	if err != nil {
 		return nil, err
@@ -85,7 +80,20 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 		return nil, fmt.Errorf("set up the client of the signing key: %w", err)
 	}
 	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
-	helmClient.Keys, helmClient.SigningKey = kinds.signingKey.keys, kinds.signingKey.secret
+	helmClient, err := helm.NewClient(helm.Config{
+		REST:       mgr.GetConfig(),
+		HTTP:       mgr.GetHTTPClient(),
+		Clientset:  clientset,
+		Mapper:     mgr.GetRESTMapper(),
+		Index:      index,
+		Inventory:  objects,
+		Keys:       kinds.signingKey.keys,
+		SigningKey: kinds.signingKey.secret,
+		Confined:   len(options.Namespaces) > 0,
+	})
+	if err != nil {
+		return nil, err
+	}
 	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
 	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
 	if err := mgr.Add(pool); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -57,7 +58,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	index := release.NewIndex(func(release.Record) {})
-	made, err := helm.NewClient(config, server.Client(), clientset, nil, index, nil)
+	made, err := helm.NewClient(helm.Config{REST: config, HTTP: server.Client(), Clientset: clientset, Index: index})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 			Helm: made, Index: index, Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
-		Kind:   catalog.Kind{Chart: &helm.Chart{Features: helm.Features{KubeVersion: true}}},
+		Kind:   catalog.Kind{Chart: &helm.Chart{Features: analysis.Features{KubeVersion: true}}},
 		Reader: oneCR{cr: viewOf(nil).cr},
 	}
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}
