@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
@@ -45,7 +46,7 @@ func (c *Capabilities) Refresh() {
 
 // Digest covers what a chart with these features sees; it is empty for one
 // that looks at none of it.
-func (c *Capabilities) Digest(f Features) (string, error) {
+func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 	if !f.Capabilities() {
 		return "", nil
 	}

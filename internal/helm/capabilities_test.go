@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // Every way of asking for one API that is worth telling from asking for all.
 func TestFeaturesOfAPIs(t *testing.T) {
-	for template, want := range map[string]Features{
+	for template, want := range map[string]analysis.Features{
 		`{{ if and (.Capabilities.APIVersions.Has "a/v1") .Values.on }}x{{ end }}`:                                    {APIs: []string{"a/v1"}},
 		`{{ if and .Values.on (or (not ($.Capabilities.APIVersions.Has "a/v1")) (eq 1 2)) }}x{{ end }}`:               {APIs: []string{"a/v1"}},
 		`{{ if ((.Capabilities.APIVersions.Has "a/v1")) }}x{{ end }}`:                                                 {APIs: []string{"a/v1"}},
@@ -51,7 +53,7 @@ func serving(kube string, versions ...string) *fakediscovery.FakeDiscovery {
 	return d
 }
 
-func digest(t *testing.T, c *Capabilities, f Features) string {
+func digest(t *testing.T, c *Capabilities, f analysis.Features) string {
 	t.Helper()
 	d, err := c.Digest(f)
 	if err != nil {
@@ -66,25 +68,25 @@ func TestCapabilitiesDigest(t *testing.T) {
 	before := []string{"v1", "a/v1", "b/v1"}
 	for _, test := range []struct {
 		name     string
-		features Features
+		features analysis.Features
 		// after is what the server serves then.
 		kube    string
 		after   []string
 		changes bool
 	}{
-		{name: "nothing changes", features: Features{KubeVersion: true, APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before},
-		{name: "another order", features: Features{APIVersions: true}, kube: "v1.36.0", after: []string{"b/v1", "v1", "a/v1"}},
-		{name: "one more, that is not asked for", features: Features{KubeVersion: true, APIs: []string{"a/v1", "d/v1"}}, kube: "v1.36.0", after: append(before, "c/v1")},
-		{name: "one less, that is not asked for", features: Features{APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before[:2]},
-		{name: "one appears", features: Features{APIs: []string{"a/v1", "c/v1"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "one goes", features: Features{APIs: []string{"a/v1", "b/v1"}}, kube: "v1.36.0", after: before[:2], changes: true},
-		{name: "a kind appears", features: Features{APIs: []string{"c/v1/Thing"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "one takes another's place", features: Features{APIs: []string{"b/v1", "c/v1"}}, kube: "v1.36.0", after: []string{"v1", "a/v1", "c/v1"}, changes: true},
-		{name: "one more, and all are looked at", features: Features{APIVersions: true}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "another server", features: Features{KubeVersion: true}, kube: "v1.36.1", after: before, changes: true},
-		{name: "another server, which is not looked at", features: Features{APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.1", after: before},
+		{name: "nothing changes", features: analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before},
+		{name: "another order", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: []string{"b/v1", "v1", "a/v1"}},
+		{name: "one more, that is not asked for", features: analysis.Features{KubeVersion: true, APIs: []string{"a/v1", "d/v1"}}, kube: "v1.36.0", after: append(before, "c/v1")},
+		{name: "one less, that is not asked for", features: analysis.Features{APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before[:2]},
+		{name: "one appears", features: analysis.Features{APIs: []string{"a/v1", "c/v1"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "one goes", features: analysis.Features{APIs: []string{"a/v1", "b/v1"}}, kube: "v1.36.0", after: before[:2], changes: true},
+		{name: "a kind appears", features: analysis.Features{APIs: []string{"c/v1/Thing"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "one takes another's place", features: analysis.Features{APIs: []string{"b/v1", "c/v1"}}, kube: "v1.36.0", after: []string{"v1", "a/v1", "c/v1"}, changes: true},
+		{name: "one more, and all are looked at", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "another server", features: analysis.Features{KubeVersion: true}, kube: "v1.36.1", after: before, changes: true},
+		{name: "another server, which is not looked at", features: analysis.Features{APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.1", after: before},
 		{name: "all changes, and none of it is looked at", kube: "v1.37.0", after: before[:1]},
-		{name: "all changes, and only the cluster is looked at", features: Features{Lookup: true, DeleteHooks: true}, kube: "v1.37.0", after: before[:1]},
+		{name: "all changes, and only the cluster is looked at", features: analysis.Features{Lookup: true, DeleteHooks: true}, kube: "v1.37.0", after: before[:1]},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := serving("v1.36.0", before...)
@@ -109,15 +111,15 @@ func TestCapabilitiesAreReadOnce(t *testing.T) {
 	d := serving("v1.36.0", "v1")
 	c := newCapabilities(d)
 	for range 3 {
-		digest(t, c, Features{APIVersions: true})
+		digest(t, c, analysis.Features{APIVersions: true})
 	}
 	once := len(d.Actions())
 	c.Refresh()
-	digest(t, c, Features{})
+	digest(t, c, analysis.Features{})
 	if got := len(d.Actions()); got != once {
 		t.Errorf("%d requests, %d of them for a chart that looks at nothing", got, got-once)
 	}
-	digest(t, c, Features{KubeVersion: true})
+	digest(t, c, analysis.Features{KubeVersion: true})
 	if got := len(d.Actions()); got != 2*once {
 		t.Errorf("%d requests, want twice %d", got, once)
 	}
@@ -127,7 +129,7 @@ func TestCapabilitiesOfAServerThatIsAway(t *testing.T) {
 	d := serving("v1.36.0", "v1")
 	away := errors.New("away")
 	d.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, away })
-	if _, err := newCapabilities(d).Digest(Features{APIVersions: true}); !errors.Is(err, away) {
+	if _, err := newCapabilities(d).Digest(analysis.Features{APIVersions: true}); !errors.Is(err, away) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,8 +32,8 @@ type Chart struct {
 	Digest string
 	// Features is what the templates use beyond the values, unless the values of
 	// a release execute more, see FeaturesOf.
-	Features Features
-	scanned  scanned
+	Features analysis.Features
+	usage    analysis.Usage
 	// templates are those of the chart and its subcharts.
 	templates []analysis.File
 	// examples are the files ci/*-values.yaml, by their names.
@@ -45,17 +45,12 @@ type Chart struct {
 }
 
 // FeaturesOf returns what the templates use beyond these values of a release.
-func (c *Chart) FeaturesOf(given map[string]any) Features {
-	if c.scanned.executedBy(given) {
-		return c.scanned.every
-	}
-	return c.Features
-}
+func (c *Chart) FeaturesOf(given map[string]any) analysis.Features { return c.usage.Features(given) }
 
 // MayReadCapabilities reports whether any release of the chart can depend on
 // .Capabilities.
 func (c *Chart) MayReadCapabilities() bool {
-	return c.Features.Capabilities() || c.scanned.every.Capabilities()
+	return c.Features.Capabilities() || c.usage.All.Capabilities()
 }
 
 // Name returns the name in Chart.yaml.
@@ -183,9 +178,9 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	scanned := scan(loaded, parsed)
+	usage := readFeatures(loaded, parsed)
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: scanned.reached, scanned: scanned, templates: parsed, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Digest: digest, Features: usage.Chart, usage: usage, templates: parsed, examples: examples(loaded),
 	}, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // library returns a chart with helpers as library charts have them, of which it
@@ -36,7 +38,7 @@ func library(template string) files {
 }
 
 func TestFeatures_OfALibraryChart(t *testing.T) {
-	for template, want := range map[string]Features{
+	for template, want := range map[string]analysis.Features{
 		`{{ .Values.a }}`:                       {},
 		`{{ include "library.kubeVersion" . }}`: {KubeVersion: true},
 		`{{ include "library.oldHelm" . }}`:     {KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}},
@@ -56,19 +58,19 @@ func TestFeatures_OfTextsForTpl(t *testing.T) {
 	const asks = `{{ include "library.hasAPI" (dict "version" "policy/v1" "context" $) }}`
 	for name, test := range map[string]struct {
 		chart files
-		want  Features
+		want  analysis.Features
 	}{
-		"default values":                 {library(asks).with("values.yaml", `a: '{{ include "library.kubeVersion" . }}'`), Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a key of the default values":    {library(asks).with("values.yaml", `a: [{'{{ include "library.kubeVersion" . }}': b}]`), Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"default values of a subchart":   {library(asks).with("charts/library/values.yaml", `a: '{{ template "library.kubeVersion" . }}'`), Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"default values, another API":    {library(asks).with("values.yaml", `a: '{{ include "library.hasAPI" (dict "version" "b/v1") }}'`), Features{APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"default values without a call":  {library(asks).with("values.yaml", `a: '{{ .Release.Name }} {{ include "small.name" . }}'`), Features{APIs: []string{"policy/v1"}}},
-		"a file":                         {library(asks).with("files/a.txt", `{{ include "library.kubeVersion" . }}`), Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a file that reads them":         {library(asks).with("files/a.txt", `{{ .Capabilities.KubeVersion }}`), Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"a dashboard":                    {library(asks).with("files/a.json", `{"includeAll": true, "legend": "{{pod}} {{$labels.x}}", "templating": {}}`), Features{APIs: []string{"policy/v1"}}},
-		"a text that is no template yet": {library(asks).with("files/a.txt", `{{ if .a }}{{ include "library.kubeVersion" . }}`), Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a text that goes on elsewhere":  {library(asks).with("files/a.txt", `{{ .a }} {{ `), Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"the README":                     {library(asks).with("README.md", `{{ include "library.oldHelm" . }}`), Features{APIs: []string{"policy/v1"}}},
+		"default values":                 {library(asks).with("values.yaml", `a: '{{ include "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a key of the default values":    {library(asks).with("values.yaml", `a: [{'{{ include "library.kubeVersion" . }}': b}]`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"default values of a subchart":   {library(asks).with("charts/library/values.yaml", `a: '{{ template "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"default values, another API":    {library(asks).with("values.yaml", `a: '{{ include "library.hasAPI" (dict "version" "b/v1") }}'`), analysis.Features{APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"default values without a call":  {library(asks).with("values.yaml", `a: '{{ .Release.Name }} {{ include "small.name" . }}'`), analysis.Features{APIs: []string{"policy/v1"}}},
+		"a file":                         {library(asks).with("files/a.txt", `{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a file that reads them":         {library(asks).with("files/a.txt", `{{ .Capabilities.KubeVersion }}`), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"a dashboard":                    {library(asks).with("files/a.json", `{"includeAll": true, "legend": "{{pod}} {{$labels.x}}", "templating": {}}`), analysis.Features{APIs: []string{"policy/v1"}}},
+		"a text that is no template yet": {library(asks).with("files/a.txt", `{{ if .a }}{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a text that goes on elsewhere":  {library(asks).with("files/a.txt", `{{ .a }} {{ `), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"the README":                     {library(asks).with("README.md", `{{ include "library.oldHelm" . }}`), analysis.Features{APIs: []string{"policy/v1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.chart.load(t).Features); diff != "" {
@@ -82,7 +84,7 @@ func TestFeatures_OfTextsForTpl(t *testing.T) {
 // may still give the helper another API.
 func TestFeatures_OfAHelperBesideAnUnknownText(t *testing.T) {
 	c := small().with("templates/x.yaml", `{{ define "has" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}{{ include "has" (dict "version" "a/v1") }}`)
-	for file, want := range map[string]Features{"a": {APIs: []string{"a/v1"}}, `{{ include .name . }}`: {APIVersions: true}} {
+	for file, want := range map[string]analysis.Features{"a": {APIs: []string{"a/v1"}}, `{{ include .name . }}`: {APIVersions: true}} {
 		if diff := cmp.Diff(want, c.with("files/a.txt", file).load(t).Features); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
@@ -92,9 +94,9 @@ func TestFeatures_OfAHelperBesideAnUnknownText(t *testing.T) {
 // A custom resource can bring texts that include any helper of the chart.
 func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
 	c := library(`{{ include "library.render" (dict "value" .Values.extra "context" $) }}{{ include "library.isOpenShift" . }}`).load(t)
-	asks := Features{APIs: []string{"security.openshift.io/v1"}}
-	every := Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}
-	for text, want := range map[string]Features{
+	asks := analysis.Features{APIs: []string{"security.openshift.io/v1"}}
+	every := analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}
+	for text, want := range map[string]analysis.Features{
 		`Capabilities, include`:     asks,
 		`{{ .Release.Name }}`:       asks,
 		`{{ $labels.pod }} include`: asks,

@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -150,4 +153,92 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 		return api.Status{}
 	}
 	return status
+}
+
+// session is what all verbs share: the streams, the flags, and the connection
+// that the flags lead to.
+type session struct {
+	genericiooptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	output format
+	color  colorMode
+}
+
+// connect returns the configuration of the connection that the flags lead to.
+func (s *session) connect() (*rest.Config, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	// As kubectl has it: one person's requests need no slowing down.
+	config.QPS, config.Burst = 50, 300
+	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// dynamic returns a client for objects of any kind.
+func (s *session) dynamic() (dynamic.Interface, error) {
+	config, err := s.connect()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+// namespace returns that of -n or of the context, and whether -n was given.
+func (s *session) namespace() (name string, given bool, err error) {
+	name, given, err = s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", false, fmt.Errorf("find the namespace: %w", err)
+	}
+	return name, given, nil
+}
+
+// right is a right that a verb needs.
+type right struct {
+	verb     string
+	resource schema.GroupResource
+	// namespace is empty for all of them, and for what has none.
+	namespace string
+	// purpose completes "you need it …": "to read the revisions of the release".
+	purpose string
+}
+
+// missingRightError is the sentence about a right that is missing.
+type missingRightError struct {
+	right
+	cause error
+}
+
+// Error names the right, what it is for, and the rule that gives it.
+func (e *missingRightError) Error() string {
+	where := ""
+	if e.namespace != "" {
+		where = fmt.Sprintf(" in namespace %s", e.namespace)
+	}
+	return fmt.Sprintf("you may not %s %s%s, which you need %s. The rule that allows it: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
+		e.verb, e.resource, where, e.purpose, e.resource.Group, e.resource.Resource, e.verb)
+}
+
+// Unwrap returns what the API server said.
+func (e *missingRightError) Unwrap() error { return e.cause }
+
+// explain turns the API server's refusal into a sentence that names the right.
+// Any other error is told with what it kept from being done.
+func (r right) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return &missingRightError{right: r, cause: err}
+	}
+	return fmt.Errorf("%s %s: %w", r.verb, r.resource, err)
+}
+
+// lacking tells whether an error is about a right that is missing, so that the
+// rest can be shown all the same.
+func lacking(err error) bool {
+	_, is := errors.AsType[*missingRightError](err)
+	return is
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -30,7 +31,7 @@ type specFacts struct {
 	// of that field.
 	spec     string
 	scale    string
-	features helm.Features
+	features analysis.Features
 	secrets  valuesfrom.Secrets
 }
 

@@ -1,6 +1,10 @@
-// Package analysis reads the syntax of chart templates, so that a chart can be
-// judged by what stands in it and not only by what one render of it takes.
+// Package analysis reads the syntax of a chart's templates. It executes nothing,
+// and functions need not be known. It knows nothing of Helm.
 //
-// Parse gives the trees of a file, Walk visits every node of one, and Line tells
-// where a node stands. Nothing is executed, and functions need not be known.
+// Parse returns the syntax trees of a template file, and Walk visits their nodes.
+// The questions that the rest of the program has about templates each have a file:
+//
+//   - features.go: which parts of .Capabilities can a release read, does it look
+//     up objects, does it have delete hooks? includes.go finds the templates that
+//     the chart can execute at all.
 package analysis

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -13,8 +14,8 @@ type File struct {
 	// subcharts begin with charts/.
 	Path string
 	Text string
-	// Trees are the file's own tree and those that it defines, in the order of
-	// their names.
+	// Trees are the file's own tree, which has the file's path as its name, and
+	// those of the templates that it defines, sorted by name.
 	Trees []*parse.Tree
 }
 
@@ -35,13 +36,30 @@ func Parse(path, text string) (File, error) {
 	return file, nil
 }
 
-// Line returns the line, from 1, of a position in the file, which each node has.
+// Line returns the line, from 1, of a position in the file. Nodes have one.
 func (f File) Line(pos parse.Pos) int {
 	return 1 + strings.Count(f.Text[:min(int(pos), len(f.Text))], "\n")
 }
 
-// Walk visits every node of the file, in the order of the text, those below a
-// node only if visit returns true for it.
+// Rendered reports whether a tree of the file is its own, and Helm renders that.
+// The others are executed where they are included.
+func (f File) Rendered(tree *parse.Tree) bool {
+	return tree.Name == f.Path && !strings.HasPrefix(path.Base(f.Path), "_")
+}
+
+// Subcharts returns the names of the subcharts that the file is in, outermost
+// first. Its values are below these keys.
+func (f File) Subcharts() []string {
+	var names []string
+	parts := strings.Split(path.Dir(f.Path), "/")
+	for i := 0; i+1 < len(parts) && parts[i] == "charts"; i += 2 {
+		names = append(names, parts[i+1])
+	}
+	return names
+}
+
+// Walk visits every node of the file, in the order of the text, and the nodes
+// below a node only if visit returns true for it.
 func (f File) Walk(visit func(parse.Node) bool) {
 	for _, tree := range f.Trees {
 		Walk(tree.Root, visit)
@@ -55,41 +73,35 @@ func Walk(node parse.Node, visit func(parse.Node) bool) {
 	}
 	switch n := node.(type) {
 	case *parse.ListNode:
-		each(n.Nodes, visit)
+		walkEach(n.Nodes, visit)
 	case *parse.ActionNode:
 		Walk(n.Pipe, visit)
 	case *parse.PipeNode:
-		each(n.Decl, visit)
-		each(n.Cmds, visit)
+		walkEach(n.Decl, visit)
+		walkEach(n.Cmds, visit)
 	case *parse.CommandNode:
-		each(n.Args, visit)
-	case *parse.IfNode:
-		branch(&n.BranchNode, visit)
-	case *parse.RangeNode:
-		branch(&n.BranchNode, visit)
-	case *parse.WithNode:
-		branch(&n.BranchNode, visit)
+		walkEach(n.Args, visit)
 	case *parse.TemplateNode:
 		Walk(n.Pipe, visit)
 	case *parse.ChainNode:
 		Walk(n.Node, visit)
+	default:
+		if branch := branchOf(node); branch != nil {
+			Walk(branch.Pipe, visit)
+			Walk(branch.List, visit)
+			Walk(branch.ElseList, visit)
+		}
 	}
 }
 
-func branch(n *parse.BranchNode, visit func(parse.Node) bool) {
-	Walk(n.Pipe, visit)
-	Walk(n.List, visit)
-	Walk(n.ElseList, visit)
-}
-
-func each[N parse.Node](nodes []N, visit func(parse.Node) bool) {
+func walkEach[N parse.Node](nodes []N, visit func(parse.Node) bool) {
 	for _, node := range nodes {
 		Walk(node, visit)
 	}
 }
 
-// isNil tells of the pointers that the parser leaves empty: a template call
-// without a pipeline, an if without an else.
+// isNil reports whether the parser left a node empty: the pipeline of a template
+// call, or the else of an if.
 func isNil(node parse.Node) bool {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -98,4 +110,57 @@ func isNil(node parse.Node) bool {
 		return n == nil
 	}
 	return node == nil
+}
+
+// branchOf returns what if, with and range have in common, nil for other nodes.
+func branchOf(node parse.Node) *parse.BranchNode {
+	switch n := node.(type) {
+	case *parse.IfNode:
+		return &n.BranchNode
+	case *parse.RangeNode:
+		return &n.BranchNode
+	case *parse.WithNode:
+		return &n.BranchNode
+	}
+	return nil
+}
+
+// Function returns the name of a function, empty for any other node.
+func Function(node parse.Node) string {
+	if n, ok := node.(*parse.IdentifierNode); ok {
+		return n.Ident
+	}
+	return ""
+}
+
+// Literal returns the text of a literal string.
+func Literal(node parse.Node) (text string, ok bool) {
+	n, ok := node.(*parse.StringNode)
+	if !ok {
+		return "", false
+	}
+	return n.Text, true
+}
+
+// rootFields are the fields of the root object, which Helm gives to templates.
+var rootFields = []string{"Values", "Release", "Files", "Capabilities", "Chart", "Template"}
+
+// Field returns the path of a field of the root object, empty for any other node.
+// .Release.Name, $.Release.Name and $top.Release.Name are the same field.
+func Field(node parse.Node) string {
+	var names []string
+	switch n := node.(type) {
+	case *parse.FieldNode:
+		names = n.Ident
+	case *parse.VariableNode:
+		names = n.Ident[1:]
+	case *parse.ChainNode:
+		names = n.Field
+	}
+	for i, name := range names {
+		if slices.Contains(rootFields, name) {
+			return strings.Join(names[i:], ".")
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -132,4 +136,68 @@ func walk(dir, prefix string, above []fs.FileInfo, found map[string][]byte) erro
 		}
 	}
 	return nil
+}
+
+// maxChart is what Helm takes for the name of a release, which charts name
+// objects by.
+const maxChart = 53
+
+// starter is a new chart, to start from.
+func (p Project) starter(name string) (source, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxChart {
+		return source{}, fmt.Errorf("--new %q: expected at most %d lower case letters, digits and dashes", name, maxChart)
+	}
+	s := source{name: name, folder: filepath.Join(p.charts(), name), entry: "charts/" + name}
+	if _, err := os.Stat(s.folder); err == nil {
+		return s, fmt.Errorf("--new %s: %s is there already: to make a kind of it, or to bring its kind up to date, run 'chartwright add %[2]s'", name, s.folder)
+	}
+	plan := newPlan()
+	if err := plan.writeTemplates("files/chart", s.folder, map[string]string{"Name": name}); err != nil {
+		return s, err
+	}
+	s.files = map[string][]byte{}
+	for path, file := range plan.files {
+		inner, err := filepath.Rel(s.folder, path)
+		if err != nil {
+			return s, err
+		}
+		s.files[strings.ReplaceAll(inner, string(filepath.Separator), "/")] = file.after
+	}
+	return s, nil
+}
+
+// files are templates with the delimiters [[ and ]], for charts and workflows
+// have the usual ones.
+//
+//go:embed all:files
+var files embed.FS
+
+// writeTemplates plans the files below a folder of templates.
+func (p *Plan) writeTemplates(from, to string, data any) error {
+	return fs.WalkDir(files, from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fill(name, data)
+		if err != nil {
+			return err
+		}
+		return p.write(filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(name, from+"/"))), text)
+	})
+}
+
+func fill(name string, data any) ([]byte, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := template.New(name).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	var filled bytes.Buffer
+	if err := parsed.Execute(&filled, data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return filled.Bytes(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,3 +150,129 @@ func (s *session) asking(cmd *cobra.Command, more int, form func(rest []string) 
 
 // example indents the lines of an example as cobra shows them.
 func example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
+
+// Words of the annotation rollback-to.
+const (
+	previous = "previous"
+	none     = "none"
+)
+
+func newRollback(s *session) *cobra.Command {
+	return s.asking(&cobra.Command{
+		Use:   "rollback KIND/NAME [REVISION]",
+		Short: "Run an earlier revision again, and hold it",
+		Long: `Run an earlier revision again, the last good one where none is named. It is made
+from what is stored and renders nothing, so that it works while the spec is
+wrong. The release then stays there, until the spec is edited or "resume".
+
+It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
+	}, 1, func(rest []string) (ask, error) {
+		to := previous
+		if len(rest) > 0 {
+			to = rest[0]
+		}
+		return ask{
+			annotation: api.AnnotationRollbackTo,
+			purpose:    "to ask for a rollback", asked: "asked for " + described(to),
+			at: func(generation int64) (string, judge) {
+				value := annotations.WithGeneration(to, generation, token())
+				return value, judgeRollback(value)
+			},
+		}, checkRollbackTo(to)
+	})
+}
+
+// checkRollbackTo refuses what is no revision.
+func checkRollbackTo(to string) error {
+	if to == none {
+		return fmt.Errorf(`to let the spec count again, use "%s resume"`, shown)
+	}
+	if revision, err := strconv.Atoi(to); to != previous && (err != nil || revision < 1) {
+		return fmt.Errorf("%q is no revision: expected a number, as \"%s history\" lists them, or %s", to, shown, previous)
+	}
+	return nil
+}
+
+func described(to string) string {
+	if to == previous {
+		return "the last good revision"
+	}
+	return "revision " + to
+}
+
+func newResume(s *session) *cobra.Command {
+	return s.asking(&cobra.Command{
+		Use:   "resume KIND/NAME",
+		Short: "End a hold: let the spec count again after a rollback",
+		Long: `End a hold: the release follows the spec again, which a rollback has kept from
+counting. Where nothing is held, nothing changes.
+
+It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Example: example("kubectl chartwright resume podset/web --wait"),
+	}, 0, func([]string) (ask, error) {
+		value := none + "@" + token()
+		return ask{
+			annotation: api.AnnotationRollbackTo, value: value,
+			purpose: "to end a hold", asked: "asked for the end of the hold",
+			judge: judgeResume(value),
+		}, nil
+	})
+}
+
+func newPause(s *session) *cobra.Command {
+	including := false
+	cmd := s.asking(&cobra.Command{
+		Use:   "pause KIND/NAME",
+		Short: "Keep the operator from changing anything",
+		Long: `Keep the operator from changing anything of a release: no upgrade, no repair, no
+rollback. What is under way goes on to its end, for which --wait waits. Health
+is still told. Deletion works, unless it is included.
+
+It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Example: example("kubectl chartwright pause podset/web --wait", "kubectl chartwright pause podset/web --including-deletion"),
+	}, 0, func([]string) (ask, error) {
+		value := annotations.PauseChanges
+		if including {
+			value = annotations.PauseIncludingDeletion
+		}
+		return ask{
+			annotation: api.AnnotationPause, value: string(value),
+			purpose: "to pause it", asked: "paused", judge: judgePause,
+		}, nil
+	})
+	cmd.Flags().BoolVar(&including, "including-deletion", false, "nor uninstall it while it is paused")
+	return cmd
+}
+
+func newUnpause(s *session) *cobra.Command {
+	return s.asking(&cobra.Command{
+		Use:   "unpause KIND/NAME",
+		Short: "End a pause, and do what it has kept from being done",
+		Long: `End a pause. What it has kept from being done is done now; --wait waits for it.
+
+It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Example: example("kubectl chartwright unpause podset/web --wait"),
+	}, 0, func([]string) (ask, error) {
+		return ask{annotation: api.AnnotationPause, purpose: "to end a pause", asked: "no longer paused", judge: judgeUnpause}, nil
+	})
+}
+
+func newReconcile(s *session) *cobra.Command {
+	return s.asking(&cobra.Command{
+		Use:   "reconcile KIND/NAME",
+		Short: "Apply every object again, and try again at once what has failed",
+		Long: `Apply every object of a release again, once, from what is stored and without a
+new revision. What has failed is tried again at once, and what the chart reads
+in the cluster is read again.
+
+It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Example: example("kubectl chartwright reconcile podset/web --wait"),
+	}, 0, func([]string) (ask, error) {
+		value := token()
+		return ask{
+			annotation: api.AnnotationReconcile, value: value,
+			purpose: "to ask for it", asked: "asked for everything to be applied again", judge: judgeReconcile(value),
+		}, nil
+	})
+}

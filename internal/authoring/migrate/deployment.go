@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -215,4 +217,52 @@ func lineOf(text string, line int) string {
 		return ""
 	}
 	return lines[line-1]
+}
+
+// theirMetrics are the names of metrics that are gone, and what to do without.
+var theirMetrics = map[string]string{
+	"helm_operator_build_info":    "use chartwright_build_info",
+	"resource_created_at_seconds": "ask kube-state-metrics when objects were made; chartwright_releases counts releases by their status",
+}
+
+// monitorFindings finds metrics that are gone in the manifests of config/.
+func (p *Project) monitorFindings() []Finding {
+	f := finder{topic: topicOperator}
+	for _, name := range p.under("config") {
+		for i, line := range strings.Split(p.files[name], "\n") {
+			for _, metric := range slices.Sorted(maps.Keys(theirMetrics)) {
+				if strings.Contains(line, metric) {
+					f.addf(ToDo, at(name, i+1), "the metric %s is gone", metric).Do = theirMetrics[metric]
+				}
+			}
+		}
+	}
+	return f.findings
+}
+
+// cutoverFindings tells how to switch, with the names of the project.
+func (p *Project) cutoverFindings() []Finding {
+	f := finder{topic: topicOperator}
+	const file = "config/default/kustomization.yaml"
+	text, exists := p.files[file]
+	if !exists {
+		return nil
+	}
+	var kustomization struct {
+		Namespace  string `yaml:"namespace"`
+		NamePrefix string `yaml:"namePrefix"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &kustomization); err != nil {
+		f.addf(Breaks, file, "it is not YAML: %v", err)
+		return f.findings
+	}
+	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
+	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
+	found.Do = "when all else is done, switch, with $IMG the image that you have made:"
+	found.Lines = fmt.Sprintf(`kubectl -n %[1]s scale deployment/%[2]s --replicas=0
+kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --timeout=2m
+(cd config/manager && kustomize edit set image controller=$IMG)
+kubectl apply --server-side --force-conflicts -k config/default
+`, namespace, deployment)
+	return f.findings
 }

@@ -1,0 +1,340 @@
+package analysis
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// Features is what a chart's templates read beyond values and files, and what
+// its hooks do. It comes from the templates' syntax: branches that are not taken
+// count, too. Named templates that no other one includes do not count, except
+// for lookups.
+type Features struct {
+	// KubeVersion: .Capabilities.KubeVersion is read.
+	KubeVersion bool
+	// APIVersions: .Capabilities.APIVersions is read, or .Capabilities whole,
+	// other than by Has of a literal.
+	APIVersions bool
+	// APIs are the literals of .Capabilities.APIVersions.Has, sorted, and those
+	// that helpers are given for it.
+	APIs []string
+	// Lookup: the cluster is read by lookup.
+	Lookup bool
+	// DeleteHooks: some template is a pre-delete or post-delete hook, or may
+	// be one.
+	DeleteHooks bool
+}
+
+// Capabilities reports whether .Capabilities is read at all.
+func (f Features) Capabilities() bool {
+	return f.KubeVersion || f.APIVersions || len(f.APIs) > 0
+}
+
+// Source is what the features of a chart depend on, those of its subcharts
+// included.
+type Source struct {
+	Templates []File
+	// Values are the texts in the default values, ValuesFiles the contents of
+	// values.yaml, comments included, and Files those of the files that templates
+	// can read. Templates may execute any of these texts by tpl.
+	Values, ValuesFiles, Files []string
+}
+
+// Usage holds the features that releases of a chart use.
+type Usage struct {
+	// Chart are the features of the templates that the chart executes by itself,
+	// and All those of all its templates.
+	Chart, All Features
+	// readers are the named templates that read .Capabilities. It is nil if that
+	// makes no difference.
+	readers map[string]bool
+}
+
+// computedHook finds hooks that may be of any phase.
+var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
+
+// ReadFeatures finds the features that a chart uses.
+func ReadFeatures(s Source) Usage {
+	var u Usage
+	u.All.capabilitiesIn(s.ValuesFiles)
+	for _, file := range s.Templates {
+		if strings.Contains(file.Text, "pre-delete") || strings.Contains(file.Text, "post-delete") || computedHook.MatchString(file.Text) {
+			u.All.DeleteHooks = true
+		}
+		file.Walk(u.All.visit)
+	}
+	graph := newIncludeGraph(s)
+	u.Chart.capabilitiesIn(s.Values)
+	graph.features(&u.Chart)
+	u.Chart.Lookup, u.Chart.DeleteHooks = u.All.Lookup, u.All.DeleteHooks
+	if u.Chart.APIVersions {
+		// Which ones makes no difference, except to the digest.
+		u.Chart.APIs = slices.Clone(u.All.APIs)
+	}
+	u.Chart.sort()
+	u.All.sort()
+	if !reflect.DeepEqual(u.Chart, u.All) {
+		u.readers = graph.capabilityReaders()
+	}
+	return u
+}
+
+// Features returns the features that a release with these values uses: a text in
+// the values may execute, by tpl, a template that reads .Capabilities.
+func (u Usage) Features(values map[string]any) Features {
+	if u.readers == nil {
+		return u.Chart
+	}
+	calls := newCallees()
+	EachText(values, calls.text)
+	if calls.unknown || calls.any(u.readers) {
+		return u.All
+	}
+	return u.Chart
+}
+
+// EachText visits the texts in a value, keys included: charts give tpl any part
+// of their values as YAML.
+func EachText(value any, visit func(string)) {
+	switch v := value.(type) {
+	case string:
+		visit(v)
+	case []any:
+		for _, item := range v {
+			EachText(item, visit)
+		}
+	case map[string]any:
+		for key, item := range v {
+			visit(key)
+			EachText(item, visit)
+		}
+	}
+}
+
+func (f *Features) sort() {
+	slices.Sort(f.APIs)
+	f.APIs = slices.Compact(f.APIs)
+}
+
+// capabilitiesIn counts texts of the chart in which templates may be kept.
+func (f *Features) capabilitiesIn(texts []string) {
+	for _, text := range texts {
+		if strings.Contains(text, ".Capabilities") {
+			f.field([]string{"Capabilities"})
+		}
+	}
+}
+
+func (f *Features) visit(node parse.Node) bool {
+	switch n := node.(type) {
+	case *parse.CommandNode:
+		if api, ok := Literal(askedAPI(n)); ok {
+			f.APIs = append(f.APIs, api)
+			return false
+		}
+	case *parse.ChainNode:
+		f.field(n.Field)
+	case *parse.FieldNode:
+		f.field(n.Ident)
+	case *parse.VariableNode:
+		f.field(n.Ident[1:])
+	case *parse.StringNode:
+		// index . "Capabilities", or a text that tpl may execute.
+		if strings.Contains(n.Text, "Capabilities") {
+			f.field([]string{"Capabilities"})
+		}
+	case *parse.IdentifierNode:
+		f.Lookup = f.Lookup || n.Ident == "lookup"
+	}
+	return true
+}
+
+func (f *Features) field(names []string) {
+	for i, name := range names {
+		if name != "Capabilities" {
+			continue
+		}
+		if i+1 < len(names) && names[i+1] == "KubeVersion" {
+			f.KubeVersion = true
+		} else if i+1 == len(names) || names[i+1] != "HelmVersion" {
+			f.APIVersions = true
+			f.KubeVersion = f.KubeVersion || i+1 == len(names)
+		}
+	}
+}
+
+// askedAPI returns the argument of .Capabilities.APIVersions.Has, so that a
+// chart which asks for one API does not depend on every other. It is nil for any
+// other command.
+func askedAPI(command *parse.CommandNode) parse.Node {
+	if len(command.Args) != 2 {
+		return nil
+	}
+	var names []string
+	switch n := command.Args[0].(type) {
+	case *parse.FieldNode:
+		names = n.Ident
+	case *parse.VariableNode:
+		names = n.Ident[1:]
+	}
+	if len(names) < 3 || !slices.Equal(names[len(names)-3:], []string{"Capabilities", "APIVersions", "Has"}) {
+		return nil
+	}
+	return command.Args[1]
+}
+
+// features adds what the templates that can be executed read of .Capabilities.
+func (g *includeGraph) features(to *Features) {
+	names := slices.Sorted(maps.Keys(g.reached))
+	known := map[parse.Node]bool{}
+	for _, name := range names {
+		for _, asked := range g.askedByKey(name) {
+			if apis, all := g.arguments(name, asked.key); all {
+				known[asked.command] = true
+				to.APIs = append(to.APIs, apis...)
+			}
+		}
+	}
+	for _, name := range names {
+		g.walk(name, func(node parse.Node) bool { return !known[node] && to.visit(node) })
+	}
+}
+
+// capabilityReaders returns the names of the templates that read .Capabilities,
+// themselves or by one that they include.
+func (g *includeGraph) capabilityReaders() map[string]bool {
+	readers := map[string]bool{}
+	for name, template := range g.templates {
+		var f Features
+		g.walk(name, f.visit)
+		if f.Capabilities() || template.unknown {
+			readers[name] = true
+		}
+	}
+	for grows := true; grows; {
+		grows = false
+		for name, template := range g.templates {
+			if !readers[name] && template.any(readers) {
+				readers[name], grows = true, true
+			}
+		}
+	}
+	return readers
+}
+
+// apiOfKey is a command that asks for the API that a helper is given under a key
+// of its dict, as "version" in
+//
+//	{{ define "has" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}
+type apiOfKey struct {
+	command *parse.CommandNode
+	key     string
+}
+
+// askedByKey returns these commands of a helper whose dot is its argument
+// everywhere, and which passes its argument to no function that could change it.
+func (g *includeGraph) askedByKey(name string) (found []apiOfKey) {
+	for _, tree := range g.templates[name].trees {
+		Walk(tree.Root, func(node parse.Node) bool {
+			command, ok := node.(*parse.CommandNode)
+			if !ok {
+				return true
+			}
+			if argument, ok := askedAPI(command).(*parse.FieldNode); ok && len(argument.Ident) == 1 && keepsDot(tree) {
+				found = append(found, apiOfKey{command, argument.Ident[0]})
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// keepsDot reports whether a template neither moves its dot nor passes it on.
+func keepsDot(tree *parse.Tree) bool {
+	keeps := true
+	Walk(tree.Root, func(node parse.Node) bool {
+		switch n := node.(type) {
+		case *parse.RangeNode, *parse.WithNode, *parse.DotNode:
+			keeps = false
+		case *parse.VariableNode:
+			keeps = keeps && (n.Ident[0] != "$" || len(n.Ident) > 1)
+		}
+		return keeps
+	})
+	return keeps
+}
+
+// arguments returns the texts that a helper is given under a key of its dict, and
+// reports whether these are all: any other argument may be any API.
+func (g *includeGraph) arguments(helper, key string) (texts []string, all bool) {
+	if g.texts.unknown || g.texts.includes(helper) {
+		return nil, false
+	}
+	all = true
+	pass := func(argument parse.Node) {
+		text, ok := inDict(argument, key)
+		texts, all = append(texts, text), all && ok
+	}
+	for name := range g.reached {
+		template := g.templates[name]
+		if name == helper {
+			all = all && !template.includes(helper)
+			continue
+		}
+		all = all && !template.names[helper] && !template.unknown
+		g.walk(name, func(node parse.Node) bool {
+			switch n := node.(type) {
+			case *parse.TemplateNode:
+				if n.Name == helper {
+					pass(n.Pipe)
+				}
+			case *parse.CommandNode:
+				if len(n.Args) < 2 || Function(n.Args[0]) != "include" {
+					return true
+				}
+				if included, ok := Literal(n.Args[1]); !ok || included != helper {
+					return true
+				}
+				if len(n.Args) != 3 {
+					all = false // the argument comes through a pipe
+					return true
+				}
+				pass(n.Args[2])
+			}
+			return true
+		})
+	}
+	return texts, all && len(texts) > 0
+}
+
+// inDict returns the text under a key of (dict "key" "text" …).
+func inDict(node parse.Node, key string) (found string, ok bool) {
+	pipe, isPipe := node.(*parse.PipeNode)
+	if !isPipe || pipe == nil || len(pipe.Cmds) != 1 || len(pipe.Decl) > 0 {
+		return "", false
+	}
+	args := pipe.Cmds[0].Args
+	if len(args) == 1 {
+		return inDict(args[0], key) // in parentheses, once more
+	}
+	if Function(args[0]) != "dict" {
+		return "", false
+	}
+	for i := 1; i+1 < len(args); i += 2 {
+		name, literal := Literal(args[i])
+		if !literal {
+			return "", false // it may be the same key
+		}
+		if name != key {
+			continue
+		}
+		if found, ok = Literal(args[i+1]); !ok {
+			return "", false
+		}
+	}
+	return found, ok
+}

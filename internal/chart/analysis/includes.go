@@ -1,0 +1,176 @@
+package analysis
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// includeGraph knows which named templates a chart can execute. A library chart
+// brings many that no other template includes; what these read of .Capabilities
+// must not upgrade a release.
+type includeGraph struct {
+	templates map[string]*namedTemplate
+	// reached are the names of the templates that can be executed.
+	reached map[string]bool
+	// texts are the templates that default values and files of the chart include.
+	texts *callees
+}
+
+// namedTemplate is a template with what it includes. Charts may define a name
+// more than once.
+type namedTemplate struct {
+	trees []*parse.Tree
+	*callees
+}
+
+// newIncludeGraph finds the templates that can be executed, from the bodies of
+// the files and from texts of the chart, which tpl may execute. If the name of
+// an included template is computed, every template can be executed.
+func newIncludeGraph(s Source) *includeGraph {
+	g := &includeGraph{templates: map[string]*namedTemplate{}, reached: map[string]bool{}, texts: newCallees()}
+	for _, text := range slices.Concat(s.Values, s.Files) {
+		g.texts.text(text)
+	}
+	for _, file := range s.Templates {
+		for _, tree := range file.Trees {
+			template := g.templates[tree.Name]
+			if template == nil {
+				template = &namedTemplate{callees: newCallees()}
+				g.templates[tree.Name] = template
+			}
+			template.trees = append(template.trees, tree)
+			Walk(tree.Root, template.visit)
+		}
+	}
+	unknown := g.texts.unknown
+	var enter func(name string)
+	enter = func(name string) {
+		template := g.templates[name]
+		if template == nil || g.reached[name] {
+			return
+		}
+		g.reached[name] = true
+		unknown = unknown || template.unknown
+		for included := range template.names {
+			enter(included)
+		}
+	}
+	for included := range g.texts.names {
+		enter(included)
+	}
+	for _, file := range s.Templates {
+		enter(file.Path)
+	}
+	if unknown {
+		for name := range g.templates {
+			g.reached[name] = true
+		}
+	}
+	return g
+}
+
+func (g *includeGraph) walk(name string, visit func(parse.Node) bool) {
+	for _, tree := range g.templates[name].trees {
+		Walk(tree.Root, visit)
+	}
+}
+
+// callees are the named templates that a template or a text includes.
+type callees struct {
+	// names holds, for each of them, whether it is included in a text, whose
+	// arguments are not read.
+	names map[string]bool
+	// unknown: a name is computed, or a text may execute anything.
+	unknown bool
+}
+
+func newCallees() *callees { return &callees{names: map[string]bool{}} }
+
+func (c *callees) includes(name string) bool {
+	_, ok := c.names[name]
+	return ok
+}
+
+// any reports whether one of these templates is included.
+func (c *callees) any(names map[string]bool) bool {
+	for name := range c.names {
+		if names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *callees) add(name string, inText bool) { c.names[name] = c.names[name] || inText }
+
+func (c *callees) visit(node parse.Node) bool {
+	switch n := node.(type) {
+	case *parse.ActionNode:
+		// {{ "{{" }} writes braces for other programs.
+		text, ok := Literal(n.Pipe.Cmds[0].Args[0])
+		return !ok || len(n.Pipe.Cmds)+len(n.Pipe.Decl) > 1 || text != "{{"
+	case *parse.TemplateNode:
+		c.add(n.Name, false)
+	case *parse.StringNode:
+		c.text(n.Text)
+		c.unknown = c.unknown || spliced.MatchString(n.Text)
+	case *parse.CommandNode:
+		return c.command(n)
+	}
+	return true
+}
+
+func (c *callees) command(n *parse.CommandNode) bool {
+	switch Function(n.Args[0]) {
+	case "contains", "hasPrefix", "hasSuffix":
+		// These only compare with a text.
+		for _, arg := range n.Args[1:] {
+			if arg.Type() != parse.NodeString {
+				Walk(arg, c.visit)
+			}
+		}
+		return false
+	case "include":
+		if len(n.Args) == 1 {
+			c.unknown = true
+		} else if name, literal := Literal(n.Args[1]); literal {
+			c.add(name, false)
+		} else if !strings.Contains(n.Args[1].String(), ".Template.BasePath") {
+			// The path of a file, for a checksum, is not the name of a helper.
+			c.unknown = true
+		}
+	}
+	return true
+}
+
+// includeInText finds where a text includes a template, and its name unless that
+// is computed. The text may be quoted itself.
+var includeInText = regexp.MustCompile("\\b(?:include|template|block)\\b(?:\\s*\\\\*[\"`]([^\"`\\\\%]*)\\\\*[\"`])?")
+
+// spliced finds an action that printf completes.
+var spliced = regexp.MustCompile(`\{\{[^}]*%[sv]`)
+
+// text adds what a text includes if tpl executes it. It is not parsed: texts of
+// custom resources may be nested so deeply that the parser's stack overflows.
+func (c *callees) text(text string) {
+	actions := strings.Split(text, "{{")[1:]
+	for at, action := range actions {
+		end := strings.LastIndex(action, "}}")
+		if end < 0 {
+			end = len(action)
+			// The chart may append to the last one.
+			c.unknown = c.unknown || at == len(actions)-1
+		}
+		action = action[:end]
+		c.unknown = c.unknown || strings.Contains(action, "Capabilities")
+		for _, match := range includeInText.FindAllStringSubmatchIndex(action, -1) {
+			if match[2] < 0 {
+				c.unknown = true
+				continue
+			}
+			c.add(action[match[2]:match[3]], true)
+		}
+	}
+}
