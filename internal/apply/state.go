@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -198,4 +199,14 @@ func Lost(before, after metav1.Object, limit int) []string {
 		}
 	})
 	return lost
+}
+
+// Digest covers what a set of objects is, in whatever order they stand. Two
+// sets with equal digests were applied from the same and not damaged since.
+func Digest(objects []State) string {
+	var sum uint64
+	for _, s := range objects {
+		sum += xxhash.Sum64String(fmt.Sprintf("%s|%s|%s|%s|%x", s.Group, s.Kind, s.Namespace, s.Name, s.Fingerprint))
+	}
+	return fmt.Sprintf("%d-%016x", len(objects), sum)
 }

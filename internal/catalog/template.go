@@ -1,13 +1,21 @@
 package catalog
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 	"text/template"
 
 	sprig "github.com/go-task/slim-sprig/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Name is a name in a watches entry, as it stands or as a template over the
@@ -86,4 +94,69 @@ func (n *Name) Of(object map[string]any) (string, error) {
 		return "", fmt.Errorf("%s: %q: %s", n.key, name, strings.Join(problems, "; "))
 	}
 	return name, nil
+}
+
+// Source is one object that values come from.
+type Source struct {
+	watches.ValuesFrom
+	// Object is its name for a custom resource.
+	Object *Name
+}
+
+// SourcesFor returns the objects that a custom resource's values come from
+// beside its spec, in their order. They are in its namespace or, if it has
+// none, in that of its release: nothing in a spec can name another.
+func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
+	from := make([]valuesfrom.Source, len(k.Sources))
+	for i, source := range k.Sources {
+		name, err := source.Object.Of(cr.Object)
+		if err != nil {
+			return nil, err
+		}
+		from[i] = valuesfrom.Source{
+			Ref: valuesfrom.Ref{Kind: source.Kind, Namespace: cmp.Or(cr.GetNamespace(), releaseNamespace), Name: name},
+			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
+		}
+	}
+	return from, nil
+}
+
+// parseSources parses the names of valuesFrom and tries its paths.
+func parseSources(from []watches.ValuesFrom) ([]Source, error) {
+	var list []Source
+	for i, entry := range from {
+		at := fmt.Sprintf("valuesFrom[%d]", i)
+		name, err := parseObjectName(at+".name", entry.Name)
+		if err != nil {
+			return nil, err
+		}
+		if entry.TargetPath != "" {
+			if err := helm.CheckPath(entry.TargetPath); err != nil {
+				return nil, fmt.Errorf("%s.targetPath: %w", at, err)
+			}
+		}
+		list = append(list, Source{ValuesFrom: entry, Object: name})
+	}
+	return list, nil
+}
+
+// maxReleaseName is Helm's limit, which leaves room for what charts append.
+const maxReleaseName = 53
+
+// ReleaseNames returns the names that the release of a custom resource may
+// have, the best one first: the resource's own, and where that is taken the
+// one with its kind.
+func ReleaseNames(name, kind string) []string {
+	return []string{fit(name), fit(name + "-" + kind)}
+}
+
+// fit makes a name one that Helm takes: dashes for dots, and 40 characters and
+// a hash of the whole where it is too long.
+func fit(name string) string {
+	fitting := strings.ReplaceAll(strings.ToLower(name), ".", "-")
+	if len(fitting) <= maxReleaseName {
+		return fitting
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(fitting[:40], "-") + "-" + hex.EncodeToString(sum[:])[:12]
 }

@@ -306,14 +306,14 @@ func markRelease(o *unstructured.Unstructured, release, namespace string) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels["app.kubernetes.io/managed-by"] = "Helm"
+	labels[api.LabelManagedBy] = api.ManagedByHelm
 	o.SetLabels(labels)
 	annotations := o.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations["meta.helm.sh/release-name"] = release
-	annotations["meta.helm.sh/release-namespace"] = namespace
+	annotations[api.AnnotationReleaseName] = release
+	annotations[api.AnnotationReleaseNamespace] = namespace
 	o.SetAnnotations(annotations)
 }
 

@@ -13,12 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/helm"
 )
-
-// helmRelease is the annotation by which Helm knows whose an object is.
-const helmRelease = "meta.helm.sh/release-name"
 
 // rehearse applies by dry run what a custom resource renders. Hooks are made
 // and not applied, so that they are left out.
@@ -98,7 +96,7 @@ func (t *trial) addf(verdict Verdict, format string, args ...any) *Finding {
 
 // foreign tells of an object that is another release's.
 func (t *trial) foreign(live *metav1.PartialObjectMetadata) bool {
-	other := live.GetAnnotations()[helmRelease]
+	other := live.GetAnnotations()[api.AnnotationReleaseName]
 	if other == "" || other == t.release {
 		return false
 	}

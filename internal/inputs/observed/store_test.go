@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -199,7 +200,7 @@ func TestCompact(t *testing.T) {
 	if err := unstructured.SetNestedField(o.Object, []any{map[string]any{"manager": "m"}}, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
 	}
-	o.SetAnnotations(map[string]string{lastApplied: "{}", "keep": "me"})
+	o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"})
 	if _, err := Compact(o); err != nil {
 		t.Fatal(err)
 	}

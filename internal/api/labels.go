@@ -14,8 +14,21 @@ const FieldManager = "chartwright"
 // dependent is made and left to others afterwards.
 const FieldManagerInitial = FieldManager + "-initial"
 
-// Labels and annotations on dependents. They are injected when an object is
-// sent to the API server and are never part of the stored manifest.
+// FieldManagerCLI is the manager name of what people ask for by "kubectl
+// chartwright", so that other tools can be told to leave it alone.
+const FieldManagerCLI = FieldManager + "-cli"
+
+// Marks by which Helm recognizes the objects of its releases. Helm does not export
+// them.
+const (
+	LabelManagedBy             = "app.kubernetes.io/managed-by"
+	ManagedByHelm              = "Helm"
+	AnnotationReleaseName      = "meta.helm.sh/release-name"
+	AnnotationReleaseNamespace = "meta.helm.sh/release-namespace"
+)
+
+// Labels on managed resources. The operator adds them when it sends an object to
+// the API server. They are never part of the stored manifest.
 const (
 	// LabelOwnerUID holds the UID of the custom resource that a dependent
 	// belongs to. Other controllers copy labels, so the label alone does not
@@ -27,76 +40,12 @@ const (
 	// LabelOperator holds the name of the operator that manages an object or a
 	// release record (flag --operator-name).
 	LabelOperator = Domain + "/operator"
-
-	// AnnotationOwner names the custom resource for people:
-	// "<kind>.<group>/<namespace>/<name>".
-	AnnotationOwner = Domain + "/owner"
-	// AnnotationApplied holds a hash of the object as it was last sent.
-	AnnotationApplied = Domain + "/applied"
-	// AnnotationDrift on a dependent tells what to do about its drift; the one
-	// value is DriftIgnore.
-	AnnotationDrift = Domain + "/drift"
-	// DriftIgnore leaves a damaged dependent as it is.
-	DriftIgnore = "ignore"
 )
-
-// Annotations by which people ask something of the operator, on a custom
-// resource. Package annotations tells what values they take.
-const (
-	// AnnotationRollbackTo asks for an earlier revision to run again.
-	AnnotationRollbackTo = Domain + "/rollback-to"
-	// AnnotationPause keeps the operator from changing anything.
-	AnnotationPause = Domain + "/pause"
-	// AnnotationReconcile asks for everything to be verified once.
-	AnnotationReconcile = Domain + "/reconcile-requested-at"
-	// AnnotationForce asks for objects that cannot be changed to be deleted and
-	// made again, once.
-	AnnotationForce = Domain + "/force"
-	// AnnotationTest asks for the chart's tests to be run once.
-	AnnotationTest = Domain + "/test"
-	// AnnotationAbort ends an action that waits for a hook, also while a container
-	// of the hook runs. The value names the revision that the action makes, or
-	// AbortUninstall or AbortTest.
-	AnnotationAbort = Domain + "/abort"
-	// AnnotationTakeOwnership lets an install or upgrade take over objects that
-	// are another's, where the kind's allow block permits it.
-	AnnotationTakeOwnership = Domain + "/take-ownership"
-	// AnnotationReconcilePeriod takes the place of the kind's reconcilePeriod.
-	AnnotationReconcilePeriod = Domain + "/reconcile-period"
-	// AnnotationUninstallWait keeps the custom resource until every object of
-	// its release is gone.
-	AnnotationUninstallWait = Domain + "/uninstall-wait"
-	// AnnotationDeletionPolicy says what becomes of the release when the custom
-	// resource is deleted.
-	AnnotationDeletionPolicy = Domain + "/deletion-policy"
-	// The rest steer Helm's actions.
-	AnnotationInstallDisableHooks   = Domain + "/install-disable-hooks"
-	AnnotationInstallDescription    = Domain + "/install-description"
-	AnnotationUpgradeDisableHooks   = Domain + "/upgrade-disable-hooks"
-	AnnotationUpgradeDescription    = Domain + "/upgrade-description"
-	AnnotationUninstallDisableHooks = Domain + "/uninstall-disable-hooks"
-	AnnotationUninstallDescription  = Domain + "/uninstall-description"
-)
-
-// Values of AnnotationAbort for the actions that make no revision.
-const (
-	AbortUninstall = "uninstall"
-	AbortTest      = "test"
-)
-
-// AnnotationRolloutPaused on the CustomResourceDefinition of a kind keeps, while it
-// is "true", those of its custom resources from being upgraded that wait for a
-// new chart.
-const AnnotationRolloutPaused = Domain + "/rollout-paused"
 
 // LabelSigningKey marks the Secret that holds the key with which an operator
 // signs release records. Its value is the name of the operator. Neither lookup
 // nor valuesFrom reads a Secret with this label.
 const LabelSigningKey = Domain + "/signing-key"
-
-// AnnotationRotate asks, by "true" on the Secret of the signing key, for a new
-// key. The operator removes the annotation once the new key is stored.
-const AnnotationRotate = Domain + "/rotate"
 
 // LabelCreatedFor is on a namespace that was made for a release: the UID of its
 // custom resource.
