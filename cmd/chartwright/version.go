@@ -16,7 +16,7 @@ func newVersion() *cobra.Command {
 		Short: "Tell which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := api.Get()
+			info := api.BuildInfo()
 			switch output {
 			case "":
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",

@@ -25,7 +25,7 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 	if err != nil || live == nil {
 		return err
 	}
-	if err := Belongs(live, owner); err != nil {
+	if err := CheckOwnership(live, owner); err != nil {
 		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
 	}
 	return c.DeleteUID(ctx, o, live.GetUID(), policy)
@@ -67,7 +67,7 @@ func (c Client) WaitGone(ctx context.Context, o Object) error {
 }
 
 // precious kinds hold what cannot be made again.
-var precious = []schema.GroupKind{
+var neverRecreated = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
 	{Kind: "Namespace"},
@@ -78,24 +78,24 @@ var precious = []schema.GroupKind{
 // would be taken if it were made anew: the API server is asked so, by a dry
 // run under another name. Kinds that hold what cannot be made again are never,
 // nor are objects that a user keeps.
-func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (bool, error) {
-	if !apierrors.IsInvalid(refusal) || slices.Contains(precious, o.GroupVersionKind().GroupKind()) {
+func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool, error) {
+	if !apierrors.IsInvalid(refusal) || slices.Contains(neverRecreated, o.GroupVersionKind().GroupKind()) {
 		return false, nil
 	}
 	live, err := c.Get(ctx, o)
-	if err != nil || live == nil || Kept(live) || Kept(o) {
+	if err != nil || live == nil || HasKeepPolicy(live) || HasKeepPolicy(o) {
 		return false, err
 	}
-	return c.Try(ctx, o) == nil, nil
+	return c.DryRunCreate(ctx, o) == nil, nil
 }
 
 // Try returns the API server's refusal of the object as a new one: it dry-runs
 // the object under another name. The refusal has the object's own name.
-func (c Client) Try(ctx context.Context, o Object) error {
+func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
-	giveUpPorts(probe.Object)
+	clearNodePorts(probe.Object)
 	_, err := c.patch(ctx, probe, true)
 	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
@@ -104,7 +104,7 @@ func (c Client) Try(ctx context.Context, o Object) error {
 }
 
 // giveUpPorts takes from a Service what only one at a time can have.
-func giveUpPorts(service map[string]any) {
+func clearNodePorts(service map[string]any) {
 	if service["kind"] != "Service" {
 		return
 	}

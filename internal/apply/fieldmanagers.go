@@ -22,9 +22,9 @@ import (
 // and not left to them. It needs to be done once, before the first apply. It is
 // given the object as it was read, and returns it as it then is, nil where it is
 // gone.
-func (c Client) Upgrade(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
-	names := sets.New(managers...).Delete(controllers)
-	upgraded, err := c.take(ctx, o, live, names)
+func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
+	names := sets.New(managers...).Delete(controllerManager)
+	upgraded, err := c.takeManagedFields(ctx, o, live, names)
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return upgraded, err
 	}
@@ -32,29 +32,29 @@ func (c Client) Upgrade(ctx context.Context, o Object, live *metav1.PartialObjec
 	if live, err = c.Get(ctx, o); err != nil || live == nil {
 		return nil, err
 	}
-	return c.take(ctx, o, live, names)
+	return c.takeManagedFields(ctx, o, live, names)
 }
 
 // seize makes us the manager of everything that others have written by
 // updates, so that the next apply removes what it does not name. Entries of
 // subresources stay, and so do those of Kubernetes' own controllers.
-func (c Client) seize(ctx context.Context, o Object) error {
+func (c Client) forceOwnership(ctx context.Context, o Object) error {
 	live, err := c.Get(ctx, o)
 	if err != nil || live == nil {
 		return err
 	}
 	managers := sets.New[string]()
 	for _, e := range live.GetManagedFields() {
-		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.Manager != controllers {
+		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.Manager != controllerManager {
 			managers.Insert(e.Manager)
 		}
 	}
-	_, err = c.take(ctx, o, live, managers)
+	_, err = c.takeManagedFields(ctx, o, live, managers)
 	return err
 }
 
 // take rewrites the entries of managers as ours, and returns the result.
-func (c Client) take(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
+func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil {
 		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
@@ -77,7 +77,7 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 		if _, err := c.Apply(ctx, o, Options{}); err != nil {
 			return err
 		}
-		return c.holdInitial(ctx, o, o.Unstructured, paths)
+		return c.applyInitial(ctx, o, o.Unstructured, paths)
 	}
 	entry := ownEntry(live.GetManagedFields())
 	if entry == nil {
@@ -87,13 +87,13 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 	if err != nil {
 		return fmt.Errorf("read the managed fields of %s: %w", Describe(o.Unstructured), err)
 	}
-	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !holds(held, path) })
-	return c.holdInitial(ctx, o, live, paths)
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !containsPath(held, path) })
+	return c.applyInitial(ctx, o, live, paths)
 }
 
 // holdInitial applies just the fields at the paths, with the values that they
 // have in another object.
-func (c Client) holdInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
 	handed.SetGroupVersionKind(o.GroupVersionKind())
 	handed.SetNamespace(o.GetNamespace())
@@ -127,7 +127,7 @@ func (c Client) holdInitial(ctx context.Context, o Object, from *unstructured.Un
 }
 
 // holds tells whether a set has a path or anything below it.
-func holds(set *fieldpath.Set, path []string) bool {
+func containsPath(set *fieldpath.Set, path []string) bool {
 	parts := make([]any, len(path))
 	for i, segment := range path {
 		parts[i] = segment

@@ -34,12 +34,12 @@ type leftover struct {
 	// name is its name in the object that is sent.
 	name string
 	// in is the object that is sent in which it would be.
-	in map[string]any
+	sent map[string]any
 	// value is that of the live object.
 	value any
 	// of names the fields that lead to the object in which it is. It is nil
 	// where a list is on the way.
-	of []string
+	unionPath []string
 }
 
 // empty reports whether an explicit null removes the field. The API server
@@ -123,7 +123,7 @@ func (w unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpa
 	for name, value := range live {
 		if _, ok := sent[name]; !ok {
 			at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
-			w.visit(leftover{path: at, name: name, in: sent, value: value, of: names})
+			w.visit(leftover{path: at, name: name, sent: sent, value: value, unionPath: names})
 		}
 	}
 }
@@ -167,7 +167,7 @@ func refusedDefault(field string, object, live *unstructured.Unstructured) (left
 	for i := range names {
 		parts[i] = names[i]
 	}
-	return leftover{path: fieldpath.MakePathOrDie(parts...), name: name, in: union, value: value, of: of}, true
+	return leftover{path: fieldpath.MakePathOrDie(parts...), name: name, sent: union, value: value, unionPath: of}, true
 }
 
 // causesOf returns what the API server lists in a refusal, one entry a field.
@@ -187,7 +187,7 @@ func managed(live *unstructured.Unstructured, path []string) bool {
 			return false
 		}
 		set, err := parseFields(entry.FieldsV1.GetRawBytes())
-		return err != nil || holds(set, path)
+		return err != nil || containsPath(set, path)
 	})
 }
 
@@ -299,23 +299,23 @@ func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (boo
 	}
 	full := slices.DeleteFunc(slices.Clone(found), leftover.empty)
 	if len(full) > 0 {
-		if err := c.Try(ctx, o); err != nil {
+		if err := c.DryRunCreate(ctx, o); err != nil {
 			return false, err
 		}
 	}
 	for _, l := range found {
 		if l.empty() {
-			l.in[l.name] = nil
+			l.sent[l.name] = nil
 		}
 	}
 	for _, l := range full {
-		if l.of == nil {
-			return false, errUnclear
+		if l.unionPath == nil {
+			return false, errInconclusive
 		}
-		unstructured.RemoveNestedField(o.Object, l.of...)
+		unstructured.RemoveNestedField(o.Object, l.unionPath...)
 	}
 	return true, nil
 }
 
 // errUnclear marks a dry run that cannot show what the apply would do.
-var errUnclear = errors.New("only the apply itself can remove what the object has besides")
+var errInconclusive = errors.New("only the apply itself can remove what the object has besides")

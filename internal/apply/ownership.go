@@ -55,7 +55,7 @@ func (o Owner) named(live metav1.Object) bool {
 // Belongs returns an error if a live object carries the label of another owner. The
 // error is ErrForeign and names the other owner. That there is no error does not
 // mean that the object is owned, see Owns.
-func Belongs(live metav1.Object, owner Owner) error {
+func CheckOwnership(live metav1.Object, owner Owner) error {
 	labels := live.GetLabels()
 	uids := []string{labels[api.LabelOwnerUID], labels[api.LabelHookOwnerUID]}
 	if !slices.ContainsFunc(uids, func(uid string) bool { return uid != "" && uid != string(owner.UID) }) || owner.named(live) {
@@ -69,21 +69,21 @@ func Belongs(live metav1.Object, owner Owner) error {
 // label, or as an object does that was restored from a backup.
 func Owns(live metav1.Object, owner Owner) bool {
 	labels := live.GetLabels()
-	return ownEntry(live.GetManagedFields()) != nil && Belongs(live, owner) == nil &&
+	return ownEntry(live.GetManagedFields()) != nil && CheckOwnership(live, owner) == nil &&
 		(labels[api.LabelOwnerUID] == string(owner.UID) && owner.UID != "" || owner.named(live))
 }
 
 // Refers reports whether an object has an ownerReference to an owner.
-func Refers(object metav1.Object, owner types.UID) bool {
+func HasOwnerReference(object metav1.Object, owner types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
 }
 
 // Unrefer removes the ownerReference to a custom resource from an object, so that
 // the garbage collector leaves the object when the custom resource goes. An object
 // that is gone, or has no such reference, is not changed.
-func (c Client) Unrefer(ctx context.Context, o Object, owner types.UID) error {
-	_, err := c.untie(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
-		return unrefer(live, owner)
+func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.UID) error {
+	_, err := c.patchOwnership(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
+		return withoutOwnerReference(live, owner)
 	})
 	return err
 }
@@ -96,8 +96,8 @@ func (c Client) Unrefer(ctx context.Context, o Object, owner types.UID) error {
 // applied. Release returns the object as it is then, nil where there is none. An
 // object of another owner is not changed.
 func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1.PartialObjectMetadata, error) {
-	return c.untie(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
-		patch := unrefer(live, owner)
+	return c.patchOwnership(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
+		patch := withoutOwnerReference(live, owner)
 		if live.GetLabels()[api.LabelOwnerUID] != string(owner) {
 			return patch
 		}
@@ -112,7 +112,7 @@ func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1
 
 // unrefer returns the change of the metadata that removes the reference to an
 // owner, nil where there is none.
-func unrefer(live metav1.Object, owner types.UID) map[string]any {
+func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
 	left := []metav1.OwnerReference{}
 	for _, reference := range live.GetOwnerReferences() {
 		if reference.UID != owner {
@@ -127,7 +127,7 @@ func unrefer(live metav1.Object, owner types.UID) map[string]any {
 
 // untie reads an object, changes its metadata, and returns the result. It changes
 // nothing where the change is nil.
-func (c Client) untie(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
+func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := c.Get(ctx, o)
 		result = live

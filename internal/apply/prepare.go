@@ -44,7 +44,7 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	dropAggregatedRules(object)
 
 	mark(object, owner, api.LabelOwnerUID)
-	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !Kept(object) {
+	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !HasKeepPolicy(object) {
 		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.reference()))
 	}
 	digest, err := DigestOf(object)
@@ -95,7 +95,7 @@ func annotate(object *unstructured.Unstructured, more map[string]string) {
 
 // Kept tells whether the object is to outlive its release. Helm trims the
 // value and takes it in any case.
-func Kept(object interface{ GetAnnotations() map[string]string }) bool {
+func HasKeepPolicy(object interface{ GetAnnotations() map[string]string }) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
 }
 
@@ -160,7 +160,7 @@ var ErrNumber = errors.New("number out of range")
 // 99999999999 replicas become 1215752191. Kinds that are not built in are left
 // to their schema.
 func CheckNumbers(object *unstructured.Unstructured) error {
-	if !unusual(object.Object) {
+	if !mayOverflow(object.Object) {
 		return nil
 	}
 	known, ok := typeOf(object.GroupVersionKind())
@@ -174,16 +174,16 @@ func CheckNumbers(object *unstructured.Unstructured) error {
 }
 
 // unusual reports whether there is a number that some field might not hold.
-func unusual(value any) bool {
+func mayOverflow(value any) bool {
 	switch typed := value.(type) {
 	case map[string]any:
 		for _, field := range typed {
-			if unusual(field) {
+			if mayOverflow(field) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(typed, unusual)
+		return slices.ContainsFunc(typed, mayOverflow)
 	case int64:
 		return typed > math.MaxInt32 || typed < math.MinInt32
 	case float64:

@@ -18,13 +18,13 @@ import (
 //
 //	.spec.template.spec.containers[name="c"].env: duplicate entries for key [name="A"]
 //	.spec.bogus: field not declared in schema
-var complaint = regexp.MustCompile(`(\.[^\s:]\S*): (duplicate entries for key (\[.+\])|field not declared in schema)`)
+var refusalPattern = regexp.MustCompile(`(\.[^\s:]\S*): (duplicate entries for key (\[.+\])|field not declared in schema)`)
 
 // mend changes the object so that the refusal has no more reason, and returns
 // what it did, one sentence each; none where it can do nothing.
-func mend(object *unstructured.Unstructured, refusal string) []string {
+func normalize(object *unstructured.Unstructured, refusal string) []string {
 	var done []string
-	for _, match := range complaint.FindAllStringSubmatch(refusal, -1) {
+	for _, match := range refusalPattern.FindAllStringSubmatch(refusal, -1) {
 		path, ok := parsePath(match[1])
 		if !ok {
 			continue
@@ -114,7 +114,7 @@ func matches(item any, key map[string]any) bool {
 }
 
 // enter returns what a path leads to, nil where it leads nowhere.
-func enter(value any, path []segment) any {
+func resolve(value any, path []segment) any {
 	for _, step := range path {
 		switch v := value.(type) {
 		case map[string]any:
@@ -144,7 +144,7 @@ func itemAt(list []any, step segment) any {
 }
 
 func dropField(object map[string]any, path []segment) bool {
-	parent, ok := enter(object, path[:len(path)-1]).(map[string]any)
+	parent, ok := resolve(object, path[:len(path)-1]).(map[string]any)
 	if !ok {
 		return false
 	}
@@ -156,7 +156,7 @@ func dropField(object map[string]any, path []segment) bool {
 
 // dropDuplicates keeps the last item with the key, where the first one stood.
 func dropDuplicates(object map[string]any, path []segment, key map[string]any) bool {
-	parent, ok := enter(object, path[:len(path)-1]).(map[string]any)
+	parent, ok := resolve(object, path[:len(path)-1]).(map[string]any)
 	if !ok {
 		return false
 	}

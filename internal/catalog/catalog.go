@@ -30,13 +30,13 @@ type Kind struct {
 	Sources []Source
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
-	Namespace *Name
+	Namespace *NameTemplate
 	// CreateNamespace tells, for a custom resource, whether an install makes
 	// the namespace; nil means that none does.
-	CreateNamespace *Switch
+	CreateNamespace *BoolTemplate
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
-	ServiceAccount *Name
+	ServiceAccount *NameTemplate
 	// Fields are Status, compiled, and Observes Observe with its labels as
 	// templates.
 	Fields   *kindstatus.Fields

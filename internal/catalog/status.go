@@ -52,18 +52,18 @@ type Observe struct {
 	Name  string
 	Watch observed.Watch
 	// labels are those that differ from one custom resource to another.
-	labels map[string]*Name
+	labels map[string]*NameTemplate
 }
 
 // observe parses the labels of each entry.
 func observe(entries []watches.Observe) ([]Observe, error) {
 	var list []Observe
 	for i, entry := range entries {
-		o := Observe{Name: entry.Name, labels: map[string]*Name{}}
+		o := Observe{Name: entry.Name, labels: map[string]*NameTemplate{}}
 		fixed := map[string]string{}
 		for _, key := range slices.Sorted(maps.Keys(entry.Selector.MatchLabels)) {
 			value := entry.Selector.MatchLabels[key]
-			if !watches.Templated(value) {
+			if !watches.IsTemplate(value) {
 				fixed[key] = value
 				continue
 			}
@@ -87,7 +87,7 @@ func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (Sel
 	data["release"] = map[string]any{"name": release.Name, "namespace": release.Namespace}
 	values := make(map[string]string, len(o.labels))
 	for key, label := range o.labels {
-		value, err := label.Of(data)
+		value, err := label.For(data)
 		if err != nil {
 			return Selection{}, err
 		}

@@ -20,7 +20,7 @@ import (
 
 // Name is a name in a watches entry, as it stands or as a template over the
 // custom resource: "{{ .spec.targetNamespace }}".
-type Name struct {
+type NameTemplate struct {
 	key      string
 	template *template.Template
 	// problems tells what keeps a text from being the name of such a thing.
@@ -29,16 +29,16 @@ type Name struct {
 
 // parseName reads the name of a namespace or an account. It returns nil for an
 // empty text.
-func parseName(key, text string) (*Name, error) {
+func parseName(key, text string) (*NameTemplate, error) {
 	return parse(key, text, validation.IsDNS1123Label)
 }
 
 // parseObjectName reads the name of any other object, which may have dots.
-func parseObjectName(key, text string) (*Name, error) {
+func parseObjectName(key, text string) (*NameTemplate, error) {
 	return parse(key, text, validation.IsDNS1123Subdomain)
 }
 
-func parse(key, text string, problems func(string) []string) (*Name, error) {
+func parse(key, text string, problems func(string) []string) (*NameTemplate, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -46,15 +46,15 @@ func parse(key, text string, problems func(string) []string) (*Name, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a template: %w", key, err)
 	}
-	return &Name{key: key, template: parsed, problems: problems}, nil
+	return &NameTemplate{key: key, template: parsed, problems: problems}, nil
 }
 
 // Switch is "true" or "false" in a watches entry, as it stands or as a template
 // over the custom resource.
-type Switch struct{ text *Name }
+type BoolTemplate struct{ text *NameTemplate }
 
 // parseSwitch reads createNamespace. It returns nil for an empty text.
-func parseSwitch(text string) (*Switch, error) {
+func parseSwitch(text string) (*BoolTemplate, error) {
 	parsed, err := parse("createNamespace", text, func(text string) []string {
 		if _, err := strconv.ParseBool(text); err != nil {
 			return []string{"expected true or false"}
@@ -65,17 +65,17 @@ func parseSwitch(text string) (*Switch, error) {
 		return nil, err
 	}
 	if !strings.Contains(text, "{{") {
-		if _, err := parsed.Of(nil); err != nil {
+		if _, err := parsed.For(nil); err != nil {
 			return nil, err
 		}
 	}
-	return &Switch{parsed}, nil
+	return &BoolTemplate{parsed}, nil
 }
 
 // Of returns whether the switch is on for a custom resource. It is an error if
 // the resource lacks what the template asks for, or the result is no bool.
-func (s *Switch) Of(object map[string]any) (bool, error) {
-	text, err := s.text.Of(object)
+func (s *BoolTemplate) For(object map[string]any) (bool, error) {
+	text, err := s.text.For(object)
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +84,7 @@ func (s *Switch) Of(object map[string]any) (bool, error) {
 
 // Of returns the name for a custom resource. It is an error if the resource
 // lacks what the template asks for, or the result is no name.
-func (n *Name) Of(object map[string]any) (string, error) {
+func (n *NameTemplate) For(object map[string]any) (string, error) {
 	var text strings.Builder
 	if err := n.template.Execute(&text, object); err != nil {
 		return "", fmt.Errorf("%s: %w", n.key, err)
@@ -100,7 +100,7 @@ func (n *Name) Of(object map[string]any) (string, error) {
 type Source struct {
 	watches.ValuesFrom
 	// Object is its name for a custom resource.
-	Object *Name
+	Object *NameTemplate
 }
 
 // SourcesFor returns the objects that a custom resource's values come from
@@ -109,7 +109,7 @@ type Source struct {
 func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
 	from := make([]valuesfrom.Source, len(k.Sources))
 	for i, source := range k.Sources {
-		name, err := source.Object.Of(cr.Object)
+		name, err := source.Object.For(cr.Object)
 		if err != nil {
 			return nil, err
 		}
@@ -147,12 +147,12 @@ const maxReleaseName = 53
 // have, the best one first: the resource's own, and where that is taken the
 // one with its kind.
 func ReleaseNames(name, kind string) []string {
-	return []string{fit(name), fit(name + "-" + kind)}
+	return []string{releaseName(name), releaseName(name + "-" + kind)}
 }
 
 // fit makes a name one that Helm takes: dashes for dots, and 40 characters and
 // a hash of the whole where it is too long.
-func fit(name string) string {
+func releaseName(name string) string {
 	fitting := strings.ReplaceAll(strings.ToLower(name), ".", "-")
 	if len(fitting) <= maxReleaseName {
 		return fitting

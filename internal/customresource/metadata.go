@@ -130,5 +130,5 @@ func shortened(key string, raw json.RawMessage) (json.RawMessage, error) {
 // the operator-sdk whose work it continues, or to a deletion that orphans.
 func ours(name string) bool {
 	return name == api.Finalizer || name == metav1.FinalizerOrphanDependents ||
-		slices.Contains(api.FinalizersOperatorSDK, name) || annotations.Heeded(name)
+		slices.Contains(api.FinalizersOperatorSDK, name) || annotations.IsKnown(name)
 }

@@ -173,7 +173,7 @@ func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {
-	case apply.Belongs(live, k.owner) != nil:
+	case apply.CheckOwnership(live, k.owner) != nil:
 		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
 	case labels[api.LabelHookOwnerUID] != "":
 		return "was created by a hook of this release and is left over; delete it"

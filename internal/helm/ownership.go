@@ -88,7 +88,7 @@ func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.
 // somebody has changed may be another's although it has our label.
 func (k *kubeClient) knownAsOurs(key apply.Key) bool {
 	state, known := k.inventory.Get(key)
-	return known && state.Ours && state.Owner == k.owner.UID && !k.inventory.Damaged(k.owner.UID, key)
+	return known && state.Managed && state.Owner == k.owner.UID && !k.inventory.Drifted(k.owner.UID, key)
 }
 
 // mayTake returns an error if the release neither owns an object nor may take it
@@ -98,7 +98,7 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 	if live == nil {
 		return nil
 	}
-	if err := apply.Belongs(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.owner); err != nil {
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
 	if err := k.ours(key, live); err != nil && !k.takeOwnership {
@@ -133,7 +133,7 @@ func (k *kubeClient) ours(key apply.Key, live *metav1.PartialObjectMetadata) err
 // foreign returns an error if a live object belongs to another custom resource or
 // another release.
 func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
-	if err := apply.Belongs(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.owner); err != nil {
 		return err
 	}
 	name, namespace := live.Annotations[api.AnnotationReleaseName], live.Annotations[api.AnnotationReleaseNamespace]

@@ -320,7 +320,7 @@ func (w *world) configMaps() []string {
 	}
 	found := []string{}
 	for i := range list.Items {
-		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.Kept(c) {
+		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.HasKeepPolicy(c) {
 			found = append(found, c.Name+"="+c.Data["value"])
 		}
 	}

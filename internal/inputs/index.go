@@ -16,7 +16,7 @@ type Index[T comparable] struct {
 }
 
 // New returns an index of no uses.
-func New[T comparable]() Index[T] {
+func NewIndex[T comparable]() Index[T] {
 	return Index[T]{byThing: map[T]map[types.UID]struct{}{}, byUser: map[types.UID][]T{}}
 }
 
@@ -54,7 +54,7 @@ func (i Index[T]) Set(user types.UID, things []T) (unused []T) {
 func (i Index[T]) Used(thing T) bool { return len(i.byThing[thing]) > 0 }
 
 // Things are all that somebody uses, in any order.
-func (i Index[T]) Things() iter.Seq[T] { return maps.Keys(i.byThing) }
+func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byThing) }
 
 // Users are those who use some of these things, each once, in any order.
 func (i Index[T]) Users(things ...T) []types.UID {

@@ -14,7 +14,7 @@ import (
 // last of each user.
 func TestAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		index, model := inputs.New[int](), map[types.UID][]int{}
+		index, model := inputs.NewIndex[int](), map[types.UID][]int{}
 		used := func(thing int) []types.UID {
 			var users []types.UID
 			for user, things := range model {
@@ -49,7 +49,7 @@ func TestAgainstAModel(t *testing.T) {
 					t.Fatalf("users of %d: %v, want %v", thing, users, used(thing))
 				}
 			}
-			for thing := range index.Things() {
+			for thing := range index.All() {
 				if !index.Used(thing) {
 					t.Fatalf("%d is named and used by nobody", thing)
 				}
@@ -59,7 +59,7 @@ func TestAgainstAModel(t *testing.T) {
 }
 
 func TestUsersOfSeveralThings(t *testing.T) {
-	index := inputs.New[string]()
+	index := inputs.NewIndex[string]()
 	index.Set("a", []string{"x", "y"})
 	index.Set("b", []string{"y"})
 	users := index.Users("x", "y", "z")

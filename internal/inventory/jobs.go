@@ -51,8 +51,8 @@ type finished struct {
 
 // expires notes what a watch shows of a Job. A Job that was deleted while the
 // watch was interrupted counts as finished if its TTL may have deleted it.
-func (x *Index) expires(s *apply.State, e *expiry, missed bool) {
-	if e == nil || !s.Ours || s.Owner == "" {
+func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
+	if e == nil || !s.Managed || s.Owner == "" {
 		return
 	}
 	outcome := e.outcome
@@ -65,15 +65,15 @@ func (x *Index) expires(s *apply.State, e *expiry, missed bool) {
 	x.mu.Lock()
 	of := x.owner(s.Owner)
 	known := of.finished[s.Key]
-	of.finish(s.Key, finished{uid: s.UID, outcome: outcome})
-	matters := known.uid != s.UID && x.matters(s)
+	of.setOutcome(s.Key, finished{uid: s.UID, outcome: outcome})
+	matters := known.uid != s.UID && x.concernsOwner(s)
 	x.mu.Unlock()
 	if matters {
-		x.changed(s.Owner)
+		x.onChange(s.Owner)
 	}
 }
 
-func (o *owner) finish(key apply.Key, job finished) {
+func (o *owner) setOutcome(key apply.Key, job finished) {
 	if o.finished == nil {
 		o.finished = map[apply.Key]finished{}
 	}
@@ -81,15 +81,15 @@ func (o *owner) finish(key apply.Key, job finished) {
 }
 
 // Finish notes that a Job with ttlSecondsAfterFinished that is gone has finished.
-func (x *Index) Finish(owner types.UID, key apply.Key, outcome string) {
+func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.owner(owner).finish(key, finished{outcome: outcome})
+	x.owner(owner).setOutcome(key, finished{outcome: outcome})
 }
 
 // Outcome returns how a Job with that UID has finished, and an empty text if it
 // has not, or has no ttlSecondsAfterFinished.
-func (x *Index) Outcome(owner types.UID, key apply.Key, uid types.UID) string {
+func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if of := x.owners[owner]; of != nil && of.finished[key].uid == uid {
@@ -100,7 +100,7 @@ func (x *Index) Outcome(owner types.UID, key apply.Key, uid types.UID) string {
 
 // Finished returns the expected Jobs of an owner that have finished and have
 // ttlSecondsAfterFinished, and how.
-func (x *Index) Finished(owner types.UID) map[apply.Key]string {
+func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	of := x.owners[owner]
@@ -147,7 +147,7 @@ func (x *Index) hasFinished(owner types.UID, key apply.Key, live *apply.State) b
 
 // outlived returns the health of an object; for a finished Job that is gone, how
 // the Job finished.
-func (x *Index) outlived(owner types.UID, key apply.Key, health Health) Health {
+func (x *Index) jobHealth(owner types.UID, key apply.Key, health Health) Health {
 	if o := x.objects[key]; o != nil && o.live != nil || !x.hasFinished(owner, key, nil) {
 		return health
 	}

@@ -22,7 +22,7 @@ import (
 
 // dependent is what a cache stores of an object: its state, which the index
 // holds, too. There are several of them for each release.
-type dependent struct {
+type cachedObject struct {
 	state *apply.State
 	// health is nil for kinds that have none.
 	health *Health
@@ -31,7 +31,7 @@ type dependent struct {
 }
 
 // GetObjectMeta returns what the cache itself reads.
-func (d dependent) GetObjectMeta() metav1.Object {
+func (d cachedObject) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Namespace: d.state.Namespace, Name: d.state.Name, UID: d.state.UID, ResourceVersion: d.state.ResourceVersion,
 	}
@@ -39,7 +39,7 @@ func (d dependent) GetObjectMeta() metav1.Object {
 
 // Judge is what the health of objects depends on beside the objects. The zero
 // value knows nothing.
-type Judge struct {
+type HealthConfig struct {
 	// Rules are the health rules of each served kind, by the group and kind of
 	// the custom resources that own the objects.
 	Rules map[schema.GroupKind]health.Rules
@@ -50,10 +50,12 @@ type Judge struct {
 
 // whole reports whether objects of a kind are watched whole, because their health
 // is read from them.
-func (j Judge) whole(gk schema.GroupKind) bool { return j.ruled(gk) || !health.AlwaysReady(gk) }
+func (j HealthConfig) watchedWhole(gk schema.GroupKind) bool {
+	return j.hasRule(gk) || !health.AlwaysReady(gk)
+}
 
 // ruled reports whether some served kind has a health rule for objects of a kind.
-func (j Judge) ruled(gk schema.GroupKind) bool {
+func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
 	for _, rules := range j.Rules {
 		if rules[gk] != nil {
 			return true
@@ -64,7 +66,7 @@ func (j Judge) ruled(gk schema.GroupKind) bool {
 
 // of returns the health of an object. An object may have any shape, and a panic
 // here would end the process.
-func (j Judge) of(o *unstructured.Unstructured) (found *Health) {
+func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	defer func() {
 		if p := recover(); p != nil {
 			found = &Health{OpenEnded: true, Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", p)}
@@ -76,19 +78,19 @@ func (j Judge) of(o *unstructured.Unstructured) (found *Health) {
 		owner, _, _ := strings.Cut(o.GetAnnotations()[api.AnnotationOwner], "/")
 		kind.Rule = j.Rules[schema.ParseGroupKind(owner)][gvk.GroupKind()]
 	}
-	return shared(health.Of(o, kind))
+	return intern(health.Evaluate(o, kind))
 }
 
 // compact is the transform of the caches: managed fields, labels, annotations,
 // spec and status are most of an object and are dropped once they were read.
-func (j Judge) compact(object any) (any, error) {
+func (j HealthConfig) transform(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
-		return reduced(o.GroupVersionKind().GroupKind(), o, nil), nil
+		return newCachedObject(o.GroupVersionKind().GroupKind(), o, nil), nil
 	case *unstructured.Unstructured:
-		return reduced(o.GroupVersionKind().GroupKind(), o, j.of(o)), nil
+		return newCachedObject(o.GroupVersionKind().GroupKind(), o, j.healthOf(o)), nil
 	case client.Object:
-		return j.typed(o)
+		return j.transformTyped(o)
 	default:
 		return object, nil
 	}
@@ -96,12 +98,12 @@ func (j Judge) compact(object any) (any, error) {
 
 // typed reduces an object of one of Kubernetes' own kinds, which is watched by
 // its type. Health is read from fields by their names.
-func (j Judge) typed(o client.Object) (any, error) {
+func (j HealthConfig) transformTyped(o client.Object) (any, error) {
 	gvk, err := apiutil.GVKForObject(o, watchedTypes)
 	if err != nil {
 		return nil, err
 	}
-	known := reduced(gvk.GroupKind(), o, nil)
+	known := newCachedObject(gvk.GroupKind(), o, nil)
 	if job, ok := o.(*batchv1.Job); ok {
 		known.expiry = expiryOf(job)
 	}
@@ -112,7 +114,7 @@ func (j Judge) typed(o client.Object) (any, error) {
 	}
 	whole := &unstructured.Unstructured{Object: content}
 	whole.SetGroupVersionKind(gvk)
-	known.health = j.of(whole)
+	known.health = j.healthOf(whole)
 	return known, nil
 }
 
@@ -141,7 +143,7 @@ func trim(o client.Object) {
 }
 
 // shared spares a copy of what most objects have.
-func shared(found Health) *Health {
+func intern(found Health) *Health {
 	for _, common := range []*Health{&healthy, &healthyReported, &silent} {
 		if found == *common {
 			return common
@@ -150,16 +152,16 @@ func shared(found Health) *Health {
 	return &found
 }
 
-func reduced(gk schema.GroupKind, m metav1.Object, known *Health) dependent {
+func newCachedObject(gk schema.GroupKind, m metav1.Object, known *Health) cachedObject {
 	state := apply.StateOf(gk, m)
-	return dependent{state: &state, health: known}
+	return cachedObject{state: &state, health: known}
 }
 
 // handler feeds the index from a cache.
 func (x *Index) handler() cache.ResourceEventHandler {
 	observe := func(object any) {
-		if d, ok := object.(dependent); ok {
-			x.expires(d.state, d.expiry, false)
+		if d, ok := object.(cachedObject); ok {
+			x.observeJob(d.state, d.expiry, false)
 			x.observe(d.state, d.health)
 		}
 	}
@@ -172,8 +174,8 @@ func (x *Index) handler() cache.ResourceEventHandler {
 				// A list did not hold it; the state is the last one seen.
 				object = unknown.Obj
 			}
-			if d, ok := object.(dependent); ok {
-				x.expires(d.state, d.expiry, missed)
+			if d, ok := object.(cachedObject); ok {
+				x.observeJob(d.state, d.expiry, missed)
 				x.gone(d.state, missed)
 			}
 		},

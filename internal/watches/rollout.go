@@ -31,7 +31,7 @@ type Rollout struct {
 }
 
 // Most returns MaxConcurrent or its default.
-func (r Rollout) Most() int {
+func (r Rollout) ConcurrencyLimit() int {
 	if r.MaxConcurrent == nil {
 		return DefaultMaxConcurrent
 	}
@@ -51,7 +51,7 @@ func (r Rollout) Downgrades() bool { return r.AllowDowngrade == nil || *r.AllowD
 
 // checkRollout reports numbers below 1.
 func (p *parser) checkRollout(w *Watch, lines map[string]int) {
-	if most := w.Rollout.Most(); most < 1 {
+	if most := w.Rollout.ConcurrencyLimit(); most < 1 {
 		p.problemf(lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
 	}
 	if after := w.Rollout.StopAfter(); after < 1 {

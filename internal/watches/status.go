@@ -88,7 +88,7 @@ func (o Observe) GVK() schema.GroupVersionKind {
 
 // Templated tells a value that differs from one custom resource to another from
 // one that does not.
-func Templated(value string) bool { return strings.Contains(value, "{{") }
+func IsTemplate(value string) bool { return strings.Contains(value, "{{") }
 
 // identifier is what CEL takes for a name.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -116,7 +116,7 @@ func (p *parser) checkObserve(w *Watch, lines map[string]int) {
 		for _, key := range slices.Sorted(maps.Keys(o.Selector.MatchLabels)) {
 			value := o.Selector.MatchLabels[key]
 			problems := validation.IsQualifiedName(key)
-			if !Templated(value) {
+			if !IsTemplate(value) {
 				problems = append(problems, validation.IsValidLabelValue(value)...)
 			}
 			if len(problems) > 0 {

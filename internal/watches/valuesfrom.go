@@ -83,12 +83,12 @@ type RBACRule struct {
 }
 
 // nothing tells a rule that just says that its template needs no more.
-func (r RBACRule) nothing() bool {
+func (r RBACRule) isEmpty() bool {
 	return len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames)+len(r.NonResourceURLs)+len(r.Verbs) == 0
 }
 
 // Settled tells whether a rule speaks for a template of the chart.
-func (w Watch) Settled(template string) bool {
+func (w Watch) CoversTemplate(template string) bool {
 	return slices.ContainsFunc(w.RBAC, func(r RBACRule) bool { return r.Template == template })
 }
 
@@ -99,9 +99,9 @@ func (p *parser) checkRBAC(w *Watch, lines map[string]int) {
 		at := fmt.Sprintf("rbac[%d]", i)
 		line := lines[at]
 		switch {
-		case rule.nothing() && rule.Template == "":
+		case rule.isEmpty() && rule.Template == "":
 			p.problemf(line, "%s says nothing: add apiGroups, resources and verbs, or the template that needs no more", at)
-		case rule.nothing():
+		case rule.isEmpty():
 		case len(rule.NonResourceURLs) > 0 && len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0:
 			p.problemf(line, "%s: nonResourceURLs stand alone: put resources into a rule of their own", at)
 		case len(rule.NonResourceURLs) > 0 && len(rule.Verbs) == 0:

@@ -15,10 +15,10 @@ import (
 
 // largest is how much a field may hold, in about bytes: a custom resource has
 // room for a megabyte, and is sent whole to all who watch it.
-const largest = 128 << 10
+const maxFieldSize = 128 << 10
 
 var (
-	errTooLarge = fmt.Errorf("it gives more than %d KiB, which is no status any more", largest>>10)
+	errTooLarge = fmt.Errorf("it gives more than %d KiB, which is no status any more", maxFieldSize>>10)
 	// errSecret is for a number; of a text the secret part is taken out.
 	errSecret = errors.New("it gives a number that a Secret holds")
 )
@@ -46,7 +46,7 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	case types.Null:
 		return nil, nil
 	case types.Bool:
-		return is(as, TypeBoolean, "true or false", bool(v))
+		return checkType(as, TypeBoolean, "true or false", bool(v))
 	case types.Int:
 		return e.number(as, int64(v))
 	case types.Uint:
@@ -75,7 +75,7 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 
 // is returns a value where the shape is of its type. Where types are not known
 // before, CEL may have promised another.
-func is(as Shape, actual Type, name string, value any) (any, error) {
+func checkType(as Shape, actual Type, name string, value any) (any, error) {
 	if as.Type != "" && as.Type != actual {
 		return nil, fmt.Errorf("it gives %s, and the kind's definition has the type %s", name, as.Type)
 	}
@@ -87,7 +87,7 @@ func (e *encoder) text(as Shape, text string) (any, error) {
 	if e.left -= len(text); e.left < 0 {
 		return nil, errTooLarge
 	}
-	return is(as, TypeString, "a text", text)
+	return checkType(as, TypeString, "a text", text)
 }
 
 // number takes a whole number, which is good for either type of numbers.
@@ -98,7 +98,7 @@ func (e *encoder) number(as Shape, whole int64) (any, error) {
 	if as.Type == TypeNumber {
 		return whole, nil
 	}
-	return is(as, TypeInteger, "a number", whole)
+	return checkType(as, TypeInteger, "a number", whole)
 }
 
 func (e *encoder) double(as Shape, number float64) (any, error) {
@@ -112,7 +112,7 @@ func (e *encoder) double(as Shape, number float64) (any, error) {
 	if text := fmt.Sprint(number); e.redact(text) != text {
 		return nil, errSecret
 	}
-	return is(as, TypeNumber, "a number with a fraction", number)
+	return checkType(as, TypeNumber, "a number with a fraction", number)
 }
 
 func (e *encoder) list(list traits.Lister, as Shape) (any, error) {
@@ -127,7 +127,7 @@ func (e *encoder) list(list traits.Lister, as Shape) (any, error) {
 		}
 		found = append(found, item)
 	}
-	return is(as, TypeList, "a list", found)
+	return checkType(as, TypeList, "a list", found)
 }
 
 func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
@@ -147,7 +147,7 @@ func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
 			found[name.(string)] = value //nolint:errcheck // a text of no shape is a string
 		}
 	}
-	return is(as, TypeMap, "a map", found)
+	return checkType(as, TypeMap, "a map", found)
 }
 
 // item is the shape of what a list or a map holds.

@@ -105,14 +105,14 @@ var fieldTypes = map[string]map[string]*types.Type{
 }
 
 // structs knows these types beside CEL's own. What is evaluated are maps.
-type structs struct{ types.Provider }
+type typeProvider struct{ types.Provider }
 
 func withStructs(env *cel.Env) (*cel.Env, error) {
-	return cel.CustomTypeProvider(structs{env.CELTypeProvider()})(env)
+	return cel.CustomTypeProvider(typeProvider{env.CELTypeProvider()})(env)
 }
 
 // FindStructType returns a type by its name.
-func (s structs) FindStructType(name string) (*types.Type, bool) {
+func (s typeProvider) FindStructType(name string) (*types.Type, bool) {
 	if _, known := fieldTypes[name]; known {
 		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
 	}
@@ -120,7 +120,7 @@ func (s structs) FindStructType(name string) (*types.Type, bool) {
 }
 
 // FindStructFieldNames returns the fields of a type.
-func (s structs) FindStructFieldNames(name string) ([]string, bool) {
+func (s typeProvider) FindStructFieldNames(name string) ([]string, bool) {
 	if fields, known := fieldTypes[name]; known {
 		return slices.Sorted(maps.Keys(fields)), true
 	}
@@ -128,7 +128,7 @@ func (s structs) FindStructFieldNames(name string) ([]string, bool) {
 }
 
 // FindStructFieldType returns the type of a field.
-func (s structs) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+func (s typeProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	fields, known := fieldTypes[name]
 	if !known {
 		return s.Provider.FindStructFieldType(name, field)

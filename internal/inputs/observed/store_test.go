@@ -141,8 +141,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		w.handler.OnDelete(pod("a", fmt.Sprintf("p%d", i), strconv.Itoa(i)))
 		w.Forget(types.UID(strconv.Itoa(i)))
 	}
-	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.Things())) > 0 {
-		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.Things()))
+	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.All())) > 0 {
+		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.All()))
 	}
 }
 
@@ -190,7 +190,7 @@ func TestWatchesAreOneWhereTheyAskTheSame(t *testing.T) {
 		}
 	}
 	fixed := NewWatch(podGVK, map[string]string{"x": "1"}, nil)
-	if fixed.place("a", map[string]string{"x": "1", "z": "2"}) != (Selection{Watch: fixed, Namespace: "a"}).place() {
+	if fixed.bucket("a", map[string]string{"x": "1", "z": "2"}) != (Selection{Watch: fixed, Namespace: "a"}).bucket() {
 		t.Error("a label that is not asked for tells objects apart")
 	}
 }

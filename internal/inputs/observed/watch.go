@@ -54,30 +54,30 @@ type Selection struct {
 
 // place is where the objects are that have a namespace and the same values of
 // the differing labels. No label's value has a comma.
-type place struct {
+type bucket struct {
 	watch             Watch
 	namespace, values string
 }
 
-func (w Watch) place(namespace string, values map[string]string) place {
+func (w Watch) bucket(namespace string, values map[string]string) bucket {
 	if w.differing == "" {
-		return place{watch: w, namespace: namespace}
+		return bucket{watch: w, namespace: namespace}
 	}
 	keys := strings.Split(w.differing, ",")
 	found := make([]string, len(keys))
 	for i, key := range keys {
 		found[i] = values[key]
 	}
-	return place{watch: w, namespace: namespace, values: strings.Join(found, ",")}
+	return bucket{watch: w, namespace: namespace, values: strings.Join(found, ",")}
 }
 
-func (s Selection) place() place { return s.Watch.place(s.Namespace, s.Labels) }
+func (s Selection) bucket() bucket { return s.Watch.bucket(s.Namespace, s.Labels) }
 
 // Handler returns the handler that feeds the store from an informer.
 func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
 	observe := func(obj any) {
 		if o, ok := obj.(*unstructured.Unstructured); ok {
-			s.tell(func() []types.UID { return s.observe(w, o) })
+			s.update(func() []types.UID { return s.observe(w, o) })
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -88,7 +88,7 @@ func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
 				obj = unknown.Obj
 			}
 			if o, ok := obj.(*unstructured.Unstructured); ok {
-				s.tell(func() []types.UID { return s.gone(nameOf(w, o)) })
+				s.update(func() []types.UID { return s.remove(nameOf(w, o)) })
 			}
 		},
 	}
@@ -102,14 +102,14 @@ func nameOf(w Watch, o *unstructured.Unstructured) object {
 // or sees it now.
 func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 	name := nameOf(w, o)
-	to := w.place(o.GetNamespace(), o.GetLabels())
+	to := w.bucket(o.GetNamespace(), o.GetLabels())
 	from, known := s.at[name]
-	if known && from == to && same(s.objects[to][name.Name].Object, o.Object) {
+	if known && from == to && equalContent(s.objects[to][name.Name].Object, o.Object) {
 		return nil
 	}
 	var before []types.UID
 	if known && from != to {
-		before = s.gone(name)
+		before = s.remove(name)
 	}
 	if s.objects[to] == nil {
 		s.objects[to] = map[string]*unstructured.Unstructured{}
@@ -120,7 +120,7 @@ func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 }
 
 // gone removes an object and returns who saw it.
-func (s *Store) gone(name object) []types.UID {
+func (s *Store) remove(name object) []types.UID {
 	from, known := s.at[name]
 	if !known {
 		return nil
@@ -135,21 +135,21 @@ func (s *Store) gone(name object) []types.UID {
 
 // same tells whether two states of an object differ in nothing but that
 // somebody wrote it, as when a controller repeats itself.
-func same(a, b map[string]any) bool {
-	return len(a) == len(b) && equal(a, b, func(key string, a, b any) bool {
+func equalContent(a, b map[string]any) bool {
+	return len(a) == len(b) && equalMaps(a, b, func(key string, a, b any) bool {
 		before, isMap := a.(map[string]any)
 		after, areMaps := b.(map[string]any)
 		if key != "metadata" || !isMap || !areMaps || len(before) != len(after) {
 			return reflect.DeepEqual(a, b)
 		}
-		return equal(before, after, func(key string, a, b any) bool {
+		return equalMaps(before, after, func(key string, a, b any) bool {
 			return key == "resourceVersion" || reflect.DeepEqual(a, b)
 		})
 	})
 }
 
 // equal compares maps of one size, key by key.
-func equal(a, b map[string]any, compare func(key string, a, b any) bool) bool {
+func equalMaps(a, b map[string]any, compare func(key string, a, b any) bool) bool {
 	for key, value := range a {
 		if other, ok := b[key]; !ok || !compare(key, value, other) {
 			return false

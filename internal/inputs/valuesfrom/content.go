@@ -88,7 +88,7 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 
 // part is how long a part of a secret has to be to be secret itself, at most: of
 // a short one, it is half of it.
-const part = 6
+const maxPart = 6
 
 // RedactParts returns what a parser of templates or YAML says, without secrets and
 // without parts of them: a parser quotes what it stumbles over, which may be the
@@ -98,13 +98,13 @@ func (s Secrets) RedactParts(said string) string {
 	said = s.Redact(said)
 	// Secrets may be large, and what is said is not: its parts are what is kept.
 	secret := map[string]bool{}
-	for n := shortest; n <= part; n++ {
+	for n := minLength; n <= maxPart; n++ {
 		for i := 0; i+n <= len(said); i++ {
 			secret[said[i:i+n]] = false
 		}
 	}
 	for _, text := range s {
-		n := min(part, max(shortest, len(text)/2))
+		n := min(maxPart, max(minLength, len(text)/2))
 		for i := 0; i+n <= len(text); i++ {
 			if _, told := secret[text[i:i+n]]; told {
 				secret[text[i:i+n]] = true
@@ -112,7 +112,7 @@ func (s Secrets) RedactParts(said string) string {
 		}
 	}
 	hidden := make([]bool, len(said))
-	for n := shortest; n <= part; n++ {
+	for n := minLength; n <= maxPart; n++ {
 		for i := 0; i+n <= len(said); i++ {
 			for j := i; secret[said[i:i+n]] && j < i+n; j++ {
 				hidden[j] = true

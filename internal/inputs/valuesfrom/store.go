@@ -30,7 +30,7 @@ type Store struct {
 	objects  map[Ref]*object
 	users    inputs.Index[Ref]
 	// told is what was secret of a user's values when they last were whole.
-	told map[types.UID]Secrets
+	lastSecrets map[types.UID]Secrets
 	// changed is told of the users of an object that came, changed or went.
 	changed func(types.UID)
 }
@@ -47,7 +47,7 @@ type Data struct {
 // NewStore returns a store that knows of no object. The function changed is
 // called outside any lock.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: inputs.New[Ref](), told: map[types.UID]Secrets{}}
+	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: inputs.NewIndex[Ref](), lastSecrets: map[types.UID]Secrets{}}
 }
 
 // Merge lays what the sources of a custom resource hold over values, in their
@@ -62,10 +62,10 @@ func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over m
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		return nil, slices.Concat(secrets, s.told[user]), err
+		return nil, slices.Concat(secrets, s.lastSecrets[user]), err
 	}
 	if len(secrets) > 0 {
-		s.told[user] = secrets
+		s.lastSecrets[user] = secrets
 	}
 	return over, secrets, nil
 }
@@ -108,7 +108,7 @@ func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.told, user)
+	delete(s.lastSecrets, user)
 }
 
 // use notes what a custom resource uses, and drops what nobody uses any more.

@@ -28,7 +28,7 @@ func (s *Store) Handler(kind watches.SourceKind) cache.ResourceEventHandler {
 				obj = unknown.Obj
 			}
 			if m, ok := obj.(metav1.Object); ok {
-				s.gone(refOf(kind, m))
+				s.remove(refOf(kind, m))
 			}
 		},
 	}
@@ -52,7 +52,7 @@ func (s *Store) observe(ref Ref, version string) {
 	}
 }
 
-func (s *Store) gone(ref Ref) {
+func (s *Store) remove(ref Ref) {
 	s.mu.Lock()
 	delete(s.versions, ref)
 	delete(s.objects, ref)

@@ -23,24 +23,24 @@ import (
 // context. With an error comes what was found before it. That a right is
 // missing is no error: the message names it.
 func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (Cause, error) {
-	cause, lacked, err := Look(ctx, client, key, uid)
+	cause, lacked, err := Find(ctx, client, key, uid)
 	if rights := prefixed("rights to say more are missing: ", strings.Join(lacked, ", ")); rights != "" {
 		// A long message must not push out what a person can mend.
-		cause.Message = join("; ", cut(oneLine(cause.Message), longestMessage), rights)
+		cause.Message = join("; ", cut(oneLine(cause.Message), maxMessage), rights)
 	}
 	return cause, err
 }
 
 // Look is Why for who tells of missing rights elsewhere: it returns them by
 // themselves, as "list pods" and "get deployments.apps".
-func Look(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
+func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
 	s := &search{client: client}
 	cause, err = s.why(ctx, key, uid)
-	cause.Message, cause.Event = s.private.hide(cause.Message), s.private.hide(cause.Event)
+	cause.Message, cause.Event = s.redactor.redact(cause.Message), s.redactor.redact(cause.Event)
 	if err != nil {
-		return cause, s.lacked, fmt.Errorf("find out why %s is not ready: %w", key, err)
+		return cause, s.missing, fmt.Errorf("find out why %s is not ready: %w", key, err)
 	}
-	return cause, s.lacked, nil
+	return cause, s.missing, nil
 }
 
 var (
@@ -70,40 +70,40 @@ func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	case kindClaim:
 		return s.claim(ctx, key, uid)
 	}
-	return s.warned(ctx, Cause{Object: key}, uid)
+	return s.withWarning(ctx, Cause{Object: key}, uid)
 }
 
 // most is how many objects one request may ask for. Who has more pods than that
 // gets an answer from the first of them.
-const most = 500
+const listLimit = 500
 
 // search is one question, and what came up on the way to its answer.
 type search struct {
 	client kubernetes.Interface
 	// lacked are the rights that were missing, as "list pods".
-	lacked []string
+	missing []string
 	// private is what must not be told.
-	private private
+	redactor redactor
 }
 
 // lacks tells whether a read failed for want of a right, and notes which.
-func (s *search) lacks(right string, err error) bool {
+func (s *search) isForbidden(right string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
-	if !slices.Contains(s.lacked, right) {
-		s.lacked = append(s.lacked, right)
+	if !slices.Contains(s.missing, right) {
+		s.missing = append(s.missing, right)
 	}
 	return true
 }
 
 // unread answers for an object that could not be read.
-func (s *search) unread(ctx context.Context, key apply.Key, uid types.UID, right string, err error) (Cause, error) {
+func (s *search) notReadable(ctx context.Context, key apply.Key, uid types.UID, right string, err error) (Cause, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
-	case s.lacks(right, err):
-		return s.warned(ctx, Cause{Object: key}, uid)
+	case s.isForbidden(right, err):
+		return s.withWarning(ctx, Cause{Object: key}, uid)
 	}
 	return Cause{Object: key}, err
 }
@@ -111,11 +111,11 @@ func (s *search) unread(ctx context.Context, key apply.Key, uid types.UID, right
 const (
 	// longest is the length of an answer, in bytes: a condition's message holds
 	// several.
-	longest = 512
+	maxLine = 512
 	// longestMessage and longestEvent are what is left of its parts where they
 	// do not fit together.
-	longestMessage = 240
-	longestEvent   = 160
+	maxMessage = 240
+	maxEvent   = 160
 )
 
 // Cause is why an object is not ready, as far as it could be found out.
@@ -139,11 +139,11 @@ func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Even
 //	Pod default/web-5cf: ImagePullBackOff: Back-off pulling image "web:1"; last warning: Failed: …
 func (c Cause) String() string {
 	whole := c.line()
-	if len(whole) > longest {
-		c.Message, c.Event = cut(oneLine(c.Message), longestMessage), cut(oneLine(c.Event), longestEvent)
+	if len(whole) > maxLine {
+		c.Message, c.Event = cut(oneLine(c.Message), maxMessage), cut(oneLine(c.Event), maxEvent)
 		whole = c.line()
 	}
-	return cut(whole, longest)
+	return cut(whole, maxLine)
 }
 
 func (c Cause) line() string {

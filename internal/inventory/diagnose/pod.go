@@ -17,20 +17,20 @@ import (
 func (s *search) pod(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	pod, err := s.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get pods", err)
+		return s.notReadable(ctx, key, uid, "get pods", err)
 	}
-	if settled(pod) {
+	if isReadyOrDone(pod) {
 		return Cause{Object: key}, nil
 	}
-	return s.ofPod(ctx, pod)
+	return s.causeOfPod(ctx, pod)
 }
 
 // ofPod is what a pod that is not ready says, and the last warning about it.
-func (s *search) ofPod(ctx context.Context, pod *corev1.Pod) (Cause, error) {
-	s.private.keep(&pod.ObjectMeta, &pod.Spec)
+func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error) {
+	s.redactor.add(&pod.ObjectMeta, &pod.Spec)
 	cause := Cause{Object: apply.Key{Kind: kindPod.Kind, Namespace: pod.Namespace, Name: pod.Name}}
 	cause.Reason, cause.Message = state(pod)
-	return s.warned(ctx, cause, pod.UID)
+	return s.withWarning(ctx, cause, pod.UID)
 }
 
 // podsOf returns the pods that an object controls, the oldest first.
@@ -39,9 +39,9 @@ func (s *search) podsOf(ctx context.Context, w *workload) ([]corev1.Pod, error) 
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: most}
+	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Pods(w.own.Object.Namespace).List(ctx, options)
-	if s.lacks("list pods", err) {
+	if s.isForbidden("list pods", err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *search) podsOf(ctx context.Context, w *workload) ([]corev1.Pod, error) 
 func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 	var worst *corev1.Pod
 	for i := range pods {
-		if p := &pods[i]; !settled(p) && (worst == nil || rank(p) < rank(worst)) {
+		if p := &pods[i]; !isReadyOrDone(p) && (worst == nil || rank(p) < rank(worst)) {
 			worst = p
 		}
 	}
@@ -69,7 +69,7 @@ func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 
 // standing ranks the pods of those that replace pods: one that is over, or on
 // its way out, has a successor that tells more.
-func standing(p *corev1.Pod) int {
+func rank(p *corev1.Pod) int {
 	switch {
 	case p.DeletionTimestamp != nil:
 		return 4
@@ -84,16 +84,16 @@ func standing(p *corev1.Pod) int {
 }
 
 // tried ranks the pods of Jobs, where one that is over is what counts.
-func tried(p *corev1.Pod) int {
+func rankOfJobPod(p *corev1.Pod) int {
 	if p.Status.Phase == corev1.PodFailed {
 		return 0
 	}
-	return standing(p)
+	return rank(p)
 }
 
 // settled tells whether nothing is wrong with a pod: it is ready, or done. The
 // conditions of one that failed may be from when it ran.
-func settled(p *corev1.Pod) bool {
+func isReadyOrDone(p *corev1.Pod) bool {
 	switch p.Status.Phase {
 	case corev1.PodSucceeded:
 		return true
@@ -162,11 +162,11 @@ func isSidecar(p *corev1.Pod, name string) bool {
 func containerState(p *corev1.Pod) (reason, message string) {
 	for _, s := range statuses(p) {
 		switch {
-		case s.State.Waiting != nil && !onItsWay(s.State.Waiting):
-			return s.State.Waiting.Reason, join("; ", of(p, s.Name)+s.State.Waiting.Message, end(s.LastTerminationState.Terminated))
+		case s.State.Waiting != nil && !isStarting(s.State.Waiting):
+			return s.State.Waiting.Reason, join("; ", containerPrefix(p, s.Name)+s.State.Waiting.Message, end(s.LastTerminationState.Terminated))
 		case s.State.Terminated != nil && s.State.Terminated.ExitCode != 0:
 			ended := s.State.Terminated
-			return either(ended.Reason, "Error"), of(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
+			return either(ended.Reason, "Error"), containerPrefix(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
 		}
 	}
 	return "", ""
@@ -176,7 +176,7 @@ func containerState(p *corev1.Pod) (reason, message string) {
 func lastEnd(p *corev1.Pod) string {
 	for _, s := range statuses(p) {
 		if last := end(s.LastTerminationState.Terminated); last != "" && !s.Ready {
-			return of(p, s.Name) + last
+			return containerPrefix(p, s.Name) + last
 		}
 	}
 	return ""
@@ -204,12 +204,12 @@ func unscheduled(p *corev1.Pod) *corev1.PodCondition {
 }
 
 // onItsWay tells whether a container waits for no more than its turn.
-func onItsWay(w *corev1.ContainerStateWaiting) bool {
+func isStarting(w *corev1.ContainerStateWaiting) bool {
 	return w.Reason == "" || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing"
 }
 
 // of names a container where there are several.
-func of(p *corev1.Pod, name string) string {
+func containerPrefix(p *corev1.Pod, name string) string {
 	if len(containers(&p.Spec)) < 2 {
 		return ""
 	}

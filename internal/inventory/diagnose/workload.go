@@ -28,29 +28,29 @@ type workload struct {
 }
 
 // ask asks the pods of an object, then the object.
-func (s *search) ask(ctx context.Context, w *workload) (Cause, error) {
+func (s *search) podCause(ctx context.Context, w *workload) (Cause, error) {
 	// What keeps pods from being made may quote their template.
-	s.private.keep(&w.template.ObjectMeta, &w.template.Spec)
+	s.redactor.add(&w.template.ObjectMeta, &w.template.Spec)
 	if w.behind {
 		w.own.Reason, w.own.Message = "NotObserved", "its controller has not acted on it yet"
-		return s.warned(ctx, w.own, w.uid)
+		return s.withWarning(ctx, w.own, w.uid)
 	}
 	pods, err := s.podsOf(ctx, w)
 	if err != nil {
 		return w.own, err
 	}
-	if p := culprit(pods, standing); p != nil {
-		return s.ofPod(ctx, p)
+	if p := culprit(pods, rank); p != nil {
+		return s.causeOfPod(ctx, p)
 	}
-	return s.warned(ctx, w.own, w.uid)
+	return s.withWarning(ctx, w.own, w.uid)
 }
 
 func (s *search) replicaSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	set, err := s.client.AppsV1().ReplicaSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get replicasets.apps", err)
+		return s.notReadable(ctx, key, uid, "get replicasets.apps", err)
 	}
-	cause, err := s.ask(ctx, replicaSet(set))
+	cause, err := s.podCause(ctx, replicaSet(set))
 	return counted(cause, set.Status.AvailableReplicas, set.Status.Replicas, replicas(set.Spec.Replicas)), err
 }
 
@@ -69,20 +69,20 @@ func replicaSet(set *appsv1.ReplicaSet) *workload {
 func (s *search) statefulSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	set, err := s.client.AppsV1().StatefulSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get statefulsets.apps", err)
+		return s.notReadable(ctx, key, uid, "get statefulsets.apps", err)
 	}
 	behind := set.Status.ObservedGeneration < set.Generation
-	cause, err := s.ask(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
+	cause, err := s.podCause(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
 	return counted(cause, set.Status.AvailableReplicas, set.Status.UpdatedReplicas, replicas(set.Spec.Replicas)), err
 }
 
 func (s *search) daemonSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	set, err := s.client.AppsV1().DaemonSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get daemonsets.apps", err)
+		return s.notReadable(ctx, key, uid, "get daemonsets.apps", err)
 	}
 	behind := set.Status.ObservedGeneration < set.Generation
-	cause, err := s.ask(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
+	cause, err := s.podCause(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
 	return counted(cause, set.Status.NumberAvailable, set.Status.UpdatedNumberScheduled, set.Status.DesiredNumberScheduled), err
 }
 
@@ -110,9 +110,9 @@ const revision = "deployment.kubernetes.io/revision"
 func (s *search) deployment(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	d, err := s.client.AppsV1().Deployments(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get deployments.apps", err)
+		return s.notReadable(ctx, key, uid, "get deployments.apps", err)
 	}
-	s.private.keep(&d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec)
+	s.redactor.add(&d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec)
 	own := Cause{Object: key}
 	own.Reason, own.Message = rollout(d)
 	own = counted(own, d.Status.AvailableReplicas, d.Status.UpdatedReplicas, replicas(d.Spec.Replicas))
@@ -126,12 +126,12 @@ func (s *search) deployment(ctx context.Context, key apply.Key, uid types.UID) (
 			return own, err
 		}
 		if set != nil {
-			if cause, err := s.ask(ctx, replicaSet(set)); err != nil || cause.Known() {
+			if cause, err := s.podCause(ctx, replicaSet(set)); err != nil || cause.Known() {
 				return cause, err
 			}
 		}
 	}
-	return s.warned(ctx, own, d.UID)
+	return s.withWarning(ctx, own, d.UID)
 }
 
 // rollout returns what a Deployment says of its rollout.
@@ -160,9 +160,9 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: most}
+	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
 	list, err := s.client.AppsV1().ReplicaSets(d.Namespace).List(ctx, options)
-	if s.lacks("list replicasets.apps", err) {
+	if s.isForbidden("list replicasets.apps", err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -191,9 +191,9 @@ func number(set *appsv1.ReplicaSet) int64 {
 func (s *search) job(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get jobs.batch", err)
+		return s.notReadable(ctx, key, uid, "get jobs.batch", err)
 	}
-	s.private.keep(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
+	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own := Cause{Object: key}
 	own.Reason, own.Message = failure(job)
 	pods, err := s.podsOf(ctx, &workload{own: own, uid: job.UID, selector: job.Spec.Selector})
@@ -202,11 +202,11 @@ func (s *search) job(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	}
 	// Each try has a pod of its own.
 	slices.Reverse(pods)
-	last := culprit(pods, tried)
+	last := culprit(pods, rankOfJobPod)
 	if last == nil {
-		return s.warned(ctx, own, job.UID)
+		return s.withWarning(ctx, own, job.UID)
 	}
-	cause, err := s.ofPod(ctx, last)
+	cause, err := s.causeOfPod(ctx, last)
 	if own.Reason == "" {
 		return cause, err
 	}
@@ -240,7 +240,7 @@ var waitsFor = []string{"FailedBinding", "WaitForFirstConsumer", "WaitForPodSche
 func (s *search) claim(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	claim, err := s.client.CoreV1().PersistentVolumeClaims(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return s.unread(ctx, key, uid, "get persistentvolumeclaims", err)
+		return s.notReadable(ctx, key, uid, "get persistentvolumeclaims", err)
 	}
 	cause := Cause{Object: key}
 	switch {
@@ -251,7 +251,7 @@ func (s *search) claim(ctx context.Context, key apply.Key, uid types.UID) (Cause
 		return cause, nil
 	case claim.Status.Phase == corev1.ClaimLost:
 		cause.Reason, cause.Message = "Lost", "its volume "+claim.Spec.VolumeName+" is gone"
-		return s.warned(ctx, cause, claim.UID)
+		return s.withWarning(ctx, cause, claim.UID)
 	}
 	events, err := s.events(ctx, key, claim.UID)
 	last := newest(events, func(e *corev1.Event) bool {

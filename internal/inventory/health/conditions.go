@@ -39,7 +39,7 @@ func conditionsOf(value any) (conditions []condition, read bool) {
 			if !ok {
 				continue
 			}
-			if kind := text(fields["type"]); kind != "" && !placeholder(fields) {
+			if kind := scalar(fields["type"]); kind != "" && !placeholder(fields) {
 				conditions = append(conditions, conditionOf(kind, fields))
 			}
 		}
@@ -50,7 +50,7 @@ func conditionsOf(value any) (conditions []condition, read bool) {
 			case map[string]any:
 				conditions = append(conditions, conditionOf(kind, fields))
 			case string, bool:
-				conditions = append(conditions, condition{kind: kind, status: text(fields)})
+				conditions = append(conditions, condition{kind: kind, status: scalar(fields)})
 			}
 		}
 		return conditions, len(conditions) > 0 || len(v) == 0
@@ -60,8 +60,8 @@ func conditionsOf(value any) (conditions []condition, read bool) {
 }
 
 func conditionOf(kind string, fields map[string]any) condition {
-	c := condition{kind: kind, status: text(fields["status"]), reason: text(fields["reason"]), message: text(fields["message"])}
-	c.generation, c.known = whole(fields["observedGeneration"])
+	c := condition{kind: kind, status: scalar(fields["status"]), reason: scalar(fields["reason"]), message: scalar(fields["message"])}
+	c.generation, c.known = integer(fields["observedGeneration"])
 	return c
 }
 
@@ -81,7 +81,7 @@ const never = "1970-01-01T00:00:00Z"
 
 // placeholder reports whether a condition is such a default.
 func placeholder(fields map[string]any) bool {
-	return text(fields["lastTransitionTime"]) == never && strings.EqualFold(text(fields["status"]), "Unknown")
+	return scalar(fields["lastTransitionTime"]) == never && strings.EqualFold(scalar(fields["status"]), "Unknown")
 }
 
 // reported reports whether a controller has written a status. Defaults of the
@@ -94,7 +94,7 @@ func reported(status any) bool {
 	for key, value := range fields {
 		if key == "observedGeneration" {
 			// Some controllers default it to -1.
-			if generation, isWhole := whole(value); isWhole && generation <= 0 {
+			if generation, isWhole := integer(value); isWhole && generation <= 0 {
 				continue
 			}
 		}
@@ -139,12 +139,12 @@ func filled(value any) bool {
 }
 
 // text returns a scalar as text, and the empty text for anything else.
-func text(value any) string {
+func scalar(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
 	case bool:
-		return title(v)
+		return conditionStatus(v)
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
@@ -155,7 +155,7 @@ func text(value any) string {
 }
 
 // title returns a boolean as the conditions of Kubernetes write it.
-func title(value bool) string {
+func conditionStatus(value bool) string {
 	if value {
 		return "True"
 	}
@@ -163,7 +163,7 @@ func title(value bool) string {
 }
 
 // whole reads a whole number, which some controllers write as text.
-func whole(value any) (int64, bool) {
+func integer(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
 		return v, true
@@ -183,7 +183,7 @@ func whole(value any) (int64, bool) {
 }
 
 // at returns the value of a path such as status.phase, nil where there is none.
-func at(object map[string]any, path string) any {
+func valueAt(object map[string]any, path string) any {
 	var value any = object
 	for key := range strings.SplitSeq(path, ".") {
 		fields, ok := value.(map[string]any)
@@ -214,11 +214,11 @@ var (
 
 // genericOf returns the health of an object of a kind of which nothing is known
 // beside the conventions of Kubernetes.
-func genericOf(s subject) Result {
-	if r, silent := s.silence(false); silent {
+func evaluateGeneric(s subject) Result {
+	if r, silent := s.notReported(false); silent {
 		return r
 	}
-	if r, behind := s.behind(); behind {
+	if r, behind := s.outdated(); behind {
 		return r
 	}
 	conditions, read := s.conditions()
@@ -267,11 +267,11 @@ func (s subject) unready(conditions []condition) (Result, bool) {
 // word looks for a phase or a state that says that the object is not ready.
 func (s subject) word() (Result, bool) {
 	for _, field := range []string{"phase", "state"} {
-		word, ok := at(s.object, "status."+field).(string)
+		word, ok := valueAt(s.object, "status."+field).(string)
 		if !ok {
 			continue
 		}
-		message := either(text(at(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, bounded(word)))
+		message := either(scalar(valueAt(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, bounded(word)))
 		switch lower := strings.ToLower(word); {
 		case slices.Contains(failures, lower):
 			return failed(reasonFailed, message), true

@@ -18,9 +18,9 @@ type Kind struct {
 }
 
 // Of returns the health of an object that was read whole.
-func Of(o *unstructured.Unstructured, k Kind) Result {
+func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
-		if expired, ok := expiring(o); ok {
+		if expired, ok := finishedJob(o); ok {
 			return expired
 		}
 		return Result{Reason: reasonTerminating, Message: "it is being deleted"}
@@ -31,15 +31,15 @@ func Of(o *unstructured.Unstructured, k Kind) Result {
 	s.noStatus = func() bool { return k.NoStatus != nil && k.NoStatus(gvk) }
 	switch entry := lookup(gk); {
 	case k.Rule != nil:
-		return k.Rule.of(s)
+		return k.Rule.evaluate(s)
 	case entry != nil && entry.always:
 		return Result{Ready: true}
 	case entry != nil:
-		return entry.of(s)
+		return entry.evaluate(s)
 	case builtIn(gk):
-		return builtInOf(o)
+		return evaluateBuiltIn(o)
 	default:
-		return genericOf(s)
+		return evaluateGeneric(s)
 	}
 }
 
@@ -55,13 +55,13 @@ func (s subject) status() any { return s.object["status"] }
 
 // conditions returns the conditions of the status.
 func (s subject) conditions() (conditions []condition, read bool) {
-	return conditionsOf(at(s.object, "status.conditions"))
+	return conditionsOf(valueAt(s.object, "status.conditions"))
 }
 
 // silence returns the result of an object that no controller has reported on.
 // Expected tells that the kind is known to get reports, whatever the API server
 // says of it.
-func (s subject) silence(expected bool) (Result, bool) {
+func (s subject) notReported(expected bool) (Result, bool) {
 	switch {
 	case reported(s.status()):
 		return Result{}, false
@@ -76,8 +76,8 @@ func (s subject) silence(expected bool) (Result, bool) {
 }
 
 // behind returns the result of an object whose status is about an older spec.
-func (s subject) behind() (Result, bool) {
-	observed, known := whole(at(s.object, "status.observedGeneration"))
+func (s subject) outdated() (Result, bool) {
+	observed, known := integer(valueAt(s.object, "status.observedGeneration"))
 	if !known || observed >= s.generation {
 		return Result{}, false
 	}

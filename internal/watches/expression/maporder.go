@@ -12,20 +12,20 @@ import (
 )
 
 // ordering makes maps that are walked in the order of their keys.
-type ordering struct{ types.Adapter }
+type sortedMapAdapter struct{ types.Adapter }
 
-func inOrder(env *cel.Env) (*cel.Env, error) {
-	return cel.CustomTypeAdapter(ordering{env.CELTypeAdapter()})(env)
+func sortedMaps(env *cel.Env) (*cel.Env, error) {
+	return cel.CustomTypeAdapter(sortedMapAdapter{env.CELTypeAdapter()})(env)
 }
 
 // NativeToValue returns what CEL works with. What a map or a list holds comes
 // by here, too.
-func (o ordering) NativeToValue(value any) ref.Val {
+func (o sortedMapAdapter) NativeToValue(value any) ref.Val {
 	switch v := value.(type) {
 	case map[string]any:
-		return ordered{types.NewStringInterfaceMap(o, v), o}
+		return sortedMap{types.NewStringInterfaceMap(o, v), o}
 	case map[ref.Val]ref.Val:
-		return ordered{types.NewRefValMap(o, v), o}
+		return sortedMap{types.NewRefValMap(o, v), o}
 	case []any:
 		return types.NewDynamicList(o, v)
 	case []ref.Val:
@@ -37,40 +37,40 @@ func (o ordering) NativeToValue(value any) ref.Val {
 
 // literalsInOrder does the same for maps that are written in an expression,
 // which no adapter sees.
-func literalsInOrder(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func sortMapLiterals(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	made, ok := step.(interpreter.InterpretableConstructor)
 	if !ok || made.Type() != types.MapType {
 		return step, nil
 	}
-	return literal{made}, nil
+	return sortedLiteral{made}, nil
 }
 
-type literal struct {
+type sortedLiteral struct {
 	interpreter.InterpretableConstructor
 }
 
 // Exec returns the map.
-func (l literal) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (l sortedLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := l.InterpretableConstructor.Exec(frame)
 	if m, ok := value.(traits.Mapper); ok {
-		return ordered{m, ordering{types.DefaultTypeAdapter}}
+		return sortedMap{m, sortedMapAdapter{types.DefaultTypeAdapter}}
 	}
 	return value
 }
 
 // Eval returns the map.
-func (l literal) Eval(activation interpreter.Activation) ref.Val {
+func (l sortedLiteral) Eval(activation interpreter.Activation) ref.Val {
 	return l.Exec(interpreter.AsFrame(activation))
 }
 
 // ordered is a map that is walked in order.
-type ordered struct {
+type sortedMap struct {
 	traits.Mapper
 	adapter types.Adapter
 }
 
 // Iterator returns the keys in order.
-func (m ordered) Iterator() traits.Iterator {
+func (m sortedMap) Iterator() traits.Iterator {
 	keys := make([]ref.Val, 0, int(m.Size().(types.Int))) //nolint:errcheck // the size of a map is an Int
 	for it := m.Mapper.Iterator(); it.HasNext() == types.True; {
 		keys = append(keys, it.Next())

@@ -38,7 +38,7 @@ func explain(expression string, issues *cel.Issues) string {
 
 // Program returns a checked expression in the form that Evaluate takes.
 func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
-	return env.Program(ast, append(limits(), cel.CustomDecoratorV2(literalsInOrder))...)
+	return env.Program(ast, append(limits(), cel.CustomDecoratorV2(sortMapLiterals))...)
 }
 
 // Evaluate returns the value of an expression. A panic is returned as an error.
@@ -50,13 +50,13 @@ func Evaluate(program cel.Program, variables map[string]any) (value ref.Val, err
 	}()
 	value, _, err = program.Eval(variables)
 	if err != nil {
-		return nil, plainer(err)
+		return nil, explainCost(err)
 	}
 	return value, nil
 }
 
 // plainer rewords errors that users would not understand.
-func plainer(err error) error {
+func explainCost(err error) error {
 	if strings.Contains(err.Error(), "cost limit exceeded") {
 		return fmt.Errorf("it takes too long: more than %d steps", costLimit)
 	}
@@ -64,7 +64,7 @@ func plainer(err error) error {
 }
 
 // longest is the longest list that lists.range returns.
-const longest = 10_000
+const maxRange = 10_000
 
 // Environment returns an environment with the functions of every expression and
 // with what the options add: variables and types.
@@ -72,10 +72,10 @@ func Environment(options ...cel.EnvOption) (*cel.Env, error) {
 	shared := make([]cel.EnvOption, 0, 8+len(options))
 	shared = append(shared,
 		cel.OptionalTypes(),
-		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(longest)), ext.Sets(), ext.Math(), ext.Bindings(),
+		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Sets(), ext.Math(), ext.Bindings(),
 		// 1 is 1.0 in JSON.
 		cel.CrossTypeNumericComparisons(true),
-		inOrder,
+		sortedMaps,
 	)
 	return cel.NewEnv(append(shared, options...)...)
 }
@@ -91,14 +91,14 @@ func limits() []cel.ProgramOption {
 	// CEL counts a sort as if it compared each with each.
 	for _, t := range sorted {
 		for _, call := range []string{"sort", "sortByAssociatedKeys"} {
-			trackers = append(trackers, interpreter.OverloadCostTracker(fmt.Sprintf("list_%s_%s", t.TypeName(), call), sorting))
+			trackers = append(trackers, interpreter.OverloadCostTracker(fmt.Sprintf("list_%s_%s", t.TypeName(), call), sortCost))
 		}
 	}
 	return []cel.ProgramOption{cel.CostTrackerOptions(trackers...), cel.CostLimit(costLimit)}
 }
 
 // sorting is n·log(n), as for every sort that is any good.
-func sorting(args []ref.Val, _ ref.Val) *uint64 {
+func sortCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if list, ok := args[0].(traits.Sizer); ok {
 		if size, ok := list.Size().(types.Int); ok && size > 0 {
