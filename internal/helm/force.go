@@ -20,7 +20,7 @@ func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error
 		return nil, refusal
 	}
 	what := apply.Describe(o.Unstructured)
-	k.warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
+	k.notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
 	made, err := k.objects.Replace(k.ctx, o, k.owner, options)
 	if err != nil || len(ignored(k.ignore, o.Unstructured)) == 0 {
 		return made, err

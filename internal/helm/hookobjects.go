@@ -44,7 +44,7 @@ func (r *run) deleteHookObjects(request Request, history []release.Record) error
 		if apierrors.IsForbidden(err) {
 			// The kind may be of an older chart, and the role of the newest. What a
 			// hook has left must not hold up the deletion.
-			r.kube.warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
+			r.kube.notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
 			continue
 		}
 		if err != nil {

@@ -101,7 +101,7 @@ func (k *kubeClient) reportOnce(reason, what string) {
 	}
 	k.left[what] = true
 	k.log("%s", what)
-	k.warn(reason, what)
+	k.notifier.Warn(reason, what)
 }
 
 // mayReadPods refuses to read pods where hooks have no business.

@@ -107,7 +107,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	}
 	options := apply.Options{
 		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained[key],
-		Warn:          func(what string) { k.warn(api.EventObjectMended, what) },
+		Warn:          func(what string) { k.notifier.Warn(api.EventObjectMended, what) },
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
 	if err != nil && k.force {
