@@ -42,7 +42,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 			o := &list[i]
 			state := apply.StateOf(o.GroupVersionKind().GroupKind(), o)
 			// Other controllers copy labels; and some kinds are in two groups.
-			if !state.Ours || seen[o.GetUID()] {
+			if !state.Managed || seen[o.GetUID()] {
 				continue
 			}
 			seen[o.GetUID()] = true
@@ -184,7 +184,7 @@ func (x *objectSearch) listed(right, namespace string, err error) bool {
 	case err == nil:
 		return true
 	case apierrors.IsForbidden(err):
-		need := rightOf(right, namespace)
+		need := permissionOf(right, namespace)
 		need.purpose = "to show the hooks that run or have failed"
 		x.lacks(need.Error())
 	default:
@@ -211,7 +211,7 @@ func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 // explainHook adds how far a hook is that has not ended, and why.
 func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
 	key := found{objectOutput: hook}.key()
-	seen, err := diagnose.OfHook(ctx, x.typed, key, uid, time.Now())
+	seen, err := diagnose.CheckHook(ctx, x.typed, key, uid, time.Now())
 	if err != nil {
 		x.lacks(oneLine(err.Error()))
 		return hook
@@ -223,10 +223,7 @@ func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid t
 		}
 	}
 	if cause := seen.Cause; cause.Known() {
-		hook.Cause = &causeOutput{
-			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
-		}
+		hook.Cause = causeOf(cause)
 	}
 	return hook
 }

@@ -105,7 +105,7 @@ func logged(object *unstructured.Unstructured) bool { return object.GetAnnotatio
 // unresolvedf notes a place that a template gets to, unless the watches entry
 // settles the template.
 func (c *chartNeeds) unresolvedf(template, where, format string, args ...any) {
-	if !c.kind.Settled(template) {
+	if !c.kind.CoversTemplate(template) {
 		c.needs.unresolvedf(c.kind.Kind, fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), where), format, args...)
 	}
 }
