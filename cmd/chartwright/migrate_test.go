@@ -47,7 +47,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func moving(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "internal", "migrate", "testdata", name))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "internal", "authoring", "migrate", "testdata", name))); err != nil {
 		t.Fatal(err)
 	}
 	return dir

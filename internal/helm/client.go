@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
@@ -21,7 +20,6 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // ErrStale marks an action that found the release's records other than the
@@ -36,18 +34,28 @@ var ErrRender = errors.New("the chart cannot be rendered")
 // an object of the chart exists and is not owned by the release.
 var ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
 
-// Client runs Helm's actions. It holds what they share; see NewClient.
-type Client struct {
-	// Confined: the operator serves some namespaces, and asks for nothing beyond
-	// them but what a kind's Allow names. To be set before the first action.
-	Confined bool
-	// Keys sign the release records that this client writes, and verify those that
-	// it reads. To be set before the first action.
+// Config is what a process has once and every action uses.
+type Config struct {
+	REST      *rest.Config
+	HTTP      *http.Client
+	Clientset kubernetes.Interface
+	Mapper    meta.RESTMapper
+	Index     *release.Index
+	Inventory Inventory
+	// Keys sign the release records that actions write, and verify those that they
+	// read. Without a key nothing is signed or verified.
 	Keys *signing.Keys
 	// SigningKey is the Secret that holds the keys. No template reads it, and no
 	// object of a chart may name it.
 	SigningKey types.NamespacedName
+	// Confined reports that the operator serves some namespaces. It then makes no
+	// request beyond them but for what a kind's Allow names.
+	Confined bool
+}
 
+// Client runs Helm's actions.
+type Client struct {
+	config       Config
 	own          identity
 	identitiesMu sync.Mutex
 	identities   map[string]identity // by user name
@@ -59,21 +67,24 @@ type Client struct {
 	renderer     *render.Renderer
 }
 
-// NewClient returns a client over what a process has once: its configuration,
-// HTTP client, clientset and mapper.
-func NewClient(config *rest.Config, httpClient *http.Client, clientset kubernetes.Interface, mapper meta.RESTMapper, index *release.Index, inventory Inventory) (*Client, error) {
-	own, err := newIdentity(config, httpClient)
+// NewClient returns a client.
+func NewClient(config Config) (*Client, error) {
+	own, err := newIdentity(config.REST, config.HTTP)
 	if err != nil {
 		return nil, err
 	}
+	if config.Keys == nil {
+		config.Keys = &signing.Keys{}
+	}
 	return &Client{
+		config:       config,
 		own:          own,
 		identities:   map[string]identity{},
-		mapper:       mapper,
-		kubernetes:   clientset,
-		index:        index,
-		inventory:    inventory,
-		capabilities: newCapabilities(clientset.Discovery()),
+		mapper:       config.Mapper,
+		kubernetes:   config.Clientset,
+		index:        config.Index,
+		inventory:    config.Inventory,
+		capabilities: newCapabilities(config.Clientset.Discovery()),
 		renderer:     render.New(render.Defaults()),
 	}, nil
 }
@@ -81,96 +92,13 @@ func NewClient(config *rest.Config, httpClient *http.Client, clientset kubernete
 // Capabilities returns what charts see as .Capabilities.
 func (c *Client) Capabilities() *Capabilities { return c.capabilities }
 
-// Request is what an action needs to know.
-type Request struct {
-	Owner     apply.Owner
-	Release   string
-	Namespace string
-	Chart     *Chart
-	// Values are given to the chart; the action may change them.
-	Values map[string]any
-	// CurrentValues returns the values that an upgrade would give to the chart now.
-	// Actions that render nothing call it to compare a stored revision with a
-	// render. Nil returns Values.
-	CurrentValues func() (map[string]any, error)
-	Digests       Digests
-	// Overrides are those of the values that the watches entry has set. Nobody may
-	// change them.
-	Overrides map[string]any
-	// Timeout bounds each hook; it must be more than 0.
-	Timeout time.Duration
-	// Allow says where the chart may act.
-	Allow watches.Allow
-	// Ignore names fields that are others' once an object is made.
-	Ignore []watches.DriftIgnore
-	// CRDs says what to do with the chart's crds/.
-	CRDs watches.CRDPolicy
-	// CreateNamespace has an install make the namespace where there is none,
-	// and an uninstall delete it if it was made so and holds no other release.
-	CreateNamespace bool
-	// ServiceAccount is in whose name objects are read and written, an account
-	// of the release's namespace; empty means the operator's own.
-	ServiceAccount string
-	// FormerManagers are field managers, beside Helm's own, whose fields Adopt
-	// takes over.
-	FormerManagers []string
-	// Marks go onto the revision that the action makes, or onto the newest.
-	Marks release.Marks
-	// NeverReady: the deployed revision, whose place the action takes, never
-	// had its objects ready.
-	NeverReady bool
-	// DisableHooks skips the action's hooks.
-	DisableHooks bool
-	// Description takes the place of Helm's own on the revision.
-	Description string
-	// TakeOwnership takes over objects that belong to another release, or to
-	// nobody.
-	TakeOwnership bool
-	// Force deletes and makes again what cannot be changed otherwise.
-	Force bool
-	// Verify applies what seems unchanged, too.
-	Verify bool
-	// OwnedOnly has an uninstall delete only what the inventory holds for the owner,
-	// and nothing that a record alone names.
-	OwnedOnly bool
-	// Deleting: the custom resource is being deleted.
-	Deleting bool
-	// Uninstall says what an uninstall then deletes of what hooks have created.
-	Uninstall watches.Uninstall
-	// WaitForDelete waits until the objects of an uninstalled release are gone.
-	WaitForDelete bool
-	// Hook is called when the action begins to wait for a hook. What it returns is
-	// called when the wait is over, and whether in vain; it then returns what is
-	// known of the cause, in a sentence. Nil is not called.
-	Hook func(HookWait) (ended func(failed bool) (why string))
-	// Lend gives back the slot that the action has while it only waits, and
-	// returns how to take one again; nil has none to give.
-	Lend func() (resume func())
-	// Warn is told, as an event's reason and a sentence, what a person should
-	// know of an action that goes on all the same; nil is told nothing.
-	Warn func(reason, what string)
-	// Redact takes out of a text what nobody may read in errors, logs and the
-	// status, for values may be secret; nil takes out nothing.
-	Redact func(string) string
-	// RedactParts is Redact for what parsers say, of templates and manifests: it
-	// takes out parts of secrets, too. Nil takes out nothing.
-	RedactParts func(string) string
-	// Read is told of the values of each record that the action reads, before
-	// anything is done by it: some may be secret. Nil is told nothing.
-	Read func(stored map[string]any)
-	// LookedUp is called with the decoded data of each Secret that a template
-	// has looked up; nil is not called.
-	LookedUp func(data map[string]any)
-}
-
 // run holds what belongs to one action.
 type run struct {
-	config *action.Configuration
-	kube   *kubeClient
-	driver *recordDriver
-	log    *tail
-	// redactParts is for errors of rendering.
-	redactParts redact
+	config   *action.Configuration
+	kube     *kubeClient
+	driver   *recordDriver
+	log      *tail
+	redactor Redactor
 	// input is what an action that renders renders.
 	input *input
 }
@@ -185,11 +113,11 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.inventory.Place(r.Owner.UID, r.Namespace)
+	c.inventory.SetReleaseNamespace(r.Owner.UID, r.Namespace)
 	for _, record := range c.index.History(r.Namespace, r.Release) {
-		c.inventory.Name(r.Owner.UID, OutsideObjects(record.Inventory))
+		c.inventory.AddObjects(r.Owner.UID, OutsideObjects(record.Inventory))
 	}
-	log := &tail{redact: r.Redact}
+	log := &tail{redact: r.Redactor.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,
 		objects:   as.objects,
@@ -198,15 +126,14 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		release:   r.Release,
 		namespace: r.Namespace,
 		log:       log.printf,
-		warn:      r.Warn,
-		allow:     allow{Allow: r.Allow, signingKey: c.SigningKey},
+		notifier:  r.Notifier,
+		allow:     allow{Allow: r.Allow, signingKey: c.config.SigningKey},
 		ignore:    r.Ignore,
 		verify:    r.Verify,
 		force:     r.Force,
-		lend:      r.Lend,
-		follow:    r.Hook,
+		slot:      r.Slot,
 		inventory: c.inventory,
-		readings:  newReadings(r.Owner.UID, r.LookedUp, c.SigningKey),
+		readings:  newReadings(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
 		unowned:   map[apply.Key]bool{},
@@ -224,12 +151,6 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			built:     map[string]kube.ResourceList{},
 		},
 	}
-	if objects.warn == nil {
-		objects.warn = func(string, string) {}
-	}
-	if objects.lend == nil {
-		objects.lend = func() func() { return func() {} }
-	}
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
 	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
@@ -241,24 +162,20 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		namespace: r.Namespace,
 		versions:  map[string]string{},
 
-		keys:       c.Keys,
+		keys:       c.config.Keys,
 		unverified: map[string]error{},
 
 		annotations: map[string]map[string]string{},
 
 		stubs:     map[*helmrelease.Release]bool{},
-		read:      r.Read,
-		warn:      objects.warn,
+		redactor:  r.Redactor,
+		notifier:  r.Notifier,
 		inventory: objects.stored,
 		looked:    objects.looked,
 
 		neverReady: r.NeverReady,
 	}
-	storedBy.stamp.redact = r.Redact
-	if storedBy.keys == nil {
-		// It signs nothing and verifies nothing.
-		storedBy.keys = &signing.Keys{}
-	}
+	storedBy.stamp.redact = r.Redactor.Redact
 	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.hooks }
 	objects.recordedManifests = func() []string { return storedBy.manifests }
 	storedBy.check = func(rls *helmrelease.Release) error {
@@ -272,7 +189,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		Log:              log.printf,
 		HookOutputFunc:   log.output,
 	}
-	return &run{config: config, kube: objects, driver: storedBy, log: log, redactParts: r.RedactParts}, nil
+	return &run{config: config, kube: objects, driver: storedBy, log: log, redactor: r.Redactor}, nil
 }
 
 // outcome turns what Helm returned into what happened. That Helm returned no
@@ -295,11 +212,11 @@ func (r *run) outcome(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	hide := r.log.redact
+	redact := r.redactor.Redact
 	if errors.Is(err, ErrRender) {
-		hide = r.redactParts
+		redact = r.redactor.RedactParts
 	}
-	return &ActionError{Err: hide.error(err), Log: r.log.lines()}
+	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
 }
 
 // ActionError is an action that failed, with the end of Helm's log.

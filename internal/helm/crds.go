@@ -41,7 +41,7 @@ func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRD
 	for _, crd := range crds {
 		if err := r.ensureCRD(ctx, crd.Unstructured, policy); err != nil {
 			if apierrors.IsForbidden(err) {
-				r.kube.warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+				r.kube.notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
 				continue
 			}
 			return fmt.Errorf("%s: %w", crd.Source, err)

@@ -58,15 +58,13 @@ type recordDriver struct {
 	stubs map[*helmrelease.Release]bool
 	// check is asked before a new revision is stored; its error keeps it, and
 	// with it the action, from happening. Nil asks nobody.
-	check func(*helmrelease.Release) error
-	// read is told of the values of each record that is read, see Request.Read.
-	read func(map[string]any)
+	check    func(*helmrelease.Release) error
+	redactor Redactor
 	// inventory tells what the objects of a deployed revision are.
 	inventory func() release.Inventory
 	// looked tells what the templates of a new revision have looked up.
-	looked func(*helmrelease.Release) (string, error)
-	// warn is told of records that were set aside.
-	warn func(reason, what string)
+	looked   func(*helmrelease.Release) (string, error)
+	notifier Notifier
 	// neverReady: the revision that becomes superseded was never ready.
 	neverReady bool
 	// created is the revision that the action has stored, 0 for none yet, and
@@ -104,9 +102,7 @@ func (d *recordDriver) Get(key string) (rls *helmrelease.Release, err error) {
 		return nil, d.setAside(secret, err)
 	}
 	if err == nil {
-		if d.read != nil {
-			d.read(rls.Config)
-		}
+		d.redactor.AddStoredValues(rls.Config)
 		d.named = append(d.named, rls.Hooks...)
 		if d.unverified[key] = d.verify(secret, rls); d.unverified[key] == nil {
 			d.manifests = append(d.manifests, rls.Manifest)
@@ -149,7 +145,7 @@ func (d *recordDriver) setAside(secret *corev1.Secret, damage error) error {
 	if r, ok := release.FromMeta(secret); ok {
 		d.index.Remove(r)
 	}
-	d.warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
+	d.notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
 	return fmt.Errorf("%w: %w", ErrStale, damage)
 }
 

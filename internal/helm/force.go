@@ -12,7 +12,7 @@ import (
 // remake deletes an object that was refused for what it is now, and makes it
 // again, whole. One that would be refused anyway stays.
 func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
-	unchangeable, err := k.objects.Unchangeable(k.ctx, o, refusal)
+	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error
 		return nil, refusal
 	}
 	what := apply.Describe(o.Unstructured)
-	k.warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
+	k.notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
 	made, err := k.objects.Replace(k.ctx, o, k.owner, options)
 	if err != nil || len(ignored(k.ignore, o.Unstructured)) == 0 {
 		return made, err

@@ -38,7 +38,7 @@ func (w *world) uid(name string) types.UID {
 func (w *world) forced(c *Chart, digest string, values map[string]any, told *[]string) Request {
 	r := w.request(c, digest, values)
 	r.Force = true
-	r.Warn = func(reason, what string) { *told = append(*told, reason+": "+what) }
+	r.Notifier = warnFunc(func(reason, what string) { *told = append(*told, reason+": "+what) })
 	return r
 }
 

@@ -103,7 +103,7 @@ func TestExcessProperties(t *testing.T) {
 }
 
 func TestTailKeepsTheLastLines(t *testing.T) {
-	var log tail
+	log := &tail{redact: NoOp{}.Redact}
 	if got := log.lines(); len(got) != 0 {
 		t.Errorf("an empty log: %v", got)
 	}

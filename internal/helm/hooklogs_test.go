@@ -129,7 +129,7 @@ func TestHookOutput(t *testing.T) {
 		{"pods that cannot be listed", nil, nil, []string{"the hook's pods cannot be listed: an error on the server"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log, asked := &tail{}, []string{}
+			log, asked := &tail{redact: NoOp{}.Redact}, []string{}
 			k := &kubeClient{ctx: t.Context(), namespace: "apps", core: kubelet(t, test.pods, test.printed, &asked).core, log: log.printf}
 			if err := k.output(log); err != nil {
 				t.Errorf("the action would fail: %v", err)
@@ -150,7 +150,7 @@ func TestHookOutput(t *testing.T) {
 func TestHookOutputOfInitContainersComesFirst(t *testing.T) {
 	pod := aPod("a", 1, "main")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-	log, asked := &tail{}, []string{}
+	log, asked := &tail{redact: NoOp{}.Redact}, []string{}
 	k := &kubeClient{ctx: t.Context(), namespace: "apps", core: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &asked).core, log: log.printf}
 	if err := k.output(log); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &tail{}
+	log := &tail{redact: NoOp{}.Redact}
 	k := &kubeClient{ctx: t.Context(), namespace: "apps", core: as.core, log: log.printf}
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestHookOutputEndsWithTheAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &tail{}
+	log := &tail{redact: NoOp{}.Redact}
 	k := &kubeClient{ctx: ctx, namespace: "apps", core: as.core, log: log.printf}
 	began := time.Now()
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {

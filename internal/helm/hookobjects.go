@@ -44,7 +44,7 @@ func (r *run) deleteHookObjects(request Request, history []release.Record) error
 		if apierrors.IsForbidden(err) {
 			// The kind may be of an older chart, and the role of the newest. What a
 			// hook has left must not hold up the deletion.
-			r.kube.warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
+			r.kube.notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
 			continue
 		}
 		if err != nil {
@@ -96,7 +96,7 @@ func (r *run) hookObjects(request Request) []apply.Object {
 			o := object(info)
 			key := apply.KeyOf(o)
 			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
-			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.Kept(o) {
+			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
 				continue
 			}
 			seen[key] = true
@@ -116,6 +116,6 @@ func (r *run) hookObjects(request Request) []apply.Object {
 // madeByHook reports whether a hook of the release has created an object, which
 // is not to be kept.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
-	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.Belongs(live, k.owner) == nil &&
-		!apply.Kept(live) && live.DeletionTimestamp == nil
+	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.owner) == nil &&
+		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
 }

@@ -42,13 +42,9 @@ type kubeClient struct {
 	// force makes again what cannot be changed; takeOwnership takes what is
 	// another's.
 	force, takeOwnership bool
-	// follow is told of each hook that is waited for, see Request.Hook.
-	follow func(HookWait) (ended func(failed bool) (why string))
-	// lend gives back the action's slot while it only waits.
-	lend func() (resume func())
-	log  func(format string, args ...any)
-	// warn is told what a person should know of an object that was applied.
-	warn func(reason, what string)
+	slot                 SlotLender
+	log                  func(format string, args ...any)
+	notifier             Notifier
 
 	allow allow
 	// left holds what was told of objects that were left out, and unowned those that
@@ -254,7 +250,7 @@ func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) 
 }
 
 func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) error {
-	resume := k.lend()
+	resume := k.slot.Release()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
@@ -284,7 +280,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 // WatchUntilReady waits until hooks are done, or the timeout passed.
 func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
-	resume := k.lend()
+	resume := k.slot.Release()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()

@@ -181,7 +181,7 @@ func TestRecordsObeyTheRules(t *testing.T) {
 // tell notes what a person is told of the request's action.
 func (r *Request) tell() *[]string {
 	told := &[]string{}
-	r.Warn = func(reason, what string) { *told = append(*told, reason+": "+what) }
+	r.Notifier = warnFunc(func(reason, what string) { *told = append(*told, reason+": "+what) })
 	return told
 }
 
@@ -226,7 +226,7 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 		{watches.Allow{OtherNamespaces: true}, []string{"main: secret"}},
 		{watches.Allow{Everything: true}, []string{"main: secret"}},
 	} {
-		log, asked := &tail{}, []string{}
+		log, asked := &tail{redact: NoOp{}.Redact}, []string{}
 		core := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked).core
 		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {

@@ -131,14 +131,14 @@ func TestTests(t *testing.T) {
 			lent, resumed := 0, 0
 			r := w.request(c, "of the spec", nil)
 			r.Marks = release.Marks{Test: "request"}
-			r.Lend = func() func() {
+			r.Slot = lenderFunc(func() func() {
 				lent++
 				// It is also lent until what an earlier run left is gone.
 				if _, err := w.plain.CoreV1().Pods(w.namespace).Get(t.Context(), "test", metav1.GetOptions{}); err == nil {
 					test.meanwhile(w)
 				}
 				return func() { resumed++ }
-			}
+			})
 			err := w.helm.Test(t.Context(), r)
 			if test.passed != (err == nil) || !test.passed && !errors.Is(err, ErrTestsFailed) {
 				t.Errorf("error %v", err)
@@ -182,12 +182,12 @@ func TestTestsWithoutAnOutcome(t *testing.T) {
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	ctx, cancel := context.WithCancel(t.Context())
-	r.Lend = func() func() { return cancel }
+	r.Slot = lenderFunc(func() func() { return cancel })
 	if err := w.helm.Test(ctx, r); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTestsFailed) {
 		t.Errorf("cut short: %v", err)
 	}
 	w.net.armed.Store(&disturbance{at: 1, dead: true})
-	r.Lend = nil
+	r.Slot = NoOp{}
 	if err := w.helm.Test(t.Context(), r); err == nil || errors.Is(err, ErrTestsFailed) {
 		t.Errorf("without an API server: %v", err)
 	}
@@ -196,3 +196,7 @@ func TestTestsWithoutAnOutcome(t *testing.T) {
 		t.Errorf("it counts as tested: %+v, %+v", newest.Tested, newest.Marks)
 	}
 }
+
+type lenderFunc func() func()
+
+func (f lenderFunc) Release() func() { return f() }

@@ -54,9 +54,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	others := c.index.Releases(r.Namespace)
 	delete(others, r.Release)
 	if len(others) > 0 {
-		if r.Warn != nil {
-			r.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was made for this release and stays, since other releases are in it: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
-		}
+		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was made for this release and stays, since other releases are in it: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
 		return nil
 	}
 	err = namespaces.Delete(ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})

@@ -88,7 +88,7 @@ func TestNamespaceOfOthers(t *testing.T) {
 	w.watch()
 	var told []string
 	r := w.inNewNamespace(c)
-	r.Warn = func(reason, what string) { told = append(told, reason+": "+what) }
+	r.Notifier = warnFunc(func(reason, what string) { told = append(told, reason+": "+what) })
 	w.must(w.helm.Uninstall(t.Context(), r))
 	if w.goes() {
 		t.Error("it is deleted")

@@ -123,7 +123,7 @@ func TestReadingsLeftOut(t *testing.T) {
 }
 
 func TestReadingsAreInOrderAndSmall(t *testing.T) {
-	log := &tail{}
+	log := &tail{redact: NoOp{}.Redact}
 	k := &kubeClient{readings: newReadings("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log.printf}
 	rls := aRelease()
 	rls.Hooks = nil

@@ -1,29 +1,18 @@
 package helm
 
-// redact takes out of a text what nobody may read in it, see Request.Redact.
-type redact func(string) string
-
-func (hide redact) text(said string) string {
-	if hide == nil {
-		return said
-	}
-	return hide(said)
-}
-
-// error returns an error that says the same, less what is secret, and is
-// whatever the other is.
-func (hide redact) error(err error) error {
-	if said := hide.text(err.Error()); said != err.Error() {
-		return redactedError{error: err, said: said}
+// redactError returns an error with the redacted text of err that wraps err.
+func redactError(redact func(string) string, err error) error {
+	if text := redact(err.Error()); text != err.Error() {
+		return redactedError{error: err, text: text}
 	}
 	return err
 }
 
 type redactedError struct {
 	error
-	said string
+	text string
 }
 
-func (e redactedError) Error() string { return e.said }
+func (e redactedError) Error() string { return e.text }
 
 func (e redactedError) Unwrap() error { return e.error }

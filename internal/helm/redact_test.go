@@ -18,6 +18,15 @@ const canary = "canary-77c1"
 // hideCanary is what a request with a secret of that value says.
 func hideCanary(said string) string { return strings.ReplaceAll(said, canary, "…") }
 
+// canaryRedactor redacts the secret, and parts of it where asked to.
+type canaryRedactor struct{ NoOp }
+
+func (canaryRedactor) Redact(text string) string { return hideCanary(text) }
+
+func (canaryRedactor) RedactParts(text string) string {
+	return strings.ReplaceAll(text, canary[:4], "…")
+}
+
 func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	log := &tail{redact: hideCanary}
 	log.printf("creating %s", canary)
@@ -28,7 +37,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	}
 	cause := fmt.Errorf("%w: spec.password is %s", ErrInvalidValues, canary)
 	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
-		r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log}
+		r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactor: canaryRedactor{}}
 		if err == nil {
 			r.driver.writeErr = cause
 		}
@@ -45,7 +54,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// What a parser quotes is known by less.
-	parts := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactParts: func(said string) string { return strings.ReplaceAll(said, canary[:4], "…") }}
+	parts := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactor: canaryRedactor{}}
 	for _, test := range []struct {
 		err  error
 		want string
@@ -58,7 +67,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: &tail{}}
+	r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: &tail{}, redactor: NoOp{}}
 	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}

@@ -55,7 +55,7 @@ func firstRevision(release, namespace string) chartutil.ReleaseOptions {
 // render renders the chart of an action. Large manifests are parsed one at a time:
 // the action ends its turn when it has ended.
 func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*chart.Chart, error) {
-	rendered, err := request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
+	rendered, err := request.Chart.rendered(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func BenchmarkRender(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				fixed, err := client.render(b.Context(), &run{config: config, input: in}, Request{Chart: c}, webRelease)
+				fixed, err := client.render(b.Context(), &run{config: config, input: in}, Request{Input: Input{Chart: c}, Slot: NoOp{}}, webRelease)
 				if err != nil {
 					b.Fatal(err)
 				}

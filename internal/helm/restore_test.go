@@ -166,7 +166,7 @@ func TestRestore_Unsigned(t *testing.T) {
 			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, test.want) {
 				t.Fatalf("%v, want %v", err, test.want)
 			}
-			if signed := w.helm.Keys.Current(w.secret(w.newest().Secret).Labels[api.LabelSignature]); signed != (test.want == nil) {
+			if signed := w.helm.config.Keys.Current(w.secret(w.newest().Secret).Labels[api.LabelSignature]); signed != (test.want == nil) {
 				t.Errorf("signed: %v", signed)
 			}
 		})

@@ -77,7 +77,7 @@ func (r *run) guardRollback(c *Client, request Request, target release.Record) {
 				return fmt.Errorf("%w, and %w", why, err)
 			}
 			if len(rls.Hooks) > 0 {
-				r.kube.warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
+				r.kube.notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
 			}
 			// Helm runs the hooks of this release. Its digests are as little proven.
 			rls.Hooks = nil

@@ -26,7 +26,7 @@ func (c *Client) search(ctx context.Context, r *run) error {
 	allowed := r.kube.allow
 	// An operator that serves some namespaces has no permissions beyond them, save
 	// for what the rules name.
-	allowed.Everything = allowed.Everything && !c.Confined
+	allowed.Everything = allowed.Everything && !c.config.Confined
 	var found []schema.GroupVersionKind
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)

@@ -158,7 +158,7 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 type dependents struct{ *inventory.Index }
 
 // Need has nothing to do: world.watch tells the index.
-func (dependents) Need(context.Context, types.UID, string, []schema.GroupVersionKind) error {
+func (dependents) EnsureWatched(context.Context, types.UID, string, []schema.GroupVersionKind) error {
 	return nil
 }
 
@@ -224,11 +224,13 @@ func (w *world) restart() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.helm, err = NewClient(apiServer.config, &httpClient, clientset, apiServer.mapper, w.index, w.objects)
+	w.helm, err = NewClient(Config{
+		REST: apiServer.config, HTTP: &httpClient, Clientset: clientset, Mapper: apiServer.mapper,
+		Index: w.index, Inventory: w.objects, Keys: testKeys,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.helm.Keys = testKeys
 	// Every client reads them once, which takes longer than most tests.
 	apiServer.capabilities.Do(func() { apiServer.read = w.helm.capabilities })
 	w.helm.capabilities = apiServer.read
@@ -289,8 +291,10 @@ func (w *world) liveConfigMaps() []corev1.ConfigMap {
 // request asks for the release web of a chart.
 func (w *world) request(c *Chart, digest string, values map[string]any) Request {
 	return Request{
-		Owner: w.owner, Release: "web", Namespace: w.namespace, Chart: c, Values: values,
-		Digests: Digests{Input: digest, Chart: "chart", Values: "values"}, Timeout: time.Minute,
+		Target:   Target{Owner: w.owner, Release: "web", Namespace: w.namespace},
+		Input:    Input{Chart: c, Values: values, Digests: Digests{Input: digest, Chart: "chart", Values: "values"}},
+		Options:  Options{Timeout: time.Minute},
+		Notifier: NoOp{}, Redactor: NoOp{}, Slot: NoOp{},
 	}
 }
 
@@ -316,7 +320,7 @@ func (w *world) configMaps() []string {
 	}
 	found := []string{}
 	for i := range list.Items {
-		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.Kept(c) {
+		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.HasKeepPolicy(c) {
 			found = append(found, c.Name+"="+c.Data["value"])
 		}
 	}
@@ -396,3 +400,10 @@ func (w *world) within(limit time.Duration, action func() error) error {
 func writes(requests []string) []string {
 	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
 }
+
+// warnFunc is a Notifier of warnings.
+type warnFunc func(reason, message string)
+
+func (f warnFunc) Warn(reason, message string) { f(reason, message) }
+
+func (warnFunc) HookStarted(wait HookWait) func(bool) string { return NoOp{}.HookStarted(wait) }

@@ -59,17 +59,15 @@ func TestContent_TellsValuesApart(t *testing.T) {
 
 // TestActions_NeedAKey: without a key, nothing is stored or applied.
 func TestActions_NeedAKey(t *testing.T) {
-	for _, keys := range []*signing.Keys{nil, {}} {
-		w := newWorld(t)
-		w.helm.Keys = keys
-		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
-		p := &disturbance{}
-		w.net.armed.Store(p)
-		if err := w.helm.Install(t.Context(), r); err == nil || !strings.Contains(err.Error(), "signing key") {
-			t.Errorf("installed without a key: %v", err)
-		}
-		equal(t, "the writes", 0, len(writes(p.log())))
+	w := newWorld(t)
+	w.helm.config.Keys = &signing.Keys{}
+	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
+	p := &disturbance{}
+	w.net.armed.Store(p)
+	if err := w.helm.Install(t.Context(), r); err == nil || !strings.Contains(err.Error(), "signing key") {
+		t.Errorf("installed without a key: %v", err)
 	}
+	equal(t, "the writes", 0, len(writes(p.log())))
 }
 
 // largeRelease is a release of 100 KiB as JSON.

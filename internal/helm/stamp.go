@@ -25,7 +25,7 @@ type stamp struct {
 	digests Digests
 	marks   release.Marks
 	// redact keeps secrets out of what is not stored in the record itself.
-	redact redact
+	redact func(string) string
 }
 
 // Digests tell what a revision was rendered from. Each fits into a label.
@@ -69,7 +69,7 @@ func (s stamp) mark(rls *helmrelease.Release) {
 
 // annotate puts on the Secret what the status reports and no label can hold.
 func (s stamp) annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory release.Inventory) {
-	description := release.Description{Description: truncate(s.redact.text(rls.Info.Description), maxDescription), NoHooks: len(rls.Hooks) == 0}
+	description := release.Description{Description: truncate(s.redact(rls.Info.Description), maxDescription), NoHooks: len(rls.Hooks) == 0}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		description.Chart = rls.Chart.Metadata.Name
 		description.ChartVersion = rls.Chart.Metadata.Version

@@ -19,7 +19,7 @@ const (
 // tail keeps the end of what one action logs.
 type tail struct {
 	// redact keeps secrets out of it.
-	redact redact
+	redact func(string) string
 
 	mu   sync.Mutex
 	last []string
@@ -28,7 +28,7 @@ type tail struct {
 func (t *tail) printf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.last = append(t.last, t.redact.text(fmt.Sprintf(format, args...)))
+	t.last = append(t.last, t.redact(fmt.Sprintf(format, args...)))
 	if len(t.last) > tailLength {
 		t.last = slices.Delete(t.last, 0, len(t.last)-tailLength)
 	}
@@ -57,7 +57,7 @@ func (o containerOutput) Write(text []byte) (int, error) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
 		line = strings.TrimSpace(strings.Map(printable, line))
 		if line != "" {
-			o.log.printf("%s: %s", o.container, truncate(o.log.redact.text(line), outputWidth))
+			o.log.printf("%s: %s", o.container, truncate(o.log.redact(line), outputWidth))
 		}
 	}
 	return len(text), nil

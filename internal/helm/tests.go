@@ -44,7 +44,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	default:
 		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
-		tested.Message = truncate(run.log.redact.text(err.Error()), maxDescription)
+		tested.Message = truncate(run.redactor.Redact(err.Error()), maxDescription)
 	}
 	history := c.index.History(r.Namespace, r.Release)
 	if len(history) == 0 {

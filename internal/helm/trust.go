@@ -30,7 +30,7 @@ import (
 // SignedByCurrentKey reports whether the label of a record names the key that
 // signs now. The record is not read, so nothing is verified.
 func (c *Client) SignedByCurrentKey(record release.Record) bool {
-	return c.Keys == nil || c.Keys.Current(record.Signature)
+	return c.config.Keys.Current(record.Signature)
 }
 
 // Sign signs the record of the newest revision with the current key, and makes no
@@ -192,7 +192,7 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 		state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
 	}
 	switch {
-	case !state.Ours || state.Owner != k.owner.UID:
+	case !state.Managed || state.Owner != k.owner.UID:
 		return true, fmt.Errorf("%w: %s is not owned by this release", ErrUntrusted, apply.Describe(o.Unstructured))
 	case state.Applied != o.GetAnnotations()[api.AnnotationApplied]:
 		return true, fmt.Errorf("%w: %s was last applied with other content", ErrUntrusted, apply.Describe(o.Unstructured))
@@ -248,7 +248,7 @@ func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Releas
 		IsInstall: stored.Version == 1, IsUpgrade: stored.Version > 1,
 	}
 	rendered, err := request.Chart.rendered(r.driver.ctx, in, c.renderer, options, r.config.Capabilities,
-		render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Lend})
+		render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
 	if err != nil {
 		return nil, err
 	}

@@ -301,7 +301,7 @@ func TestSign_ByTheNextKey(t *testing.T) {
 				previous = []byte(strings.Repeat(test.previous, signing.MinKey))
 			}
 			w.must(keys.Set([]byte(strings.Repeat(test.current, signing.MinKey)), previous))
-			w.helm.Keys = keys
+			w.helm.config.Keys = keys
 			if w.helm.SignedByCurrentKey(w.newest()) {
 				t.Fatal("the record counts as signed")
 			}

@@ -53,9 +53,7 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	default:
 		return err
 	}
-	if r.Warn != nil {
-		r.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
-	}
+	r.Notifier.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
 	if r.ServiceAccount != "" {
 		// The operator's own permissions do not cover what hooks have created in
 		// the name of the account.
@@ -153,7 +151,7 @@ func (r *run) uninstall(request Request, store *uninstallDriver) error {
 		}
 		// Helm looks at this after it has read the record.
 		uninstall.DisableHooks, store.hooks = true, false
-		r.kube.warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+		r.kube.notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
 	}
 	if _, err := uninstall.Run(request.Release); err != nil {
 		return err

@@ -81,7 +81,7 @@ func TestUninstallInANamespaceThatGoes(t *testing.T) {
 			w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}))
 			var told []string
 			r := w.request(c, "", nil)
-			r.Warn = func(reason, what string) { told = append(told, reason+": "+what) }
+			r.Notifier = warnFunc(func(reason, what string) { told = append(told, reason+": "+what) })
 			w.must(w.helm.Uninstall(t.Context(), r))
 			equal(t, "what is told", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped, since namespace " + w.namespace + " is being deleted"}, told)
 			equal(t, "the objects", []string{}, w.configMaps())

@@ -15,7 +15,6 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/health"
-	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -24,20 +23,11 @@ import (
 // label. It begins empty, and with no area.
 func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
-	index.Judge = k.judge()
+	index.HealthConfig = k.judge()
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
 	watches.MayServe = func(gvk schema.GroupVersionKind) bool { return k.recordKinds.mayServe(gvk) }
-	metrics.CountObjects(watches.Counts)
-	metrics.ListUnwatched(func() []string {
-		all := watches.AllUnwatched()
-		kinds := make([]string, 0, len(all))
-		for _, unwatched := range all {
-			kinds = append(kinds, unwatched.String())
-		}
-		return kinds
-	})
 	k.board.details = func() []string { return unwatchedLines(watches.AllUnwatched()) }
 	return inventory.Inventory{Index: index, Watches: watches}
 }
@@ -55,14 +45,14 @@ func unwatchedLines(unwatched []inventory.Unwatched) []string {
 }
 
 // judge returns what the health of objects depends on beside the objects.
-func (k *kinds) judge() inventory.Judge {
+func (k *kinds) judge() inventory.HealthConfig {
 	rules := map[schema.GroupKind]health.Rules{}
 	for _, kind := range k.options.Kinds {
 		if len(kind.HealthRules) > 0 {
 			rules[kind.GVK().GroupKind()] = kind.HealthRules
 		}
 	}
-	judge := inventory.Judge{Rules: rules}
+	judge := inventory.HealthConfig{Rules: rules}
 	if known, ok := k.manager.GetRESTMapper().(*mapper); ok {
 		judge.NoStatus = known.noStatus
 	}
@@ -89,11 +79,11 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	}
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
-	k.shared.Inventory.Join(a.name, dependents)
+	k.shared.Inventory.AddNamespace(a.name, dependents)
 	k.recordKinds.refresh(within)
 	stored := slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !a.has(r.Namespace) })
 	k.watchKindsOf(stored)
-	k.shared.Inventory.Settle(within, a.name)
+	k.shared.Inventory.WaitForSync(within, a.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
 		k.manager.GetLogger().Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "why", unwatched.Why)
 	}
@@ -105,7 +95,7 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 func (k *kinds) watchKindsOf(stored []release.Record) {
 	k.recordKinds.choose(stored)
 	for i := range stored {
-		k.shared.Inventory.Also(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
+		k.shared.Inventory.WatchMore(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
 	}
 }
 
@@ -118,4 +108,14 @@ func (k *kinds) drifted(owner types.UID) {
 // become ready, or is so no more.
 func (k *kinds) healthChanged(owner types.UID) {
 	k.each(func(r *reconcile.Reconciler) { r.HealthChanged(owner) })
+}
+
+// unwatchedKinds returns the names of the kinds of managed objects that cannot be
+// watched, a kind once for each namespace.
+func unwatchedKinds(watches *inventory.Watches) []string {
+	var kinds []string
+	for _, unwatched := range watches.AllUnwatched() {
+		kinds = append(kinds, unwatched.String())
+	}
+	return kinds
 }

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/helm"
@@ -46,8 +49,8 @@ type manifest struct {
 	objects, hooks []helm.RenderedObject
 }
 
-// place tells one object of a manifest from the others.
-type place struct {
+// objectKey tells one object of a manifest from the others.
+type objectKey struct {
 	kind, namespace, name, group string
 	hook                         bool
 	// nth tells apart those that stand there more than once.
@@ -57,10 +60,10 @@ type place struct {
 // compare returns what differs, in an order that depends on the objects alone.
 func compare(before, after manifest) ([]objectDiff, error) {
 	was, is := before.index(), after.index()
-	places := maps.Clone(was)
-	maps.Copy(places, is)
+	keys := maps.Clone(was)
+	maps.Copy(keys, is)
 	diffs := []objectDiff{}
-	for _, at := range slices.SortedFunc(maps.Keys(places), place.order) {
+	for _, at := range slices.SortedFunc(maps.Keys(keys), objectKey.order) {
 		one, other := mask(was[at], is[at])
 		text, err := unified(one, other, at.String(), before.title, after.title)
 		if err != nil {
@@ -81,12 +84,12 @@ func compare(before, after manifest) ([]objectDiff, error) {
 	return diffs, nil
 }
 
-func (m manifest) index() map[place]*unstructured.Unstructured {
-	found := map[place]*unstructured.Unstructured{}
+func (m manifest) index() map[objectKey]*unstructured.Unstructured {
+	found := map[objectKey]*unstructured.Unstructured{}
 	add := func(objects []helm.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
-			at := place{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
+			at := objectKey{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
 			if at.namespace == m.namespace {
 				// A chart may name the release's namespace or leave it out.
 				at.namespace = ""
@@ -101,7 +104,7 @@ func (m manifest) index() map[place]*unstructured.Unstructured {
 	return found
 }
 
-func (p place) order(other place) int {
+func (p objectKey) order(other objectKey) int {
 	return cmp.Or(
 		cmp.Compare(p.kind, other.kind), cmp.Compare(p.namespace, other.namespace), cmp.Compare(p.name, other.name),
 		cmp.Compare(p.group, other.group), cmp.Compare(strconv.FormatBool(p.hook), strconv.FormatBool(other.hook)), cmp.Compare(p.nth, other.nth),
@@ -109,7 +112,7 @@ func (p place) order(other place) int {
 }
 
 // String names the object: "Deployment.apps web", "ConfigMap other/web".
-func (p place) String() string {
+func (p objectKey) String() string {
 	text := p.kind
 	if p.group != "" {
 		text += "." + p.group
@@ -180,4 +183,87 @@ func (p painter) paintDiff(text string) string {
 		painted.WriteString(p.paint(line, with) + end)
 	}
 	return painted.String()
+}
+
+// What stands in place of a value of a Secret: whether it changes is told, and
+// nothing else.
+const (
+	masked       = "***"
+	maskedBefore = "*** (before)"
+	maskedAfter  = "*** (after)"
+)
+
+// mask returns what may be printed of the two sides of an object. Either may be
+// nil, and neither is changed. Of anything but a Secret that is everything.
+func mask(before, after *unstructured.Unstructured) (shownBefore, shownAfter *unstructured.Unstructured) {
+	if !isSecret(before) && !isSecret(after) {
+		return before, after
+	}
+	shownBefore, shownAfter = before.DeepCopy(), after.DeepCopy()
+	for _, field := range []string{"data", "stringData"} {
+		maskField(shownBefore, shownAfter, field)
+	}
+	maskField(shownBefore, shownAfter, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+	return shownBefore, shownAfter
+}
+
+func isSecret(o *unstructured.Unstructured) bool {
+	return o != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}
+
+// maskField masks a value on both sides, key by key where it is a map.
+func maskField(before, after *unstructured.Unstructured, path ...string) {
+	was, had := valueAt(before, path)
+	is, has := valueAt(after, path)
+	// A null hides nothing, and a value that is no map may be anything.
+	wasMap, wasKeys := was.(map[string]any)
+	isMap, isKeys := is.(map[string]any)
+	if wasKeys || isKeys {
+		keys := map[string]bool{}
+		for key := range wasMap {
+			keys[key] = true
+		}
+		for key := range isMap {
+			keys[key] = true
+		}
+		for key := range keys {
+			one, inBefore := wasMap[key]
+			other, inAfter := isMap[key]
+			same := inBefore && inAfter && reflect.DeepEqual(one, other)
+			if inBefore {
+				wasMap[key] = maskOf(same, maskedBefore)
+			}
+			if inAfter {
+				isMap[key] = maskOf(same, maskedAfter)
+			}
+		}
+	}
+	same := had && has && reflect.DeepEqual(was, is)
+	if had && was != nil && !wasKeys {
+		setAt(before, path, maskOf(same, maskedBefore))
+	}
+	if has && is != nil && !isKeys {
+		setAt(after, path, maskOf(same, maskedAfter))
+	}
+}
+
+func maskOf(same bool, otherwise string) string {
+	if same {
+		return masked
+	}
+	return otherwise
+}
+
+// valueAt returns the value itself, which is part of the object.
+func valueAt(o *unstructured.Unstructured, path []string) (any, bool) {
+	if o == nil {
+		return nil, false
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	return value, found && err == nil
+}
+
+func setAt(o *unstructured.Unstructured, path []string, text string) {
+	// The value was found there, so that everything above it is a map.
+	_ = unstructured.SetNestedField(o.Object, text, path...)
 }

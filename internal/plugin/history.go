@@ -4,14 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -92,7 +99,7 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
 	history, err := s.history(ctx, status.Release)
 	switch {
-	case lacking(err):
+	case isMissingPermission(err):
 		out.Missing = []string{err.Error() + ". It is not known which revisions became ready"}
 		out.Revisions = fromStatus(status)
 	case err != nil:
@@ -195,3 +202,64 @@ func (r revisionOutput) story() string {
 	}
 	return text
 }
+
+var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// revision reads a whole revision.
+func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*helm.Stored, error) {
+	client, err := s.typed()
+	if err != nil {
+		return nil, err
+	}
+	release := status.Release
+	secret, err := client.CoreV1().Secrets(release.Namespace).Get(ctx, helm.RecordName(release.Name, int(revision)), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, release.Name, strings.Join(numbers(status.History), ", "))
+	}
+	if err != nil {
+		return nil, permission{
+			verb: "get", resource: secretResource.GroupResource(), namespace: release.Namespace,
+			purpose: fmt.Sprintf("to read revision %d of release %s", revision, release.Name),
+		}.explain(err)
+	}
+	return helm.ReadRecord(secret)
+}
+
+// numbers names the revisions that the status tells of, oldest first.
+func numbers(history []api.HistoryEntry) []string {
+	found := make([]string, len(history))
+	for i, entry := range history {
+		found[i] = strconv.FormatInt(entry.Revision, 10)
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// history reads the metadata of the records of a release, newest first.
+func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
+	client, err := connected(s, metadata.NewForConfig)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Resource(secretResource).Namespace(of.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{release.LabelOwner: release.OwnerHelm, release.LabelName: of.Name}.String(),
+		FieldSelector: "type=" + release.SecretType,
+	})
+	if err != nil {
+		return nil, permission{
+			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
+			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", of.Name),
+		}.explain(err)
+	}
+	var found []release.Record
+	for i := range list.Items {
+		if record, ok := release.FromMeta(&list.Items[i]); ok {
+			found = append(found, record)
+		}
+	}
+	slices.SortFunc(found, func(a, b release.Record) int { return b.Revision - a.Revision })
+	return found, nil
+}
+
+// wasDeployed tells whether a revision of that status is deployed or once was.
+func wasDeployed(status string) bool { return release.Record{Status: status}.WasDeployed() }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 )
 
 // labeled returns the objects of the release that may be listed, by the label
@@ -40,7 +44,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 			o := &list[i]
 			state := apply.StateOf(o.GroupVersionKind().GroupKind(), o)
 			// Other controllers copy labels; and some kinds are in two groups.
-			if !state.Ours || seen[o.GetUID()] {
+			if !state.Managed || seen[o.GetUID()] {
 				continue
 			}
 			seen[o.GetUID()] = true
@@ -140,4 +144,89 @@ func (x *objectSearch) reported(all []found) []found {
 		x.lacks(fmt.Sprintf("%d of %d objects are not shown, since you may not list their kinds", more, resources.Total))
 	}
 	return all
+}
+
+// hooks returns the Jobs and Pods that hooks of the release have created and that
+// have not succeeded. They are found by their label: the record of the revision
+// may not be readable, and an earlier revision may have left some.
+func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
+	namespace := x.status.Release.Namespace
+	options := metav1.ListOptions{LabelSelector: api.LabelHookOwnerUID + "=" + string(x.cr.GetUID())}
+	var hooks []objectOutput
+	jobs, err := x.typed.BatchV1().Jobs(namespace).List(ctx, options)
+	if x.listed("list jobs.batch", namespace, err) {
+		for i := range jobs.Items {
+			job := &jobs.Items[i]
+			if succeeded, hook := hookOf(job); !succeeded {
+				hooks = append(hooks, x.explainHook(ctx, hook, job.UID))
+			}
+		}
+	}
+	pods, err := x.typed.CoreV1().Pods(namespace).List(ctx, options)
+	if x.listed("list pods", namespace, err) {
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			// The pods of a Job have the labels of its template.
+			if pod.Status.Phase == corev1.PodSucceeded || metav1.GetControllerOf(pod) != nil {
+				continue
+			}
+			hook := objectOutput{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Ready: metav1.ConditionUnknown}
+			if pod.Status.Phase == corev1.PodFailed {
+				hook.Ready, hook.Reason = metav1.ConditionFalse, string(corev1.PodFailed)
+			}
+			hooks = append(hooks, x.explainHook(ctx, hook, pod.UID))
+		}
+	}
+	sortObjects(hooks)
+	return hooks
+}
+
+// listed reports whether a list was read, and notes why where it was not.
+func (x *objectSearch) listed(right, namespace string, err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case apierrors.IsForbidden(err):
+		need := permissionOf(right, namespace)
+		need.purpose = "to show the hooks that run or have failed"
+		x.lacks(need.Error())
+	default:
+		x.lacks("the hooks cannot be listed: " + oneLine(err.Error()))
+	}
+	return false
+}
+
+// hookOf returns how the Job of a hook ended, if it has, and whether it succeeded.
+func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
+	hook = objectOutput{Group: batchv1.GroupName, Kind: "Job", Namespace: job.Namespace, Name: job.Name, Ready: metav1.ConditionUnknown}
+	for _, c := range job.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobComplete:
+			return true, hook
+		case c.Type == batchv1.JobFailed:
+			hook.Ready, hook.Reason, hook.Message = metav1.ConditionFalse, c.Reason, oneLine(c.Message)
+		}
+	}
+	return false, hook
+}
+
+// explainHook adds how far a hook is that has not ended, and why.
+func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
+	key := found{objectOutput: hook}.key()
+	seen, err := diagnose.CheckHook(ctx, x.typed, key, uid, time.Now())
+	if err != nil {
+		x.lacks(oneLine(err.Error()))
+		return hook
+	}
+	if hook.Reason == "" {
+		hook.Reason = string(seen.State)
+		if seen.State.Idle() {
+			hook.Ready = metav1.ConditionFalse
+		}
+	}
+	if cause := seen.Cause; cause.Known() {
+		hook.Cause = causeOf(cause)
+	}
+	return hook
 }

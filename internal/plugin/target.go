@@ -13,8 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -54,10 +58,8 @@ func (s *session) target(args []string, more int) (t target, rest []string, err 
 		return target{}, nil, err
 	}
 	t = target{mapping: found[0].Mapping, namespace: found[0].Namespace, name: found[0].Name}
-	t.client = client.Resource(t.mapping.Resource)
-	if t.namespace != "" {
-		t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
-	}
+	// Without a namespace, it is a client for the whole cluster.
+	t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
 	return t, rest, nil
 }
 
@@ -98,8 +100,8 @@ func (t target) String() string {
 func (t target) resource() schema.GroupResource { return t.mapping.Resource.GroupResource() }
 
 // need is a right on the custom resource.
-func (t target) need(verb, purpose string) right {
-	return right{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
+func (t target) need(verb, purpose string) permission {
+	return permission{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
 }
 
 // get reads the custom resource. It fails where no operator of ours looks
@@ -150,4 +152,102 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 		return api.Status{}
 	}
 	return status
+}
+
+// session is shared by all verbs: the streams, the flags, and the connection of
+// the flags.
+type session struct {
+	genericiooptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	output string
+	color  string
+}
+
+// connect returns the configuration of the connection.
+func (s *session) connect() (*rest.Config, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	// The limits of kubectl: one user's requests need no throttling.
+	config.QPS, config.Burst = 50, 300
+	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// connected returns a client of the connection, made by its constructor.
+func connected[T any](s *session, newClient func(*rest.Config) (T, error)) (client T, err error) {
+	config, err := s.connect()
+	if err != nil {
+		return client, err
+	}
+	return newClient(config)
+}
+
+// dynamic returns a client for objects of any kind.
+func (s *session) dynamic() (*dynamic.DynamicClient, error) {
+	return connected(s, dynamic.NewForConfig)
+}
+
+// typed returns a client for the kinds of Kubernetes itself.
+func (s *session) typed() (*kubernetes.Clientset, error) {
+	return connected(s, kubernetes.NewForConfig)
+}
+
+// namespace returns that of -n or of the context, and whether -n was given.
+func (s *session) namespace() (name string, given bool, err error) {
+	name, given, err = s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", false, fmt.Errorf("find the namespace: %w", err)
+	}
+	return name, given, nil
+}
+
+// permission is a permission that a verb needs.
+type permission struct {
+	verb     string
+	resource schema.GroupResource
+	// namespace is empty for all of them, and for what has none.
+	namespace string
+	// purpose completes "you need it …": "to read the revisions of the release".
+	purpose string
+}
+
+// missingPermissionError reports a missing permission.
+type missingPermissionError struct {
+	permission
+	cause error
+}
+
+// Error names the permission, its purpose, and the rule that grants it.
+func (e *missingPermissionError) Error() string {
+	where := ""
+	if e.namespace != "" {
+		where = fmt.Sprintf(" in namespace %s", e.namespace)
+	}
+	return fmt.Sprintf("you may not %s %s%s, which you need %s. The rule that allows it: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
+		e.verb, e.resource, where, e.purpose, e.resource.Group, e.resource.Resource, e.verb)
+}
+
+// Unwrap returns the error of the API server.
+func (e *missingPermissionError) Unwrap() error { return e.cause }
+
+// explain returns an error that names the permission if the API server has refused
+// the request. It adds the request to any other error.
+func (p permission) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return &missingPermissionError{permission: p, cause: err}
+	}
+	return fmt.Errorf("%s %s: %w", p.verb, p.resource, err)
+}
+
+// isMissingPermission reports whether an error is about a missing permission, so
+// that the rest can still be shown.
+func isMissingPermission(err error) bool {
+	_, ok := errors.AsType[*missingPermissionError](err)
+	return ok
 }

@@ -3,10 +3,13 @@ package plugin
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 // terminalWriter writes text that may quote what tenants wrote: control
@@ -88,4 +91,49 @@ next:
 // DEL) other than newline and tab, or changes the direction of text.
 func unsafeInTerminal(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// paint is a color of terminals, by its ANSI sequence.
+type paint string
+
+const (
+	plain  paint = ""
+	red    paint = "\x1b[31m"
+	green  paint = "\x1b[32m"
+	yellow paint = "\x1b[33m"
+	cyan   paint = "\x1b[36m"
+	bold   paint = "\x1b[1m"
+
+	unpainted paint = "\x1b[0m"
+)
+
+// painter colors text, or leaves it as it is.
+type painter struct{ on bool }
+
+// painter returns one for what is written to w.
+func (s *session) painter(w io.Writer) painter {
+	return painter{colored(s.color, w, os.Getenv("NO_COLOR"))}
+}
+
+// colored decides by the flag, the stream and https://no-color.org.
+func colored(mode string, w io.Writer, noColor string) bool {
+	if mode != colorAuto {
+		return mode == colorAlways
+	}
+	file, ok := w.(interface{ Fd() uintptr })
+	return ok && noColor == "" && term.IsTerminal(int(file.Fd())) //nolint:gosec // descriptors are small
+}
+
+func (p painter) paint(text string, with paint) string {
+	if !p.on || with == plain || text == "" {
+		return text
+	}
+	return string(with) + text + string(unpainted)
 }

@@ -92,7 +92,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 		began := r.Now()
 		err := recoverable(func() error {
 			if !a.values {
-				request := r.request(v, d, lend)
+				request := r.request(v, d, slotLender(lend))
 				request.CurrentValues = func() (map[string]any, error) {
 					if v.facts == nil {
 						return nil, fmt.Errorf("%w: the values cannot be computed", helm.ErrInvalidValues)
@@ -109,14 +109,14 @@ func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 				defer end()
 				lend = lendBoth
 			}
-			request := r.request(v, d, lend)
+			request := r.request(v, d, slotLender(lend))
 			var err error
 			if request.Values, err = r.valuesOf(ctx, v); err != nil {
 				return err
 			}
 			return a.do(r, ctx, v, request)
 		})
-		metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
+		r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {
 		case errors.Is(err, helm.ErrStale):

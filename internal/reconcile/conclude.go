@@ -105,7 +105,7 @@ func (r *Reconciler) succeeded(ctx context.Context, v *view, d plan.Decision) {
 		r.tellOverrides(v)
 	}
 	if a.prunes {
-		if err := r.Helm.Prune(ctx, r.request(v, d, nil), r.Kind.HistoryLimit()); err != nil {
+		if err := r.Helm.Prune(ctx, r.request(v, d, helm.NoOp{}), r.Kind.HistoryLimit()); err != nil {
 			logger.Error(err, "history not pruned")
 		}
 	}

@@ -37,8 +37,8 @@ func (r *Reconciler) hidingIn(v *view, step plan.Step) *hiding {
 	return hide
 }
 
-// read takes note of the values of a revision.
-func (h *hiding) read(values map[string]any) {
+// AddStoredValues adds the values of a revision.
+func (h *hiding) AddStoredValues(values map[string]any) {
 	if h.stored == nil {
 		return
 	}
@@ -47,8 +47,8 @@ func (h *hiding) read(values map[string]any) {
 	h.secrets = slices.Concat(h.secrets, h.stored(values))
 }
 
-// lookedUp takes note of the data of a Secret that a template has looked up.
-func (h *hiding) lookedUp(data map[string]any) {
+// AddSecret adds the data of a Secret that a template has looked up.
+func (h *hiding) AddSecret(data map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.secrets = slices.Concat(h.secrets, valuesfrom.SecretsIn(data))
@@ -60,6 +60,8 @@ func (h *hiding) known() valuesfrom.Secrets {
 	return h.secrets
 }
 
-func (h *hiding) redact(said string) string { return h.known().Redact(said) }
+// Redact removes secret values from a text.
+func (h *hiding) Redact(text string) string { return h.known().Redact(text) }
 
-func (h *hiding) redactParts(said string) string { return h.known().RedactParts(said) }
+// RedactParts removes parts of secret values, too.
+func (h *hiding) RedactParts(text string) string { return h.known().RedactParts(text) }

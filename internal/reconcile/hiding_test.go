@@ -29,8 +29,8 @@ func TestHiding(t *testing.T) {
 			r := &Reconciler{Kind: catalog.Kind{Sources: test.sources, Overrides: map[string]any{"zone": "north"}}}
 			v := &view{cr: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": "nginx"}}}, secrets: valuesfrom.Secrets{"known"}}
 			hide := r.hidingIn(v, test.step)
-			hide.read(stored)
-			if got := hide.redact(said); got != test.want {
+			hide.AddStoredValues(stored)
+			if got := hide.Redact(said); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})

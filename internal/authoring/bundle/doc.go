@@ -1,21 +1,20 @@
-// Package bundle makes bundles for the Operator Lifecycle Manager (OLM): what it
-// installs an operator from, in the format registry+v1.
+// Package bundle makes bundles for the Operator Lifecycle Manager (OLM), in the
+// format registry+v1, from which OLM installs an operator.
 //
-// Build reads config/manifests by kustomize. Make turns what that holds into the
+// Build reads config/manifests by kustomize. Make turns its objects into the
 // files of a bundle, and is pure: equal inputs give equal files.
 //
-//	manifests/<name>.clusterserviceversion.yaml   csv.go
-//	manifests/*.yaml                              the definitions, and objects beside them
-//	metadata/annotations.yaml                     metadata.go
-//	tests/scorecard/config.yaml                   config/scorecard, as it is
-//	bundle.Dockerfile                             metadata.go
+//	objects.go        Build, and the objects sorted by their kind
+//	bundle.go         Make: manifests/*.yaml, metadata/annotations.yaml,
+//	                  tests/scorecard/config.yaml, bundle.Dockerfile
+//	csv.go            manifests/<name>.clusterserviceversion.yaml
+//	permissions.go    its permissions: the rules of the deployments' accounts
+//	descriptors.go    its descriptors: how consoles show the fields of a kind
+//	check.go          everything that OLM would refuse, by the path of the field
 //
-// The ClusterServiceVersion is the one of config/manifests/bases, which is a
-// person's, with what follows from the rest: the deployments, the rights of
-// their accounts (rights.go), of each kind the descriptors (descriptors.go), an
-// example, and what that is made of (examples.go). What OLM would refuse is told
-// here already (check.go), by the path of the field.
+// The ClusterServiceVersion in config/manifests/bases is written by the project's
+// author. Make keeps its fields and adds the rest.
 //
-// The types of OLM's own API are not used. What is written of them here is few
-// fields, and what a person writes in the base goes through as it is.
+// The types of OLM's own API are not used: few of their fields are written here,
+// and what the author writes in the base is passed through unchanged.
 package bundle

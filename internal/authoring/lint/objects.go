@@ -128,7 +128,7 @@ func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 	switch {
 	case o.name == "":
 		// The API server gives it a name.
-	case o.kind.Kind == "CustomResourceDefinition" && !apply.Kept(o):
+	case o.kind.Kind == "CustomResourceDefinition" && !apply.HasKeepPolicy(o):
 		// It has a worse fault.
 	case byNeighbor && (o.cluster || o.away):
 		c.findf(ruleClusterName, o.at, "%s is the same for every release, wherever it is", what)
@@ -186,7 +186,7 @@ func (c *check) allowed(t trial, o seen) {
 
 // definition tells of a CRD that goes with its release.
 func (c *check) definition(o seen) {
-	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.Kept(o) {
+	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.HasKeepPolicy(o) {
 		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted with the custom resource that brought it", generic(o.name))
 	}
 }

@@ -1,24 +1,27 @@
-// Package migrate tells what moving an operator-sdk Helm project over to this
-// operator takes. It changes nothing, neither files nor a cluster.
+// Package migrate reports what moving an operator-sdk Helm project to Chartwright
+// requires. It changes neither files nor the cluster.
 //
 //	project, err := migrate.Read(".", nil)
 //	findings, err := project.Findings(migrate.Options{Flags: isFlagOfRun})
-//	live, err := migrate.NewLive(config, project, nil)
-//	more, err := live.Findings(ctx)
+//	more, err := project.LiveFindings(ctx, config, nil)
 //
-// A Finding is one thing that was found: what it is about, whether something
-// would break, what is to be done, and where that is mechanical the very lines.
-// There are two sources:
+// A Finding names what it is about, its verdict (Breaks, ToDo, Works, …), what to
+// do and, where possible, the lines to write.
 //
-//   - the project's files. Read takes them in; each file of this package after
-//     that looks at one kind of them (layout.go at PROJECT, entries.go at
-//     watches.yaml, container.go at the Dockerfile, manager.go at the Deployment,
-//     …) and needs nothing but their text;
-//   - the cluster (live.go): custom resources, the records of their releases
-//     (release.go) and what server-side apply says of the objects that they
-//     render (dryrun.go). What comes from there is turned into plain data first,
-//     and held against the rules in resource.go, which the samples of the
-//     project are held against, too.
+// Some findings come from the files of the project, which Read loads:
 //
-// What differs for everybody stands in behavior.go.
+//	project.go       Read, Findings, and the differences that affect every project
+//	layout.go        PROJECT, Dockerfile, Makefile
+//	deployment.go    config/manager, config/default, config/prometheus
+//	entry.go         the entries of watches.yaml, their charts and permissions
+//	crd.go           config/crd and config/samples against the derived CRD
+//
+// Others come from the cluster:
+//
+//	live.go          the kinds and their custom resources
+//	release.go       the record of each release, and whether it can be adopted
+//	dryrun.go        what a server-side apply of the rendered objects would change
+//
+// resource.go checks custom resources, of the cluster and of the samples, against
+// the derived CRD.
 package migrate

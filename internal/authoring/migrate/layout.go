@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -91,4 +92,141 @@ func (p *Project) layoutFindings() []Finding {
 	}
 	f.addf(Works, projectFile, "it may stay: nothing here reads it. Kinds are added by chartwright add, and what follows from them by chartwright generate")
 	return f.findings
+}
+
+// theirImage is what images of the operator-sdk's Helm operator are called.
+var theirImage = regexp.MustCompile(`(?i)helm-operator`)
+
+// containerFindings tells what becomes of the Dockerfile.
+func (p *Project) containerFindings() []Finding {
+	f := finder{topic: topicProject}
+	text, exists := p.files[dockerfile]
+	if !exists {
+		f.addf(ToDo, "", "there is no Dockerfile").Do = "write one"
+		f.findings[0].Lines = p.newDockerfile()
+		return f.findings
+	}
+	stages := stagesOf(text)
+	image := imageOf(stages)
+	for i, stage := range stages {
+		if !image[i] {
+			continue
+		}
+		for _, line := range stage.lines {
+			f.instruction(line)
+		}
+		if theirImage.MatchString(stage.from) {
+			found := f.addf(ToDo, at(dockerfile, stage.number), "the image is made from %s", stage.from)
+			found.Do = "make it from Chartwright's, by your registry and version; the other lines may stay"
+			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
+		}
+	}
+	if len(f.findings) == 0 {
+		f.addf(Works, dockerfile, "it is made from another image than the operator-sdk's")
+	}
+	return f.findings
+}
+
+// instruction tells of one that cannot be in an image made from Chartwright's.
+func (f *finder) instruction(line numbered) {
+	where, text := at(dockerfile, line.number), strings.TrimSpace(line.text)
+	switch strings.ToUpper(strings.Fields(text)[0]) {
+	case "RUN":
+		f.addf(Breaks, where, "%s: Chartwright's image has no shell and no packages, so that nothing can be run in it", text).
+			Do = "run it in a stage of its own, and COPY --from it what comes of it"
+	case "ENTRYPOINT", "CMD":
+		found := f.addf(ToDo, where, "%s: the image's own are ENTRYPOINT [\"/chartwright\"] and CMD [\"run\"]", text)
+		found.Do = "remove the line"
+		found.Lines = "- " + line.text + "\n"
+	}
+}
+
+func (p *Project) newDockerfile() string {
+	text := "ARG CHARTWRIGHT=chartwright:latest\nFROM ${CHARTWRIGHT}\nCOPY watches.yaml ./\n"
+	if p.charts != "" {
+		text += "COPY " + p.charts + " ./" + p.charts + "/\n"
+	}
+	return text
+}
+
+// makefileFindings tells which lines of the Makefile run the old operator.
+func (p *Project) makefileFindings() []Finding {
+	f := finder{topic: topicProject}
+	text, exists := p.files[makefile]
+	if !exists {
+		return nil
+	}
+	for i, line := range strings.Split(text, "\n") {
+		recipe := strings.TrimSpace(strings.TrimLeft(line, "\t@"))
+		if !strings.HasPrefix(line, "\t") || !strings.Contains(recipe, "helm-operator") && !strings.HasPrefix(recipe, "$(HELM_OPERATOR)") {
+			continue
+		}
+		if strings.HasSuffix(recipe, " run") || strings.Contains(recipe, " run ") {
+			found := f.addf(ToDo, at(makefile, i+1), "the operator is run on this machine by %s", recipe)
+			found.Do = "run Chartwright instead"
+			found.Lines = "- " + line + "\n+ \tchartwright run\n"
+			continue
+		}
+	}
+	if len(f.findings) == 0 {
+		f.addf(Works, makefile, "install, deploy and their counterparts work on config/ as before")
+	}
+	return f.findings
+}
+
+// numbered is a line of a file, from 1.
+type numbered struct {
+	number int
+	text   string
+}
+
+// stage is a part of a Dockerfile: an instruction FROM, and what follows it.
+type stage struct {
+	numbered
+	// from is an image, or the name of a stage before.
+	from, name string
+	// lines are the instructions, with the rest of those that have several lines.
+	lines []numbered
+}
+
+// stagesOf returns the stages of a Dockerfile.
+func stagesOf(text string) (stages []stage) {
+	number := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		number++
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case strings.EqualFold(words[0], "FROM"):
+			words = words[1:]
+			for len(words) > 0 && strings.HasPrefix(words[0], "--") {
+				words = words[1:]
+			}
+			one := stage{numbered: numbered{number, line}}
+			if len(words) > 0 {
+				one.from = words[0]
+			}
+			if len(words) == 3 && strings.EqualFold(words[1], "AS") {
+				one.name = words[2]
+			}
+			stages = append(stages, one)
+		case len(stages) > 0:
+			last := &stages[len(stages)-1]
+			last.lines = append(last.lines, numbered{number, line})
+		}
+	}
+	return stages
+}
+
+// imageOf tells of each stage whether the image is made of it: of the last, and
+// of those that it is made from.
+func imageOf(stages []stage) []bool {
+	made := make([]bool, len(stages))
+	wanted := ""
+	for i := len(stages) - 1; i >= 0; i-- {
+		if i == len(stages)-1 || stages[i].name != "" && strings.EqualFold(stages[i].name, wanted) {
+			made[i], wanted = true, stages[i].from
+		}
+	}
+	return made
 }

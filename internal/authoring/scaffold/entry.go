@@ -1,8 +1,10 @@
 package scaffold
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -107,4 +109,107 @@ func jsonOf(value any) (string, error) {
 	}
 	data, err := json.Marshal(value)
 	return string(data), err
+}
+
+// changed returns the file with another value of one key of an entry. A key
+// that the entry lacks goes after its kind.
+func (f *watchesFile) changed(index int, one field) ([]byte, error) {
+	node := f.list.Content[index]
+	for node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	flow := node.Style&yaml.FlowStyle != 0
+	value, err := inline(one.value)
+	if err == nil && flow {
+		value, err = jsonOf(one.value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	have := valueOf(node, one.key)
+	if have == nil {
+		return f.inserted(node, one.key, value, flow)
+	}
+	if same(have, one.value) {
+		return f.text, nil
+	}
+	from := offset(f.text, have.Line, have.Column)
+	to, err := f.valueEnd(have, from, flow)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %s: %w", f.name, have.Line, one.key, err)
+	}
+	if have.Kind != yaml.ScalarNode && have.Style&yaml.FlowStyle == 0 {
+		// A list with an item a line becomes one beside its key.
+		key := keyOf(node, one.key)
+		end := offset(f.text, key.Line, key.Column) + len(key.Value)
+		return splice(f.text, end, to, ": "+value), nil
+	}
+	return splice(f.text, from, to, value), nil
+}
+
+// same tells whether a node holds a value.
+func same(node *yaml.Node, value any) bool {
+	var have, want any
+	data, err := json.Marshal(value)
+	if err != nil || json.Unmarshal(data, &want) != nil || node.Decode(&have) != nil {
+		return false
+	}
+	return reflect.DeepEqual(have, want)
+}
+
+func keyOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i]
+		}
+	}
+	return nil
+}
+
+// inserted returns the file with one key more, after the entry's kind.
+func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([]byte, error) {
+	kind := valueOf(node, "kind")
+	from := offset(f.text, kind.Line, kind.Column)
+	if flow {
+		end, err := f.valueEnd(kind, from, true)
+		if err != nil {
+			return nil, err
+		}
+		return splice(f.text, end, end, fmt.Sprintf(", %q: %s", key, value)), nil
+	}
+	nl := newline(f.text)
+	text := withNewline(f.text)
+	at := nextLine(text, from)
+	return splice(text, at, at, strings.Repeat(" ", node.Content[0].Column-1)+key+": "+value+nl), nil
+}
+
+// valueEnd returns where a value ends that begins at a position. It knows texts
+// on one line, what is in brackets, and lists with an item a line.
+func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
+	switch {
+	case node.Style&yaml.FlowStyle != 0:
+		return flowEnd(f.text, from)
+	case node.Kind == yaml.ScalarNode && node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		return quoteEnd(f.text, from)
+	case node.Kind == yaml.ScalarNode:
+		return plainEnd(f.text, from, flow), nil
+	case node.Kind == yaml.SequenceNode:
+		last := node.Content[len(node.Content)-1]
+		return f.valueEnd(last, offset(f.text, last.Line, last.Column), false)
+	}
+	return 0, fmt.Errorf("expected a text or a list")
+}
+
+// plainEnd returns where a text without quotes ends.
+func plainEnd(text []byte, from int, flow bool) int {
+	end := lineEnd(text, from)
+	if comment := bytes.Index(text[from:end], []byte(" #")); comment >= 0 {
+		end = from + comment
+	}
+	if flow {
+		if stop := bytes.IndexAny(text[from:end], ",]}"); stop >= 0 {
+			end = from + stop
+		}
+	}
+	return from + len(bytes.TrimRight(text[from:end], " \t"))
 }

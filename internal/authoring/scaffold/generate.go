@@ -18,11 +18,7 @@ import (
 // Generate returns what is to become of the files that follow from the watches
 // file and its charts.
 func (p Project) Generate() (*Plan, error) {
-	kinds, err := catalog.FromFile(p.Watches)
-	if err != nil {
-		return nil, err
-	}
-	name, err := p.Name()
+	name, kinds, err := p.read()
 	if err != nil {
 		return nil, err
 	}
@@ -191,4 +187,111 @@ func (p Project) writeSamples(plan *Plan, name string, kinds []kind) error {
 		plan.notef("%s/%s is of a kind that is no longer served: delete it", folder, file)
 	}
 	return plan.kustomize(folder, resources, regexp.MustCompile(`^[^/]+\.yaml$`))
+}
+
+// level is one of the roles that give users permissions for a kind. Each is
+// aggregated to the built-in role of the same meaning, unless it lets users
+// change more than their namespace (see aggregated).
+type level struct {
+	name, about, aggregate string
+	verbs, scale           string
+}
+
+var levels = []level{
+	{"admin", "Everything with", "admin", "get, list, watch, create, update, patch, delete, deletecollection", "get, update, patch"},
+	{"editor", "Make, change and delete", "edit", "get, list, watch, create, update, patch, delete", "get, update, patch"},
+	{"viewer", "Look at", "view", "get, list, watch", "get"},
+}
+
+// role returns the role for a kind.
+func (l level) role(name string, k kind) []byte {
+	var text strings.Builder
+	text.WriteString(header)
+	fmt.Fprintf(&text, "# %s %s. %s\n", l.about, k.definition.Name, l.membership(k))
+	fmt.Fprintf(&text, `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: %[3]s-%[1]s-role
+  labels:
+    app.kubernetes.io/name: %[2]s
+    app.kubernetes.io/managed-by: kustomize
+`, l.name, name, k.file)
+	if l.aggregated(k) {
+		fmt.Fprintf(&text, "    rbac.authorization.k8s.io/aggregate-to-%s: \"true\"\n", l.aggregate)
+	}
+	text.WriteString("rules:\n")
+	rule := func(resource, verbs string) {
+		fmt.Fprintf(&text, "  - apiGroups: [%s]\n    resources: [%s]\n    verbs: [%s]\n", k.Group, resource, verbs)
+	}
+	rule(k.plural(), l.verbs)
+	rule(k.plural()+"/status", "get")
+	if k.Subresources.Scale != nil {
+		rule(k.plural()+"/scale", l.scale)
+	}
+	return []byte(text.String())
+}
+
+// aggregated reports whether the role is part of the built-in role of the same
+// meaning. The built-in roles admin and edit are for one namespace. So they
+// contain no kind whose custom resources have effects outside their namespaces.
+func (l level) aggregated(k kind) bool {
+	return l.aggregate == "view" || k.BeyondNamespace() == ""
+}
+
+// membership says for readers of the role how users get it.
+func (l level) membership(k kind) string {
+	if l.aggregated(k) {
+		return "Part of the built-in role " + l.aggregate + "."
+	}
+	return "Not part of the built-in role " + l.aggregate + ": " + k.BeyondNamespace() + ", so bind this role only to users who may change all of that."
+}
+
+// bindingOfDeclared binds what a watches entry declares and no Role can allow.
+const bindingOfDeclared = `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: manager-rolebinding-cluster
+  labels:
+    app.kubernetes.io/name: %s
+    app.kubernetes.io/managed-by: kustomize
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: manager-role-cluster
+subjects:
+  - kind: ServiceAccount
+    name: controller-manager
+    namespace: system
+`
+
+// generateNamespaced writes the rights of an operator that serves a few
+// namespaces, for projects that have an overlay for one. What no Role can allow
+// is said in the file: it concerns those alone who deploy that overlay.
+func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Kind) error {
+	folder := p.config("namespaced")
+	overlay, err := plan.read(folder + "/kustomization.yaml")
+	if err != nil || overlay == nil {
+		return err
+	}
+	report, err := permissions.Derive(served, permissions.Options{Operator: name, Namespaced: true})
+	if err != nil {
+		return err
+	}
+	role, err := report.Role("manager-role")
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	text.Write(role)
+	if strings.Contains(string(role), "\nkind: ClusterRole\n") {
+		fmt.Fprintf(&text, bindingOfDeclared, name)
+	}
+	if len(report.Unresolved) > 0 {
+		text.WriteString("# What no Role can allow, or what is not known; \"chartwright rbac --namespaced\" says where:\n")
+	}
+	for _, unresolved := range report.Unresolved {
+		text.WriteString("# - " + unresolved.Kind + ": " + unresolved.What + "\n")
+	}
+	return plan.generated(folder+"/role.yaml", []byte(text.String()))
 }

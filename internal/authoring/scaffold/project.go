@@ -2,12 +2,20 @@ package scaffold
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/chartwright/chartwright/internal/authoring/bundle"
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // Project is an operator project: where its files are.
@@ -41,6 +49,22 @@ func (p Project) Name() (string, error) {
 	return cmp.Or(strings.TrimSuffix(kustomization.NamePrefix, "-"), "chartwright"), nil
 }
 
+// read returns the name of the project's operator and its kinds.
+func (p Project) read() (name string, kinds []catalog.Kind, err error) {
+	if _, err := os.Stat(p.Watches); errors.Is(err, fs.ErrNotExist) {
+		return "", nil, p.missing()
+	}
+	if kinds, err = catalog.FromFile(p.Watches); err != nil {
+		return "", nil, err
+	}
+	name, err = p.Name()
+	return name, kinds, err
+}
+
+func (p Project) missing() error {
+	return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
+}
+
 // domainLine is how the head of a watches file tells the domain of its groups.
 var domainLine = regexp.MustCompile(`(?m)^#[ \t]*domain:[ \t]*(\S+)[ \t]*\r?$`)
 
@@ -51,4 +75,94 @@ func domain(watches []byte) string {
 		return string(found[1])
 	}
 	return ""
+}
+
+// Init is a project to be made.
+type Init struct {
+	Dir string
+	// Name is the operator's; empty means that of the folder.
+	Name string
+	// Domain is what groups without a dot belong to; it may be empty.
+	Domain string
+	// Image is Chartwright's own, that the project's image is made from.
+	Image string
+}
+
+// maxName leaves room for what is added to the name, the longest of which is
+// "-controller-manager" with what a ReplicaSet and a Pod add.
+const maxName = 63 - len("-controller-manager") - len("-0123456789-01234")
+
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Plan returns the files of the project. A file that is there is never written
+// over: it is an error, which names all of them. Others in the folder stay.
+func (i Init) Plan() (*Plan, error) {
+	if i.Name == "" {
+		dir, err := filepath.Abs(i.Dir)
+		if err != nil {
+			return nil, err
+		}
+		i.Name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
+	}
+	if problems := validation.IsDNS1035Label(i.Name); len(problems) > 0 || len(i.Name) > maxName {
+		return nil, fmt.Errorf("the name of the project %q: expected at most %d lower case letters, digits and dashes, and a letter first: choose one by --name", i.Name, maxName)
+	}
+	if i.Domain != "" {
+		if problems := validation.IsDNS1123Subdomain(i.Domain); len(problems) > 0 {
+			return nil, fmt.Errorf("--domain %q: %s", i.Domain, strings.Join(problems, "; "))
+		}
+	}
+	plan := newPlan()
+	if err := plan.writeTemplates("files/project", i.Dir, i); err != nil {
+		return nil, err
+	}
+	// The rest follows from watches.yaml, although that names no kind yet.
+	project := Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
+	if err := project.generate(plan, i.Name, nil); err != nil {
+		return nil, err
+	}
+	var taken []string
+	for _, file := range plan.Files() {
+		if file.Op != OpCreate {
+			taken = append(taken, file.Path)
+		}
+	}
+	if len(taken) > 0 {
+		return nil, fmt.Errorf("%s has files already that init would write: %s: choose another folder, or move them away",
+			filepath.Clean(i.Dir), strings.Join(taken, ", "))
+	}
+	return plan, nil
+}
+
+// Bundle returns what is to become of the files of a folder that holds a bundle
+// for the Operator Lifecycle Manager, and of bundle.Dockerfile beside it.
+func (p Project) Bundle(ctx context.Context, folder string, options bundle.Options) (*Plan, error) {
+	name, kinds, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := bundle.Build(p.config("manifests"))
+	if err != nil {
+		return nil, err
+	}
+	made, err := bundle.Make(ctx, bundle.Input{Options: options, Name: name, Folder: filepath.Base(folder), Kinds: kinds, Objects: objects})
+	if err != nil {
+		return nil, err
+	}
+	plan := newPlan()
+	for _, note := range made.Notes {
+		plan.notef("%s", note)
+	}
+	manifests := map[string]bool{}
+	for path, data := range made.Files {
+		manifests[filepath.Base(path)] = true
+		if err := plan.generated(filepath.Join(folder, filepath.FromSlash(path)), data); err != nil {
+			return nil, err
+		}
+	}
+	if err := plan.generated(filepath.Join(filepath.Dir(folder), "bundle.Dockerfile"), made.Dockerfile); err != nil {
+		return nil, err
+	}
+	err = plan.expire(filepath.Join(folder, "manifests"), regexp.MustCompile(`\.yaml$`), manifests)
+	return plan, err
 }

@@ -1,7 +1,6 @@
 package scaffold_test
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
 
 // repository is the root of this repository.
 const repository = "../../.."
@@ -155,7 +153,7 @@ func golden(t *testing.T, name string, files map[string]string) {
 		}
 	}
 	path := filepath.Join("testdata", name+".golden")
-	if *update {
+	if testenv.Update() {
 		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}

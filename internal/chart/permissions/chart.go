@@ -105,7 +105,7 @@ func logged(object *unstructured.Unstructured) bool {
 // unresolvedf reports a line of a template, or with line 0 the whole template,
 // unless the watches entry settles the template that is rendered.
 func (c *chartNeeds) unresolvedf(template, file string, line int, format string, args ...any) {
-	if c.kind.Settled(template) {
+	if c.kind.CoversTemplate(template) {
 		return
 	}
 	where := fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), file)

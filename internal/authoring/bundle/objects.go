@@ -1,0 +1,289 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/authoring/preview"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// Build returns the objects that kustomize makes of a folder.
+func Build(folder string) ([]*unstructured.Unstructured, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize %s: %w", folder, err)
+	}
+	objects := make([]*unstructured.Unstructured, 0, built.Size())
+	for _, resource := range built.Resources() {
+		// Numbers have to be those that the API machinery expects, which the
+		// maps of kustomize do not hold.
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
+		}
+		data, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(data); err != nil {
+			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// parts are the objects of config/manifests, by what becomes of them.
+type parts struct {
+	// base is the ClusterServiceVersion that a person wrote, scorecard the
+	// configuration of the scorecard, or nil.
+	base, scorecard *unstructured.Unstructured
+	// namespace is where the operator is deployed without OLM.
+	namespace string
+	// definitions are in the order of their names; source has them as they are
+	// written.
+	definitions []*apiextensionsv1.CustomResourceDefinition
+	source      map[string]*unstructured.Unstructured
+	deployments []deployment
+	accounts    []*unstructured.Unstructured
+	roles       []role
+	bindings    []binding
+	// samples are custom resources of the definitions.
+	samples []*unstructured.Unstructured
+	// others are to be files of the bundle.
+	others []*unstructured.Unstructured
+}
+
+type deployment struct {
+	appsv1.Deployment
+
+	source *unstructured.Unstructured
+}
+
+// role is a Role or, without a namespace, a ClusterRole.
+type role struct {
+	rbacv1.ClusterRole
+
+	source *unstructured.Unstructured
+}
+
+// binding is a RoleBinding or, without a namespace, a ClusterRoleBinding.
+type binding struct {
+	rbacv1.ClusterRoleBinding
+
+	source *unstructured.Unstructured
+}
+
+const (
+	groupOLM       = "operators.coreos.com"
+	groupScorecard = "scorecard.operatorframework.io"
+)
+
+// sortOut tells the objects apart.
+func sortOut(objects []*unstructured.Unstructured) (*parts, error) {
+	p := &parts{source: map[string]*unstructured.Unstructured{}}
+	var rest []*unstructured.Unstructured
+	for _, object := range objects {
+		known, err := p.take(object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		if !known {
+			rest = append(rest, object)
+		}
+	}
+	if p.base == nil {
+		return nil, errors.New("config/manifests has no ClusterServiceVersion: it is to list the one of bases/, as in a new project of 'chartwright init'")
+	}
+	slices.SortFunc(p.definitions, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	for _, object := range rest {
+		if p.definition(object.GroupVersionKind().GroupKind()) != nil {
+			p.samples = append(p.samples, object)
+		} else {
+			p.others = append(p.others, object)
+		}
+	}
+	return p, nil
+}
+
+// take puts an object to those of its kind, and tells whether there are such.
+func (p *parts) take(object *unstructured.Unstructured) (known bool, err error) {
+	kind := object.GroupVersionKind().GroupKind()
+	switch kind {
+	case schema.GroupKind{Group: groupOLM, Kind: "ClusterServiceVersion"}:
+		if p.base != nil {
+			return true, fmt.Errorf("there is another, %s: a bundle has one", p.base.GetName())
+		}
+		p.base = object
+	case schema.GroupKind{Group: groupScorecard, Kind: "Configuration"}:
+		if p.scorecard != nil {
+			return true, fmt.Errorf("there is another, %s: a bundle has one", p.scorecard.GetName())
+		}
+		p.scorecard = object
+	case schema.GroupKind{Kind: "Namespace"}:
+		p.namespace = object.GetName()
+	case schema.GroupKind{Kind: "ServiceAccount"}:
+		p.accounts = append(p.accounts, object)
+	case schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}:
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		p.definitions = append(p.definitions, definition)
+		p.source[object.GetName()] = object
+		err = convert(object, definition)
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
+		d := deployment{source: object}
+		err = convert(object, &d.Deployment)
+		p.deployments = append(p.deployments, d)
+	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"}:
+		r := role{source: object}
+		err = convert(object, &r.ClusterRole)
+		p.roles = append(p.roles, r)
+	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:
+		b := binding{source: object}
+		err = convert(object, &b.ClusterRoleBinding)
+		p.bindings = append(p.bindings, b)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func convert(object *unstructured.Unstructured, to any) error {
+	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, to, true)
+}
+
+// definition returns the definition of a kind, nil if there is none.
+func (p *parts) definition(kind schema.GroupKind) *apiextensionsv1.CustomResourceDefinition {
+	for _, d := range p.definitions {
+		if d.Spec.Group == kind.Group && d.Spec.Names.Kind == kind.Kind {
+			return d
+		}
+	}
+	return nil
+}
+
+// supported are the kinds that OLM takes beside the ClusterServiceVersion and
+// definitions. NetworkPolicy came last, with version 1.55 of operator-registry.
+var supported = []string{
+	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsoleQuickStart", "ConsoleYAMLSample",
+	"NetworkPolicy", "PodDisruptionBudget", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",
+	"ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
+}
+
+// leaveOut takes from the others what OLM does not take.
+func (m *maker) leaveOut() {
+	m.others = slices.DeleteFunc(m.others, func(object *unstructured.Unstructured) bool {
+		known := slices.Contains(supported, object.GetKind())
+		if !known {
+			m.notef("%s %s is left out: OLM takes no %[1]s beside an operator", object.GetKind(), object.GetName())
+		}
+		return !known
+	})
+}
+
+// examples are the samples, and what the charts make of them.
+type examples struct {
+	// resources are the samples themselves.
+	resources []map[string]any
+	// kinds are those of the objects of each sample's release.
+	kinds map[schema.GroupKind][]apiOf
+	// images are those of their containers.
+	images []relatedImage
+}
+
+// exampleNamespace is where the samples are thought to be.
+const exampleNamespace = "default"
+
+// examples renders the samples, as the operator would.
+func (m *maker) examples(ctx context.Context) examples {
+	found := examples{resources: []map[string]any{}, kinds: map[schema.GroupKind][]apiOf{}}
+	file := preview.NewFile(m.Kinds, exampleNamespace)
+	for _, sample := range m.samples {
+		found.resources = append(found.resources, sample.Object)
+		data, err := yaml.Marshal(sample.Object)
+		if err == nil {
+			err = file.Parse(sample.GetName(), data)
+		}
+		if err != nil {
+			m.notef("the sample %s %s: what it is made of is not listed: %v", sample.GetKind(), sample.GetName(), err)
+		}
+	}
+	for _, resource := range file.Resources {
+		rendered, err := file.Render(ctx, resource, preview.Options{})
+		if err != nil {
+			m.notef("the sample %s: what it is made of is not listed: %v", resource, err)
+			continue
+		}
+		kind := resource.Object.GroupVersionKind().GroupKind()
+		for _, object := range slices.Concat(rendered.Objects, rendered.Hooks) {
+			found.add(kind, object)
+		}
+	}
+	for kind := range found.kinds {
+		slices.SortFunc(found.kinds[kind], func(a, b apiOf) int {
+			return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Version, b.Version))
+		})
+	}
+	return found
+}
+
+// add notes an object of a kind's release.
+func (e *examples) add(kind schema.GroupKind, object helm.RenderedObject) {
+	api := apiOf{Kind: object.GetKind(), Version: object.GroupVersionKind().Version}
+	if !slices.Contains(e.kinds[kind], api) {
+		e.kinds[kind] = append(e.kinds[kind], api)
+	}
+	for _, container := range containers(object.Object) {
+		image, _, _ := unstructured.NestedString(container, "image")
+		name, _, _ := unstructured.NestedString(container, "name")
+		if image == "" || slices.ContainsFunc(e.images, func(known relatedImage) bool { return known.Image == image }) {
+			continue
+		}
+		name = strings.ToLower(kind.Kind) + "-" + name
+		for n, base := 2, name; slices.ContainsFunc(e.images, func(known relatedImage) bool { return known.Name == name }); n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		e.images = append(e.images, relatedImage{Name: name, Image: image})
+	}
+}
+
+// containers returns those of a pod's template, wherever in the object it is, in
+// the order of the fields' names.
+func containers(value any) []map[string]any {
+	var found []map[string]any
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(value) {
+			list, isList := value[key].([]any)
+			if !isList || key != "containers" && key != "initContainers" {
+				found = append(found, containers(value[key])...)
+				continue
+			}
+			for _, item := range list {
+				if container, ok := item.(map[string]any); ok {
+					found = append(found, container)
+				}
+			}
+		}
+	case []any:
+		for _, item := range value {
+			found = append(found, containers(item)...)
+		}
+	}
+	return found
+}

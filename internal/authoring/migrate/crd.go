@@ -1,0 +1,217 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/chartwright/chartwright/internal/authoring/preview"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/compat"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// definitionFindings compares the kind's CRD in the project with the derived CRD.
+func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
+	f := finder{topic: topicOf(kind)}
+	derived, warnings, err := crd.Generate(kind)
+	if err != nil {
+		f.addf(Breaks, at(watchesFile, kind.ChartLine), "no CustomResourceDefinition can be made of the chart: %v", err).
+			Do = "mend the chart, or the entry"
+		return f.findings, nil
+	}
+	name, old := p.definition(derived)
+	if old == nil {
+		f.addf(ToDo, "", "the project has no CustomResourceDefinition %s", derived.Name).
+			Do = "chartwright crd --output-dir config/crd/bases"
+		return f.findings, nil
+	}
+	data, err := crd.Marshal(derived)
+	if err != nil {
+		return nil, err
+	}
+	if p.files[name] == string(data) {
+		f.addf(Works, name, "it is made of the chart")
+		return f.findings, nil
+	}
+	f.definitions(name, old, derived)
+	source := "the chart has no values.schema.json: the definition is made of its default values, refuses texts for truth values and maps for texts, and takes all else"
+	if len(kind.Chart.Schema()) > 0 {
+		source = "the API server checks custom resources by the chart's values.schema.json, and refuses what it does not take; until now it took anything"
+	}
+	f.addf(Changes, name, "%s", source).Do = "chartwright crd --output-dir config/crd/bases"
+	for _, warning := range warnings {
+		if !warning.Checked {
+			f.addf(Changes, path.Join(kind.Watch.Chart, "values.schema.json"), "%s", warning)
+		}
+	}
+	return f.findings, nil
+}
+
+// definition returns the definition of the same name, group or kind, and its
+// file.
+func (p *Project) definition(like *apiextensionsv1.CustomResourceDefinition) (string, *apiextensionsv1.CustomResourceDefinition) {
+	for _, name := range p.under("config/crd") {
+		found, err := crd.Read(strings.NewReader(p.files[name]), name)
+		if err != nil {
+			// Of other kinds, or a patch.
+			continue
+		}
+		for _, definition := range found {
+			if definition.Spec.Group == like.Spec.Group && definition.Spec.Names.Kind == like.Spec.Names.Kind {
+				return name, definition
+			}
+		}
+	}
+	return "", nil
+}
+
+// definitionClasses are the classes of changes that concern the definition as a
+// whole. Changes of fields are checked for each custom resource.
+var definitionClasses = []compat.Class{
+	compat.NamesChanged, compat.ScopeChanged, compat.VersionRemoved, compat.VersionUnserved, compat.SubresourceChanged, compat.StorageVersionChanged,
+}
+
+// definitions compares an old definition with the derived one.
+func (f *finder) definitions(where string, old, derived *apiextensionsv1.CustomResourceDefinition) {
+	versions := false
+	for _, change := range compat.Compare(old, derived) {
+		if !slices.Contains(definitionClasses, change.Class) {
+			continue
+		}
+		verdict := Changes
+		if change.Breaking {
+			verdict = Breaks
+		}
+		found := f.addf(verdict, where, "%s", change)
+		switch change.Class {
+		case compat.VersionRemoved, compat.VersionUnserved:
+			found.Do = "keep the versions that there are, by the key versions of the entry in " + watchesFile
+			if !versions {
+				found.Lines = versionLines(old)
+			}
+			versions = true
+		case compat.NamesChanged:
+			if change.Breaking {
+				found.Do = "keep the names that there are, in the entry of " + watchesFile
+				found.Lines = nameLines(old.Spec.Names)
+			} else {
+				found.Do = "name it in the entry of " + watchesFile
+				found.Lines = listLines("shortNames", old.Spec.Names.ShortNames) + listLines("categories", old.Spec.Names.Categories)
+			}
+		case compat.ScopeChanged:
+			found.Do = "say in the entry of " + watchesFile + " that the kind has no namespace, and where its releases go"
+			found.Lines = "  scope: Cluster\n  releaseNamespace: \"{{ .spec.targetNamespace }}\"\n"
+		}
+	}
+}
+
+// versionLines writes the versions of a definition as a watches entry has them.
+func versionLines(definition *apiextensionsv1.CustomResourceDefinition) string {
+	var text strings.Builder
+	text.WriteString("  versions:\n")
+	for _, version := range definition.Spec.Versions {
+		fields := []string{"name: " + version.Name}
+		if !version.Served {
+			fields = append(fields, "served: false")
+		}
+		if version.Storage {
+			fields = append(fields, "storage: true")
+		}
+		text.WriteString("    - {" + strings.Join(fields, ", ") + "}\n")
+	}
+	return text.String()
+}
+
+func nameLines(names apiextensionsv1.CustomResourceDefinitionNames) string {
+	text := fmt.Sprintf("  plural: %s\n", names.Plural)
+	if names.Singular != "" && !strings.EqualFold(names.Singular, names.Kind) {
+		text += fmt.Sprintf("  singular: %s\n", names.Singular)
+	}
+	return text
+}
+
+func listLines(key string, words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %s: [%s]\n", key, strings.Join(words, ", "))
+}
+
+// samples returns the samples of a kind, with the names of their files. kubectl
+// reports what is not YAML.
+func (p *Project) samples(kind catalog.Kind) []preview.Resource {
+	var found []preview.Resource
+	for _, name := range p.under("config/samples") {
+		file := preview.NewFile([]catalog.Kind{kind}, "default")
+		// Documents that cannot be read are skipped.
+		_ = file.Parse(name, []byte(p.files[name]))
+		for _, resource := range file.Resources {
+			resource.Place = name
+			found = append(found, resource)
+		}
+	}
+	return found
+}
+
+// sampleValues returns the values of the samples.
+func (p *Project) sampleValues(kind catalog.Kind) []map[string]any {
+	var all []map[string]any
+	for _, sample := range p.samples(kind) {
+		if given, err := values.FromSpec(sample.Object.Object); err == nil {
+			all = append(all, given)
+		}
+	}
+	return all
+}
+
+// sampleFindings checks the samples against the kind's CRD and chart.
+func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
+	rules, err := newRules(kind)
+	if err != nil {
+		// Reported by definitionFindings.
+		return nil, nil //nolint:nilerr // see above
+	}
+	f := finder{topic: topicOf(kind)}
+	for _, sample := range p.samples(kind) {
+		found := rules.spec(sample.Object)
+		for i := range found {
+			// A file is edited, and not patched.
+			found[i].Where, found[i].Lines = sample.Place, ""
+		}
+		f.findings = append(f.findings, found...)
+		if slices.ContainsFunc(found, func(f Finding) bool { return f.Verdict == Breaks }) {
+			continue
+		}
+		given, err := values.FromSpec(sample.Object.Object)
+		if err != nil {
+			f.addf(Breaks, sample.Place, "%v", err)
+			continue
+		}
+		if _, err = kind.Chart.Render(helm.Offline{
+			Release: sample.Object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
+		}); err != nil {
+			f.unrendered(sample.Place, err)
+			continue
+		}
+		f.addf(Works, sample.Place, "the sample is taken as it is, and the chart renders it")
+	}
+	return f.findings, nil
+}
+
+// unrendered adds a finding about a chart that cannot be rendered for a custom
+// resource.
+func (f *finder) unrendered(where string, err error) {
+	if errors.Is(err, helm.ErrInvalidValues) {
+		f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err).
+			Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
+		return
+	}
+	f.addf(Breaks, where, "the chart cannot be rendered: %v", err).Do = "mend the spec or the chart"
+}

@@ -1,0 +1,264 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// container is one container of a manifest, or the part of it in a patch.
+type container struct {
+	file    string
+	args    []*yaml.Node
+	command yaml.Node
+	// alone: an operation of a JSON patch adds this argument and no other.
+	alone bool
+}
+
+// podSpec is the part of a Deployment's pods that findings are about.
+type podSpec struct {
+	Grace      yaml.Node `yaml:"terminationGracePeriodSeconds"`
+	Containers []struct {
+		Name          string
+		Args, Command yaml.Node
+		Env           []struct {
+			Name  string
+			Value *string
+		}
+	}
+}
+
+// podOf returns the pod template of a Deployment, or of a patch to one.
+func podOf(document *yaml.Node) podSpec {
+	var deployment struct {
+		Spec struct {
+			Template struct{ Spec podSpec }
+		}
+	}
+	// Fields of another type than a Deployment has are left out.
+	_ = document.Decode(&deployment)
+	return deployment.Spec.Template.Spec
+}
+
+// deploymentFiles returns the files that configure the operator's Deployment.
+func (p *Project) deploymentFiles() []string { return p.under("config/manager", "config/default") }
+
+// managers returns the containers of the operator in its Deployment and the
+// patches to it, and the termination grace period.
+func (p *Project) managers() (found []container, grace yaml.Node, graceFile string) {
+	for _, name := range p.deploymentFiles() {
+		for _, document := range documents(p.files[name]) {
+			if document.Kind == yaml.SequenceNode {
+				found = append(found, patchedArgs(name, document)...)
+				continue
+			}
+			pod := podOf(document)
+			if !pod.Grace.IsZero() {
+				grace, graceFile = pod.Grace, name
+			}
+			for _, c := range pod.Containers {
+				// There may be a proxy beside it, with flags of its own.
+				if c.Name != "" && c.Name != "manager" && len(pod.Containers) > 1 {
+					continue
+				}
+				found = append(found, container{file: name, args: c.Args.Content, command: c.Command})
+			}
+		}
+	}
+	return found, grace, graceFile
+}
+
+// patchedArgs returns the arguments that a JSON patch adds.
+func patchedArgs(file string, patch *yaml.Node) []container {
+	var operations []struct {
+		Path  string
+		Value yaml.Node
+	}
+	_ = patch.Decode(&operations)
+	var found []container
+	for i := range operations {
+		operation := &operations[i]
+		_, position, ok := strings.Cut(operation.Path, "/args")
+		if !ok || operation.Value.IsZero() {
+			continue
+		}
+		args := operation.Value.Content
+		if operation.Value.Kind == yaml.ScalarNode {
+			args = []*yaml.Node{&operation.Value}
+		}
+		found = append(found, container{file: file, args: args, alone: position != ""})
+	}
+	return found
+}
+
+// documents returns the roots of a file's documents, up to one that is not YAML.
+func documents(text string) []*yaml.Node {
+	var roots []*yaml.Node
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var node yaml.Node
+		if decoder.Decode(&node) != nil {
+			return roots
+		}
+		if len(node.Content) > 0 {
+			roots = append(roots, node.Content[0])
+		}
+	}
+}
+
+// flagName finds the name of a flag in an argument.
+var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
+
+// removedFlags explains flags that have no counterpart.
+var removedFlags = map[string]string{
+	"config": "it had no effect",
+}
+
+// leastGrace is the termination grace period, in seconds, that running actions
+// need to be recorded.
+const leastGrace = 30
+
+// managerFindings returns the findings about the operator's Deployment.
+func (p *Project) managerFindings(o Options) []Finding {
+	f := finder{topic: topicOperator}
+	containers, grace, graceFile := p.managers()
+	var works []string
+	for _, c := range containers {
+		if !c.command.IsZero() {
+			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command.Content)).
+				Do = "remove the command: the image's own is /chartwright"
+		}
+		part := "it"
+		if c.alone {
+			part = "the whole operation"
+		}
+		for _, arg := range c.args {
+			match := flagName.FindStringSubmatch(arg.Value)
+			if match == nil {
+				continue
+			}
+			if o.Flags(match[1]) {
+				works = append(works, "--"+match[1])
+				continue
+			}
+			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
+			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists what there is")
+			found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
+		}
+	}
+	if !grace.IsZero() {
+		if seconds, err := strconv.Atoi(grace.Value); err == nil && seconds < leastGrace {
+			found := f.addf(ToDo, at(graceFile, grace.Line), "a pod has %d seconds to end: actions that run are cut short, and done again by the next", seconds)
+			found.Do, found.Lines = "give it time to record how they ended", "  terminationGracePeriodSeconds: 30\n"
+		}
+	}
+	slices.Sort(works)
+	if works = slices.Compact(works); len(works) > 0 {
+		f.addf(Works, "config", "these flags: %s", strings.Join(works, ", "))
+	}
+	f.variables(p)
+	return f.findings
+}
+
+// variables adds findings about the environment variables of the operator.
+func (f *finder) variables(p *Project) {
+	for _, name := range p.deploymentFiles() {
+		for i, line := range strings.Split(p.files[name], "\n") {
+			switch strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- ")) {
+			case "name: OPERATOR_NAME":
+				f.addf(Works, at(name, i+1), "OPERATOR_NAME names the lease where --leader-election-id does not")
+			case "name: WATCH_NAMESPACE":
+				f.addf(Works, at(name, i+1), "WATCH_NAMESPACE limits the namespaces as before")
+			}
+		}
+	}
+}
+
+// environment returns the plain variables of the manager's container, with which
+// overrideValues are expanded.
+func (p *Project) environment() map[string]string {
+	found := map[string]string{}
+	for _, name := range p.deploymentFiles() {
+		for _, document := range documents(p.files[name]) {
+			for _, c := range podOf(document).Containers {
+				for _, variable := range c.Env {
+					if variable.Value != nil {
+						found[variable.Name] = *variable.Value
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+func texts(nodes []*yaml.Node) string {
+	words := make([]string, len(nodes))
+	for i, node := range nodes {
+		words[i] = node.Value
+	}
+	return strings.Join(words, " ")
+}
+
+func lineOf(text string, line int) string {
+	lines := strings.Split(text, "\n")
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return lines[line-1]
+}
+
+// removedMetrics are metrics that have no counterpart, and what to use instead.
+var removedMetrics = map[string]string{
+	"helm_operator_build_info":    "use chartwright_build_info",
+	"resource_created_at_seconds": "ask kube-state-metrics when objects were made; chartwright_releases counts releases by their status",
+}
+
+// monitorFindings finds removed metrics in the manifests of config/.
+func (p *Project) monitorFindings() []Finding {
+	f := finder{topic: topicOperator}
+	for _, name := range p.under("config") {
+		for i, line := range strings.Split(p.files[name], "\n") {
+			for _, metric := range slices.Sorted(maps.Keys(removedMetrics)) {
+				if strings.Contains(line, metric) {
+					f.addf(ToDo, at(name, i+1), "the metric %s is gone", metric).Do = removedMetrics[metric]
+				}
+			}
+		}
+	}
+	return f.findings
+}
+
+// cutoverFindings returns the commands of the switch, with the names of the
+// project.
+func (p *Project) cutoverFindings() []Finding {
+	f := finder{topic: topicOperator}
+	const file = "config/default/kustomization.yaml"
+	text, exists := p.files[file]
+	if !exists {
+		return nil
+	}
+	var kustomization struct {
+		Namespace  string `yaml:"namespace"`
+		NamePrefix string `yaml:"namePrefix"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &kustomization); err != nil {
+		f.addf(Breaks, file, "it is not YAML: %v", err)
+		return f.findings
+	}
+	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
+	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
+	found.Do = "when all else is done, switch, with $IMG the image that you have made:"
+	found.Lines = fmt.Sprintf(`kubectl -n %[1]s scale deployment/%[2]s --replicas=0
+kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --timeout=2m
+(cd config/manager && kustomize edit set image controller=$IMG)
+kubectl apply --server-side --force-conflicts -k config/default
+`, namespace, deployment)
+	return f.findings
+}

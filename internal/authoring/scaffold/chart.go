@@ -1,0 +1,203 @@
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/helm"
+)
+
+// rendering are the folders of a chart whose every file counts: one that is
+// left from an older version of the chart would still be rendered.
+var rendering = []string{"templates", "crds", "charts"}
+
+// copyChart plans a copy of a chart's files in a folder. What the folder has
+// besides stays, for it is somebody's own, such as a schema for a chart that
+// comes without one; only in the folders that are rendered it goes.
+func (p *Plan) copyChart(files map[string][]byte, to string) error {
+	have, err := filesBelow(to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for name := range have {
+		first, _, nested := strings.Cut(name, "/")
+		if _, wanted := files[name]; !wanted && nested && slices.Contains(rendering, first) {
+			if err := p.write(filepath.Join(to, filepath.FromSlash(name)), nil); err != nil {
+				return err
+			}
+		}
+	}
+	for name, data := range files {
+		if err := p.write(filepath.Join(to, filepath.FromSlash(name)), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPlanned loads a chart as the plan leaves its folder, by way of a copy.
+func (p *Plan) openPlanned(folder string) (*helm.Chart, error) {
+	have, err := filesBelow(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if have == nil {
+		have = map[string][]byte{}
+	}
+	for path, file := range p.files {
+		name, err := filepath.Rel(folder, path)
+		if err != nil || !filepath.IsLocal(name) {
+			continue
+		}
+		if have[filepath.ToSlash(name)] = file.after; file.after == nil {
+			delete(have, filepath.ToSlash(name))
+		}
+	}
+	parent, err := os.MkdirTemp("", "chartwright-add-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(parent) }()
+	dir := filepath.Join(parent, filepath.Base(folder))
+	for name, data := range have {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return catalog.OpenChart(dir)
+}
+
+// chartFiles returns the files of a chart's folder or .tgz.
+func chartFiles(chart string) (map[string][]byte, error) {
+	info, err := os.Stat(chart)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return filesBelow(chart)
+	}
+	data, err := os.ReadFile(chart)
+	if err != nil {
+		return nil, err
+	}
+	return helm.ArchiveFiles(bytes.NewReader(data))
+}
+
+// filesBelow returns the files of a folder by their paths, with slashes. Links
+// are followed; what a version control system keeps is left out.
+func filesBelow(dir string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	return found, walk(dir, "", []fs.FileInfo{info}, found)
+}
+
+func walk(dir, prefix string, above []fs.FileInfo, found map[string][]byte) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name, path := entry.Name(), filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return err
+		case name == ".git":
+		case !info.IsDir():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found[prefix+name] = data
+		case slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }):
+			return fmt.Errorf("%s leads back to a folder that it is in", path)
+		default:
+			if err := walk(path, prefix+name+"/", append(slices.Clone(above), info), found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxChart is what Helm takes for the name of a release, which charts name
+// objects by.
+const maxChart = 53
+
+// starter is a new chart, to start from.
+func (p Project) starter(name string) (source, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxChart {
+		return source{}, fmt.Errorf("--new %q: expected at most %d lower case letters, digits and dashes", name, maxChart)
+	}
+	s := source{name: name, folder: filepath.Join(p.charts(), name), entry: "charts/" + name}
+	if _, err := os.Stat(s.folder); err == nil {
+		return s, fmt.Errorf("--new %s: %s is there already: to make a kind of it, or to bring its kind up to date, run 'chartwright add %[2]s'", name, s.folder)
+	}
+	plan := newPlan()
+	if err := plan.writeTemplates("files/chart", s.folder, map[string]string{"Name": name}); err != nil {
+		return s, err
+	}
+	s.files = map[string][]byte{}
+	for path, file := range plan.files {
+		inner, err := filepath.Rel(s.folder, path)
+		if err != nil {
+			return s, err
+		}
+		s.files[strings.ReplaceAll(inner, string(filepath.Separator), "/")] = file.after
+	}
+	return s, nil
+}
+
+// files are templates with the delimiters [[ and ]], for charts and workflows
+// have the usual ones.
+//
+//go:embed all:files
+var files embed.FS
+
+// writeTemplates plans the files below a folder of templates.
+func (p *Plan) writeTemplates(from, to string, data any) error {
+	return fs.WalkDir(files, from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fill(name, data)
+		if err != nil {
+			return err
+		}
+		return p.write(filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(name, from+"/"))), text)
+	})
+}
+
+func fill(name string, data any) ([]byte, error) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := template.New(name).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	var filled bytes.Buffer
+	if err := parsed.Execute(&filled, data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return filled.Bytes(), nil
+}

@@ -1,0 +1,194 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// rolloutJudge looks at a rollout for how it ended.
+type rolloutJudge func(rollout) verdict
+
+// rolledOut waits for a rollout to come to its end, or to a stop.
+func rolledOut(r rollout) verdict {
+	if r.Phases.Progressing == 0 && r.Phases.Waiting > 0 && r.because(api.ReasonRolloutPaused) {
+		return verdict{endFailed, fmt.Sprintf(`it is paused, and %d wait; "%s rollout resume" lets them go on`, r.Phases.Waiting, shown)}
+	}
+	return resumed(r)
+}
+
+// resumed is rolledOut while some may not have heard yet that the pause is over.
+func resumed(r rollout) verdict {
+	switch {
+	case r.Phases.Progressing > 0:
+		return verdict{}
+	case r.Phases.Waiting > 0 && r.because(api.ReasonRolloutStopped) && !r.because(api.ReasonWaiting):
+		// By then all have told, the one that has failed, too.
+		return verdict{endFailed, fmt.Sprintf("it has stopped: %d failed, and %d wait", r.Phases.Failed, r.Phases.Waiting)}
+	case r.Phases.Waiting > 0:
+		return verdict{}
+	case r.Phases.Failed > 0:
+		return verdict{endFailed, fmt.Sprintf("none waits, and %d failed", r.Phases.Failed)}
+	default:
+		return verdict{endDone, "none waits for a chart"}
+	}
+}
+
+// arrived is a judge that does not take for the end what may be the time before
+// an operator with a new chart begins: all that may have it run that version.
+func arrived(version string, judge rolloutJudge) rolloutJudge {
+	return func(r rollout) verdict {
+		v := judge(r)
+		if v.state != endDone {
+			return v
+		}
+		for _, m := range r.Resources {
+			if m.Version != version && m.Phase != phaseHeld && m.Phase != phasePaused {
+				return verdict{}
+			}
+		}
+		return verdict{endDone, "all run " + version}
+	}
+}
+
+// quietened waits until nothing is under way, and all that wait have heard of
+// the pause.
+func quietened(r rollout) verdict {
+	if r.Phases.Progressing > 0 || r.because(api.ReasonWaiting) {
+		return verdict{}
+	}
+	return verdict{endDone, "paused, and nothing is under way"}
+}
+
+// kindWatch is the custom resources of a kind, of one namespace or of all.
+type kindWatch struct {
+	mapping   *meta.RESTMapping
+	namespace string
+	client    dynamic.ResourceInterface
+}
+
+func (s *session) kindWatch(word string) (kindWatch, error) {
+	mapping, err := s.kind(word)
+	if err != nil {
+		return kindWatch{}, err
+	}
+	namespace, given, err := s.namespace()
+	if err != nil {
+		return kindWatch{}, err
+	}
+	if !given {
+		namespace = metav1.NamespaceAll
+	}
+	client, err := s.dynamic()
+	if err != nil {
+		return kindWatch{}, err
+	}
+	k := kindWatch{mapping: mapping, namespace: scoped(mapping, namespace)}
+	k.client = client.Resource(mapping.Resource).Namespace(k.namespace)
+	return k, nil
+}
+
+func (k kindWatch) need(verb, purpose string) permission {
+	if k.namespace == "" && k.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		purpose += " in all namespaces (with -n, in one)"
+	}
+	return permission{verb: verb, resource: k.mapping.Resource.GroupResource(), namespace: k.namespace, purpose: purpose}
+}
+
+// list returns what each custom resource has to say, by its UID, and the
+// version of the list.
+func (k kindWatch) list(ctx context.Context) (members map[types.UID]rolloutMember, version string, err error) {
+	list, err := k.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, "", k.need("list", "to see the rollout").explain(err)
+	}
+	members = map[types.UID]rolloutMember{}
+	for i := range list.Items {
+		members[list.Items[i].GetUID()] = member(&list.Items[i])
+	}
+	return members, list.GetResourceVersion(), nil
+}
+
+// watch shows the custom resources as they are and each time that one changes,
+// until look has seen enough or the watch ends.
+func (k kindWatch) watch(ctx context.Context, look func(map[types.UID]rolloutMember) bool) (enough bool, err error) {
+	members, version, err := k.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	if look(members) {
+		return true, nil
+	}
+	changes, err := k.client.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+	if err != nil {
+		return false, k.need("watch", "to follow the rollout").explain(err)
+	}
+	return follow(changes, func(cr *unstructured.Unstructured, deleted bool) (bool, error) {
+		if deleted {
+			delete(members, cr.GetUID())
+		} else {
+			members[cr.GetUID()] = member(cr)
+		}
+		return look(members), nil
+	})
+}
+
+// showRollout prints the rollout of a kind, with --wait when there is a verdict.
+func (s *session) showRollout(ctx context.Context, word string, w waiting, judge rolloutJudge) error {
+	k, err := s.kindWatch(word)
+	if err != nil {
+		return err
+	}
+	sum := func(members map[types.UID]rolloutMember) rollout {
+		r := count(slices.Collect(maps.Values(members)))
+		r.Kind, r.Namespace = k.mapping.Resource.GroupResource().String(), k.namespace
+		return r
+	}
+	var r rollout
+	var v verdict
+	if w.wait {
+		r, v, err = s.followRollout(ctx, k, sum, judge, w.timeout)
+	} else {
+		var members map[types.UID]rolloutMember
+		members, _, err = k.list(ctx)
+		r = sum(members)
+	}
+	if err != nil {
+		return err
+	}
+	r.Paused = s.pausedKind(ctx, k.mapping)
+	if err := s.print(r, func(out io.Writer) error { return s.printRollout(out, r) }); err != nil || !w.wait {
+		return err
+	}
+	return v.err("the rollout of " + r.Kind)
+}
+
+func (s *session) followRollout(ctx context.Context, k kindWatch, sum func(map[types.UID]rolloutMember) rollout, judge rolloutJudge, timeout time.Duration) (r rollout, v verdict, err error) {
+	var told phases
+	look := func(members map[types.UID]rolloutMember) bool {
+		r = sum(members)
+		if p := r.Phases; p != told {
+			told = p
+			s.note("%s  %d of %d ready, %d progressing, %d failed, %d waiting, %d held, %d paused",
+				time.Now().Format(time.TimeOnly), p.Ready, r.Total, p.Progressing, p.Failed, p.Waiting, p.Held, p.Paused)
+		}
+		v = judge(r)
+		return v.state != endOpen
+	}
+	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return k.watch(ctx, look) })
+	if late {
+		v = verdict{endUnknown, fmt.Sprintf("not at its end after %s", timeout)}
+	}
+	return r, v, err
+}
