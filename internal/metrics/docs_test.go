@@ -4,10 +4,9 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/chartwright/chartwright/internal/rollout"
 )
@@ -21,24 +20,22 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	documented := regexp.MustCompile("chartwright_[a-z_]+").FindAllString(string(text), -1)
 	slices.Sort(documented)
 
-	ActionDone("A", "Install", OutcomeDone, 0)
-	Repaired("A", "Service")
-	DriftFound("A", "Service")
-	PassDone("A", PassIdle)
-	Observe("A", "1", Release{Status: "deployed"})
-	CountObjects(func() map[string]int { return map[string]int{"Service": 3} })
-	ListUnwatched(func() []string { return []string{"Service"} })
-	ListKinds(func() []Kind { return []Kind{{Kind: "A", State: "Serving"}} })
-	ListRollout("A", func() map[rollout.Standing]int { return map[rollout.Standing]int{rollout.Waiting: 2} })
-	families, err := ctrlmetrics.Registry.Gather()
+	registry := prometheus.NewRegistry()
+	m := New(registry, Sources{
+		Kinds:     func() []Kind { return []Kind{{Kind: "A", State: "Serving"}} },
+		Watched:   func() map[string]int { return map[string]int{"Service": 3} },
+		Unwatched: func() []string { return []string{"Service"} },
+	})
+	countEach(m)
+	m.SetRelease("A", "1", Release{Status: "deployed"})
+	m.AddRollout("A", func() map[rollout.Standing]int { return map[rollout.Standing]int{rollout.Waiting: 2} })
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var found []string
 	for _, family := range families {
-		if strings.HasPrefix(family.GetName(), "chartwright_") {
-			found = append(found, family.GetName())
-		}
+		found = append(found, family.GetName())
 	}
 	slices.Sort(found)
 	if !slices.Equal(slices.Compact(documented), found) {

@@ -4,21 +4,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // TestReleasesAreCountedByKind: what is told of each is summed, the last word
 // counts, and what is gone counts no more.
 func TestReleasesAreCountedByKind(t *testing.T) {
-	Observe("A", "1", Release{Status: "deployed"})
-	Observe("A", "2", Release{Status: "failed", NotReady: true})
-	Observe("A", "2", Release{Status: "deployed", NotReady: true, Held: true})
-	Observe("A", "3", Release{NotReady: true, Paused: true})
-	Observe("B", "4", Release{Status: "failed", NotReady: true, Fought: true})
-	Observe("B", "5", Release{Status: "deployed"})
-	Forget("B", "5")
-	Forget("C", "6")
+	m := New(nil, Sources{})
+	m.SetRelease("A", "1", Release{Status: "deployed"})
+	m.SetRelease("A", "2", Release{Status: "failed", NotReady: true})
+	m.SetRelease("A", "2", Release{Status: "deployed", NotReady: true, Held: true})
+	m.SetRelease("A", "3", Release{NotReady: true, Paused: true})
+	m.SetRelease("B", "4", Release{Status: "failed", NotReady: true, Fought: true})
+	m.SetRelease("B", "5", Release{Status: "deployed"})
+	m.DeleteRelease("B", "5")
+	m.DeleteRelease("C", "6")
 	expected := `
 # HELP chartwright_releases Releases by kind and Helm's status of the newest revision.
 # TYPE chartwright_releases gauge
@@ -41,17 +42,19 @@ chartwright_releases_not_ready{kind="B"} 1
 chartwright_releases_paused{kind="A"} 1
 chartwright_releases_paused{kind="B"} 0
 `
-	if err := testutil.CollectAndCompare(known, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
-	CountObjects(func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} })
-	// A kind may be unwatched in several namespaces.
-	ListUnwatched(func() []string {
-		return []string{"Lease.coordination.k8s.io", "Job.batch", "Lease.coordination.k8s.io"}
-	})
+	sources := Sources{
+		Watched: func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} },
+		// A kind may be unwatched in several namespaces.
+		Unwatched: func() []string {
+			return []string{"Lease.coordination.k8s.io", "Job.batch", "Lease.coordination.k8s.io"}
+		},
+	}
 	expected := `
 # HELP chartwright_unwatched_kind Always 1; releases have objects of the kind, and the operator cannot watch them.
 # TYPE chartwright_unwatched_kind gauge
@@ -65,17 +68,17 @@ chartwright_watched_kinds 2
 chartwright_watched_objects{dependent="Deployment.apps"} 0
 chartwright_watched_objects{dependent="Service"} 3
 `
-	if err := testutil.CollectAndCompare(objects, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(sources, strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestKindsAreListedWhenAsked(t *testing.T) {
-	ListKinds(func() []Kind {
+	sources := Sources{Kinds: func() []Kind {
 		return []Kind{
 			{Kind: "A", State: "Serving", RulesMissing: 2}, {Kind: "A", Folder: "/charts/a", State: KindBroken}, {Folder: "/charts/b", State: KindBroken},
 		}
-	})
+	}}
 	expected := `
 # HELP chartwright_kind_rules_missing Rules that the operator's role lacks to serve the kind.
 # TYPE chartwright_kind_rules_missing gauge
@@ -86,24 +89,28 @@ chartwright_kind_state{folder="",kind="A",state="Serving"} 1
 chartwright_kind_state{folder="/charts/a",kind="A",state="Broken"} 1
 chartwright_kind_state{folder="/charts/b",kind="",state="Broken"} 1
 `
-	if err := testutil.CollectAndCompare(served, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(sources, strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestMetricsFollowConventions: names, units and help as Prometheus wants them.
 func TestMetricsFollowConventions(t *testing.T) {
-	ActionDone("A", "Install", OutcomeDone, 0)
-	Repaired("A", "Service")
-	DriftFound("A", "Service")
-	PassDone("A", PassIdle)
-	problems, err := testutil.GatherAndLint(ctrlmetrics.Registry)
+	registry := prometheus.NewRegistry()
+	countEach(New(registry, Sources{}))
+	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		if strings.HasPrefix(p.Metric, "chartwright_") {
-			t.Errorf("%s: %s", p.Metric, p.Text)
-		}
+		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
+}
+
+// countEach increments each counter once.
+func countEach(m *Metrics) {
+	m.ActionDone("A", "Install", OutcomeDone, 0)
+	m.DriftCorrected("A", "Service")
+	m.DriftDetected("A", "Service")
+	m.ReconcileDone("A", ReconcileIdle)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/health"
-	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -29,15 +28,6 @@ func (k *kinds) newInventory() inventory.Inventory {
 		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
 	watches.MayServe = func(gvk schema.GroupVersionKind) bool { return k.recordKinds.mayServe(gvk) }
-	metrics.CountObjects(watches.Counts)
-	metrics.ListUnwatched(func() []string {
-		all := watches.AllUnwatched()
-		kinds := make([]string, 0, len(all))
-		for _, unwatched := range all {
-			kinds = append(kinds, unwatched.String())
-		}
-		return kinds
-	})
 	k.board.details = func() []string { return unwatchedLines(watches.AllUnwatched()) }
 	return inventory.Inventory{Index: index, Watches: watches}
 }
@@ -118,4 +108,14 @@ func (k *kinds) drifted(owner types.UID) {
 // become ready, or is so no more.
 func (k *kinds) healthChanged(owner types.UID) {
 	k.each(func(r *reconcile.Reconciler) { r.HealthChanged(owner) })
+}
+
+// unwatchedKinds returns the names of the kinds of managed objects that cannot be
+// watched, a kind once for each namespace.
+func unwatchedKinds(watches *inventory.Watches) []string {
+	var kinds []string
+	for _, unwatched := range watches.AllUnwatched() {
+		kinds = append(kinds, unwatched.String())
+	}
+	return kinds
 }

@@ -8,22 +8,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // waitState returns when the metrics say that the kind is in a state.
-func waitState(ctx context.Context, t *testing.T, kind string, want state) {
+func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, kind string, want state) {
 	t.Helper()
 	last := ""
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
-		families, err := metrics.Registry.Gather()
+		families, err := registry.Gather()
 		if err != nil {
 			return false, err
 		}
@@ -59,7 +59,7 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "- {group: gone.example.com, version: v1, kind: Leaf, chart: %s}\n", chart), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, options := running(t, env.Config, file, 3*time.Minute)
+	ctx, options, registry := running(t, env.Config, file, 3*time.Minute)
 	definition, _, err := crd.Generate(options.Kinds[0])
 	if err != nil {
 		t.Fatal(err)
@@ -74,19 +74,19 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	}
 
 	const kind = "Leaf.gone.example.com"
-	waitState(ctx, t, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, stateWaiting)
 	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, kind, stateServing)
+	waitState(ctx, t, registry, kind, stateServing)
 	if err := c.Delete(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, stateWaiting)
 	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, kind, stateServing)
+	waitState(ctx, t, registry, kind, stateServing)
 
 	live := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(definition), live); err != nil {
@@ -99,5 +99,5 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	if err := c.Update(ctx, live); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, stateWaiting)
 }

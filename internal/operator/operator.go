@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -15,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -25,15 +27,16 @@ import (
 // Run serves the kinds until the context ends. It returns an error where the
 // operator cannot start, or lost its lease.
 func Run(ctx context.Context, config *rest.Config, options Options, logger logr.Logger) error {
-	mgr, err := New(config, options, logger)
+	mgr, err := New(config, options, ctrlmetrics.Registry, logger)
 	if err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
 
-// New returns a manager that serves the kinds when it is started.
-func New(config *rest.Config, options Options, logger logr.Logger) (manager.Manager, error) {
+// New returns a manager that serves the kinds when it is started. It registers the
+// operator's metrics with the registerer.
+func New(config *rest.Config, options Options, registerer prometheus.Registerer, logger logr.Logger) (manager.Manager, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -62,9 +65,11 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, err
 	}
 	kinds := &kinds{manager: mgr, clientset: clientset, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
-	metrics.ListKinds(kinds.board.metrics)
 	index := release.NewIndex(kinds.recordChanged)
 	objects := kinds.newInventory()
+	counted := metrics.New(registerer, metrics.Sources{
+		Kinds: kinds.board.metrics, Watched: objects.Watches.Counts, Unwatched: func() []string { return unwatchedKinds(objects.Watches) },
+	})
 	recorder, err := newRecorder(mgr, clientset, options.Name)
 	if err != nil {
 		return nil, err
@@ -90,7 +95,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		return nil, err
 	}
 	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
-	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now)
+	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
@@ -109,6 +114,7 @@ func New(config *rest.Config, options Options, logger logr.Logger) (manager.Mana
 		Sources:            kinds.sources,
 		Observed:           kinds.observing.store,
 		Recorder:           recorder,
+		Metrics:            counted,
 		Why:                newDiagnosis(clientset),
 		Hook:               newHookDiagnosis(clientset),
 		Namespaces:         options.Namespaces,

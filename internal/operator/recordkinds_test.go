@@ -109,7 +109,7 @@ func TestStart_LooksUpNoInventedKinds(t *testing.T) {
 		return requests
 	})
 	began := time.Now()
-	ctx, _ := running(t, config, file, time.Minute)
+	ctx, _, _ := running(t, config, file, time.Minute)
 	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		record, err := typed.CoreV1().Secrets("default").Get(ctx, "sh.helm.release.v1.web.v1", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

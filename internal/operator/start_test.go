@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,7 +63,7 @@ func TestStart(t *testing.T) {
 		requests.next = next
 		return requests
 	})
-	ctx, _ := running(t, config, filepath.Join(root, "watches.yaml"), time.Minute)
+	ctx, _, _ := running(t, config, filepath.Join(root, "watches.yaml"), time.Minute)
 
 	web := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "app.example.com/v1alpha1", "kind": "PodSet", "metadata": map[string]any{"name": "web"},
@@ -107,7 +108,7 @@ func TestStart(t *testing.T) {
 
 // running starts an operator of the kinds of a watches file. It ends with the
 // test, or when the time is up.
-func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options) {
+func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options, prometheus.Gatherer) {
 	t.Helper()
 	options := Defaults()
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
@@ -115,7 +116,8 @@ func running(t *testing.T, config *rest.Config, file string, within time.Duratio
 	if options.Kinds, err = catalog.FromFile(file); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := New(config, options, logr.Discard())
+	registry := prometheus.NewRegistry()
+	mgr, err := New(config, options, registry, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,5 +130,5 @@ func running(t *testing.T, config *rest.Config, file string, within time.Duratio
 			t.Error(err)
 		}
 	})
-	return ctx, options
+	return ctx, options, registry
 }

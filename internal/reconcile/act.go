@@ -116,7 +116,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 			}
 			return a.do(r, ctx, v, request)
 		})
-		metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
+		r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {
 		case errors.Is(err, helm.ErrStale):

@@ -8,7 +8,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
@@ -21,7 +20,7 @@ func (r *Reconciler) reportRepairs(v *view, repaired []helm.Repaired) {
 	texts := make([]string, len(repaired))
 	for i, one := range repaired {
 		texts[i] = one.String()
-		metrics.Repaired(kind, one.GroupKind().String())
+		r.Metrics.DriftCorrected(kind, one.GroupKind().String())
 		if r.fights.repaired(v.cr.GetUID(), one.Key, r.Now()) {
 			r.Recorder.Eventf(v.cr, corev1.EventTypeWarning, api.EventDriftFight,
 				"%s was damaged %d times within %s: it is repaired ever more slowly; find out who changes it", one.Key, fightRepairs, fightWindow)

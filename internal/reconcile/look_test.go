@@ -7,6 +7,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
@@ -44,7 +45,8 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 				v.overdue = test.deadline <= 0
 				v.observation.Puzzling = test.look <= 0
 			}, test.change)
-			r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Now: func() time.Time { return now }}}
+			counted := metrics.New(nil, metrics.Sources{})
+			r := &Reconciler{Shared: Shared{Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: func() time.Time { return now }}}
 			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
 			d := plan.Next(v.observation)
 			if d.State != test.state || d.Step != plan.StepWait {

@@ -20,7 +20,6 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -203,7 +202,7 @@ func (r *Reconciler) observeObjects(v *view) {
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
-		metrics.DriftFound(r.kindName(), key.GroupKind().String())
+		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
 	}
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return

@@ -20,6 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -61,9 +62,10 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	counted := metrics.New(nil, metrics.Sources{})
 	r := &Reconciler{
 		Shared: Shared{
-			Helm: made, Index: index, Pool: NewPool(1, false, time.Now), Now: time.Now,
+			Helm: made, Index: index, Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
 		Kind:   catalog.Kind{Chart: &helm.Chart{Features: analysis.Features{KubeVersion: true}}},
@@ -88,7 +90,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 // at what is under way.
 func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
 	v := viewOf([]string{api.StatusPendingUpgrade, dep})
-	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now), Index: release.NewIndex(func(release.Record) {})}}
+	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now, metrics.New(nil, metrics.Sources{})), Index: release.NewIndex(func(release.Record) {})}}
 	for _, record := range viewOf([]string{dep, sup}, written).history {
 		record.Secret = strconv.Itoa(record.Revision)
 		r.Index.Put(record)

@@ -24,6 +24,8 @@ type Pool struct {
 	stop  context.CancelCauseFunc
 	now   func() time.Time
 
+	metrics *metrics.Metrics
+
 	mu      sync.Mutex
 	closed  bool
 	running map[types.NamespacedName]task
@@ -41,7 +43,7 @@ type task struct {
 
 // NewPool returns a pool with that many slots. If single is true, the operator
 // watches one namespace, which may use all of them.
-func NewPool(slots int, single bool, now func() time.Time) *Pool {
+func NewPool(slots int, single bool, now func() time.Time, m *metrics.Metrics) *Pool {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Pool{
 		slots:   newSlots(slots, single),
@@ -49,6 +51,7 @@ func NewPool(slots int, single bool, now func() time.Time) *Pool {
 		ctx:     ctx,
 		stop:    stop,
 		now:     now,
+		metrics: m,
 		running: map[types.NamespacedName]task{},
 	}
 }
@@ -98,20 +101,20 @@ func (p *Pool) Run(release types.NamespacedName, owner types.UID, step plan.Step
 		return false
 	}
 	p.running[release] = task{Running: plan.Running{Step: step, Queued: true, Since: p.now(), Inputs: inputs}, owner: owner}
-	metrics.ActionWaiting()
+	p.metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before done calls for another pass.
 		defer done()
 		defer p.free(release)
 		got := p.slots.take(turn, p.ctx.Done())
-		metrics.ActionBegan(got)
+		p.metrics.ActionBegan(got)
 		if !got {
 			return
 		}
 		p.begin(release)
 		defer func() {
 			p.slots.give(turn.namespace)
-			metrics.ActionEnded()
+			p.metrics.ActionEnded()
 		}()
 		action(p.ctx, func() func() { return p.lend(turn) })
 	})

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
@@ -23,7 +24,7 @@ func releaseOf(name string) types.NamespacedName {
 func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	pool = NewPool(slots, false, time.Now)
+	pool = NewPool(slots, false, time.Now, metrics.New(nil, metrics.Sources{}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- pool.Start(ctx) }()

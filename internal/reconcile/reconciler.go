@@ -43,6 +43,7 @@ type Shared struct {
 	Sources            Sources
 	Observed           Observed
 	Recorder           record.EventRecorder
+	Metrics            *metrics.Metrics
 	// Why finds out, from the API server, why an object is not ready: in a
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
@@ -180,9 +181,9 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision
 		return ctrl.Result{}, r.advise(v, err)
 	}
 	if !changed && decision.Step == plan.StepWait {
-		metrics.PassDone(r.kindName(), metrics.PassIdle)
+		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileIdle)
 	} else {
-		metrics.PassDone(r.kindName(), metrics.PassActed)
+		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileActed)
 	}
 	after := decision.After
 	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v), graceIn(v), v.signIn} {
@@ -253,7 +254,7 @@ func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, wri
 // it.
 func (r *Reconciler) Gone(cr client.Object) {
 	uid := cr.GetUID()
-	metrics.Forget(r.kindName(), uid)
+	r.Metrics.DeleteRelease(r.kindName(), uid)
 	r.memory.forget(uid)
 	r.keys.forget(uid)
 	r.Pool.Leave(uid)

@@ -66,7 +66,7 @@ func (r *Reconciler) count(v *view, s api.Status) {
 	if s.Release != nil {
 		counted.Status = s.Release.Status
 	}
-	metrics.Observe(r.kindName(), v.cr.GetUID(), counted)
+	r.Metrics.SetRelease(r.kindName(), v.cr.GetUID(), counted)
 }
 
 // tellTransitions writes the events of those states that no action brings

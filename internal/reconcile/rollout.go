@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
@@ -43,7 +42,7 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 		MaxConcurrent: r.Kind.Rollout.Most(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
 	}, expected)
 	r.line.line.Pause(r.line.paused || r.Kind.Rollout.Paused)
-	metrics.ListRollout(r.kindName(), r.line.line.Standings)
+	r.Metrics.AddRollout(r.kindName(), r.line.line.Standings)
 	return r.line.line, nil
 }
 

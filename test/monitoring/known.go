@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	// It registers ours, and imports the packages that register the others.
+	"github.com/chartwright/chartwright/internal/metrics"
+	// It imports the packages that register the metrics of libraries.
 	_ "github.com/chartwright/chartwright/internal/operator"
 )
 
@@ -22,13 +23,16 @@ var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)
 
 // Known returns the labels of each metric that is registered by its name.
 func Known() (map[string][]string, error) {
-	collector, ok := ctrlmetrics.Registry.(prometheus.Collector)
+	libraries, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
 		return nil, fmt.Errorf("the registry is a %T, which cannot be described", ctrlmetrics.Registry)
 	}
+	own := prometheus.NewRegistry()
+	metrics.New(own, metrics.Sources{})
 	descriptions := make(chan *prometheus.Desc)
 	go func() {
-		collector.Describe(descriptions)
+		libraries.Describe(descriptions)
+		own.Describe(descriptions)
 		close(descriptions)
 	}()
 	known := map[string][]string{}

@@ -1,0 +1,194 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/rollout"
+)
+
+// Sources are the functions from which gauges are computed at each scrape. Each
+// may be nil.
+type Sources struct {
+	// Kinds lists the operator's kinds.
+	Kinds func() []Kind
+	// Watched returns, for each watched kind, how many objects of releases are
+	// known.
+	Watched func() map[string]int
+	// Unwatched lists the kinds of managed objects that cannot be watched. A kind
+	// may be in it more than once.
+	Unwatched func() []string
+}
+
+// Kind is the state of one kind of the operator.
+type Kind struct {
+	// Kind is its name, empty for a broken folder that does not name a kind. Folder
+	// is the chart folder of a kind of --charts-dir that is broken.
+	Kind, Folder string
+	// State is one word, see package readiness and KindBroken.
+	State string
+	// RulesMissing counts the rules that the operator's role lacks for the kind.
+	RulesMissing int
+}
+
+// KindBroken is the state of a folder of --charts-dir that cannot be served.
+const KindBroken = "Broken"
+
+var (
+	kindState      = prometheus.NewDesc("chartwright_kind_state", "Always 1; the label state tells how the kind is.", []string{"kind", "folder", "state"}, nil)
+	rulesMissing   = prometheus.NewDesc("chartwright_kind_rules_missing", "Rules that the operator's role lacks to serve the kind.", []string{"kind"}, nil)
+	watchedKinds   = prometheus.NewDesc("chartwright_watched_kinds", "Kinds of objects of releases that are watched.", nil, nil)
+	watchedObjects = prometheus.NewDesc("chartwright_watched_objects", "Objects of releases that are known, by their kind.", []string{"dependent"}, nil)
+	unwatchedKind  = prometheus.NewDesc("chartwright_unwatched_kind", "Always 1; releases have objects of the kind, and the operator cannot watch them.", []string{"dependent"}, nil)
+	rolloutSize    = prometheus.NewDesc("chartwright_rollout_resources", "Custom resources by kind and where they stand in the rollout of the kind's chart.", []string{"kind", "standing"}, nil)
+
+	byStatus = prometheus.NewDesc("chartwright_releases", "Releases by kind and Helm's status of the newest revision.", []string{"kind", "status"}, nil)
+	notReady = prometheus.NewDesc("chartwright_releases_not_ready", "Custom resources that are not Ready, by kind.", []string{"kind"}, nil)
+	held     = prometheus.NewDesc("chartwright_releases_held", "Releases that are held at an earlier revision, by kind.", []string{"kind"}, nil)
+	paused   = prometheus.NewDesc("chartwright_releases_paused", "Custom resources that are paused, by kind.", []string{"kind"}, nil)
+	fought   = prometheus.NewDesc("chartwright_releases_in_drift_fight", "Custom resources of which somebody damages an object again and again, by kind.", []string{"kind"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s Sources) Describe(to chan<- *prometheus.Desc) {
+	describe(to, kindState, rulesMissing, watchedKinds, watchedObjects, unwatchedKind)
+}
+
+// Collect implements prometheus.Collector.
+func (s Sources) Collect(to chan<- prometheus.Metric) {
+	if s.Kinds != nil {
+		for _, kind := range s.Kinds() {
+			to <- gauge(kindState, 1, kind.Kind, kind.Folder, kind.State)
+			// Two broken kinds may have the same name.
+			if kind.State != KindBroken {
+				to <- gauge(rulesMissing, kind.RulesMissing, kind.Kind)
+			}
+		}
+	}
+	if s.Unwatched != nil {
+		for _, kind := range slices.Compact(slices.Sorted(slices.Values(s.Unwatched()))) {
+			to <- gauge(unwatchedKind, 1, kind)
+		}
+	}
+	if s.Watched != nil {
+		counts := s.Watched()
+		to <- gauge(watchedKinds, len(counts))
+		for kind, n := range counts {
+			to <- gauge(watchedObjects, n, kind)
+		}
+	}
+}
+
+// Release is what is counted of one custom resource.
+type Release struct {
+	// Status is Helm's status of the newest revision, empty if there is no revision.
+	Status   string
+	NotReady bool
+	Held     bool
+	Paused   bool
+	// Fought: another client changes a managed object again and again.
+	Fought bool
+}
+
+// releases counts custom resources by kind.
+type releases struct {
+	mu     sync.Mutex
+	byKind map[string]map[types.UID]Release
+}
+
+func newReleases() *releases { return &releases{byKind: map[string]map[types.UID]Release{}} }
+
+// SetRelease replaces what is counted of a custom resource.
+func (r *releases) SetRelease(kind string, uid types.UID, release Release) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKind[kind] == nil {
+		r.byKind[kind] = map[types.UID]Release{}
+	}
+	r.byKind[kind][uid] = release
+}
+
+// DeleteRelease stops counting a custom resource that is gone.
+func (r *releases) DeleteRelease(kind string, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byKind[kind], uid)
+}
+
+// Describe implements prometheus.Collector.
+func (r *releases) Describe(to chan<- *prometheus.Desc) {
+	describe(to, byStatus, notReady, held, paused, fought)
+}
+
+// Collect implements prometheus.Collector.
+func (r *releases) Collect(to chan<- prometheus.Metric) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for kind, all := range r.byKind {
+		statuses := map[string]int{}
+		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0, fought: 0}
+		for _, one := range all {
+			if one.Status != "" {
+				statuses[one.Status]++
+			}
+			for desc, holds := range map[*prometheus.Desc]bool{notReady: one.NotReady, held: one.Held, paused: one.Paused, fought: one.Fought} {
+				if holds {
+					counts[desc]++
+				}
+			}
+		}
+		for status, n := range statuses {
+			to <- gauge(byStatus, n, kind, status)
+		}
+		for desc, n := range counts {
+			to <- gauge(desc, n, kind)
+		}
+	}
+}
+
+// rollouts counts the custom resources in the rollout of each kind's chart.
+type rollouts struct {
+	mu     sync.Mutex
+	counts map[string]func() map[rollout.Standing]int
+}
+
+func newRollouts() *rollouts {
+	return &rollouts{counts: map[string]func() map[rollout.Standing]int{}}
+}
+
+// AddRollout adds the rollout of a kind's chart. counts is called at each scrape.
+func (r *rollouts) AddRollout(kind string, counts func() map[rollout.Standing]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[kind] = counts
+}
+
+// Describe implements prometheus.Collector.
+func (r *rollouts) Describe(to chan<- *prometheus.Desc) { describe(to, rolloutSize) }
+
+// Collect implements prometheus.Collector. A standing of no custom resource is 0.
+func (r *rollouts) Collect(to chan<- prometheus.Metric) {
+	r.mu.Lock()
+	counts := maps.Clone(r.counts)
+	r.mu.Unlock()
+	for kind, count := range counts {
+		standings := count()
+		for _, standing := range []rollout.Standing{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Aside} {
+			to <- gauge(rolloutSize, standings[standing], kind, string(standing))
+		}
+	}
+}
+
+func describe(to chan<- *prometheus.Desc, all ...*prometheus.Desc) {
+	for _, desc := range all {
+		to <- desc
+	}
+}
+
+func gauge(desc *prometheus.Desc, value int, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+}
