@@ -127,10 +127,10 @@ func notAllowed(refused []string) error {
 	return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
 }
 
-// Refused says why the operator would refuse an object that was rendered
+// Refused returns why the operator would refuse an object that was rendered
 // offline for a release in a namespace, by which rule of the block; nothing if
 // it would not.
-func (o RenderedObject) Refused(block watches.Allow, namespace string, clusterScoped bool) string {
+func Refused(o RenderedObject, block watches.Allow, namespace string, clusterScoped bool) string {
 	return allow{Allow: block}.refuses(namespace, placed{
 		what:       apply.Describe(o.Unstructured),
 		kind:       o.GroupVersionKind().GroupKind(),

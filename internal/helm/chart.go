@@ -53,6 +53,9 @@ func (c *Chart) MayReadCapabilities() bool {
 	return c.Features.Capabilities() || c.usage.All.Capabilities()
 }
 
+// clone returns a copy of the chart that a render may change.
+func (c *Chart) clone() *chart.Chart { return clone(c.chart) }
+
 // Name returns the name in Chart.yaml.
 func (c *Chart) Name() string { return c.chart.Metadata.Name }
 

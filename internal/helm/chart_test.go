@@ -58,7 +58,7 @@ func small() files {
 
 // prepared checks values and returns what an action renders them with.
 func prepared(t testing.TB, c *Chart, values map[string]any) (*chart.Chart, error) {
-	_, err := (&run{}).prepare(t.Context(), Request{Input: Input{Chart: c, Values: values}})
+	_, err := c.input(values)
 	return clone(c.chart), err
 }
 

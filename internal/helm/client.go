@@ -154,28 +154,20 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
 	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
-	storedBy := &recordDriver{
-		ctx:       ctx,
-		secrets:   c.kubernetes.CoreV1().Secrets(r.Namespace),
-		index:     c.index,
-		stamp:     newStamp(r.Release, r.Owner, r.Digests, r.Marks),
-		namespace: r.Namespace,
-		versions:  map[string]string{},
-
+	stamp := newStamp(r.Release, r.Owner, r.Digests, r.Marks)
+	stamp.redact = r.Redactor.Redact
+	storedBy := newDriver(ctx, driverConfig{
+		secrets:    c.kubernetes.CoreV1().Secrets(r.Namespace),
+		namespace:  r.Namespace,
+		index:      c.index,
+		stamp:      stamp,
 		keys:       c.config.Keys,
-		unverified: map[string]error{},
-
-		annotations: map[string]map[string]string{},
-
-		stubs:     map[*helmrelease.Release]bool{},
-		redactor:  r.Redactor,
-		notifier:  r.Notifier,
-		inventory: objects.stored,
-		looked:    objects.looked,
-
+		redactor:   r.Redactor,
+		notifier:   r.Notifier,
+		inventory:  objects.stored,
+		looked:     objects.looked,
 		neverReady: r.NeverReady,
-	}
-	storedBy.stamp.redact = r.Redactor.Redact
+	})
 	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.hooks }
 	objects.recordedManifests = func() []string { return storedBy.manifests }
 	storedBy.check = func(rls *helmrelease.Release) error {

@@ -24,8 +24,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// maxRecord is the size at which the API server refuses a Secret.
-const maxRecord = 1 << 20
+// MaxRecord is the size at which the API server refuses a Secret.
+const MaxRecord = 1 << 20
 
 // A record of a megabyte can unpack to a gigabyte, and what is read of that takes
 // as much again many times. These bounds are beyond what the operator renders, by
@@ -81,8 +81,8 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}
-	if len(data) > maxRecord {
-		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, maxRecord>>10)
+	if len(data) > MaxRecord {
+		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
 	}
 	labels := maps.Clone(rls.Labels)
 	if labels == nil {

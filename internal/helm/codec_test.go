@@ -165,7 +165,7 @@ func TestWeReadWhatHelmStores(t *testing.T) {
 
 func TestEncodeTooLarge(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // text that does not pack, not a secret
-	noise := make([]byte, maxRecord)
+	noise := make([]byte, MaxRecord)
 	for i := range noise {
 		noise[i] = byte('!' + random.IntN(90))
 	}
@@ -174,7 +174,7 @@ func TestEncodeTooLarge(t *testing.T) {
 	if _, err := encode(recordKey, rls); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "KiB") {
 		t.Errorf("error %v, want ErrTooLarge with the sizes", err)
 	}
-	rls.Manifest = strings.Repeat("a", 10*maxRecord)
+	rls.Manifest = strings.Repeat("a", 10*MaxRecord)
 	if _, err := encode(recordKey, rls); err != nil {
 		t.Errorf("a manifest that packs well: %v", err)
 	}

@@ -32,21 +32,15 @@ const grace = 5 * time.Second
 // every deployed one, which is written back as superseded. The rest are stubs
 // with a revision and a status, and a stub is never written.
 type recordDriver struct {
-	ctx     context.Context
-	secrets typedcorev1.SecretInterface
-	index   *release.Index
-	stamp   stamp
-
-	namespace string
+	driverConfig
+	ctx context.Context
 	// versions holds the resourceVersion of each record as this action last
 	// read or wrote it, so that an update of a record that somebody else
 	// changed meanwhile is refused.
 	versions map[string]string
 	// annotations holds what each record had besides when it was last read.
 	annotations map[string]map[string]string
-	// keys sign and verify what records store. unverified holds why a record that
-	// was read does not verify.
-	keys       *signing.Keys
+	// unverified holds why a record that was read does not verify.
 	unverified map[string]error
 	// verifiedOnly refuses to read a record that does not verify.
 	verifiedOnly bool
@@ -56,17 +50,9 @@ type recordDriver struct {
 	// named are the hooks of every record that was read.
 	named []*helmrelease.Hook
 	stubs map[*helmrelease.Release]bool
-	// check is asked before a new revision is stored; its error keeps it, and
-	// with it the action, from happening. Nil asks nobody.
-	check    func(*helmrelease.Release) error
-	redactor Redactor
-	// inventory tells what the objects of a deployed revision are.
-	inventory func() release.Inventory
-	// looked tells what the templates of a new revision have looked up.
-	looked   func(*helmrelease.Release) (string, error)
-	notifier Notifier
-	// neverReady: the revision that becomes superseded was never ready.
-	neverReady bool
+	// check is called before a new revision is stored; its error ends the action.
+	// Nil checks nothing.
+	check func(*helmrelease.Release) error
 	// created is the revision that the action has stored, 0 for none yet, and
 	// pending that release as Helm goes on changing it.
 	created int
@@ -79,6 +65,52 @@ type recordDriver struct {
 	writeErr error
 }
 
+// driverConfig is what a driver is made from.
+type driverConfig struct {
+	secrets   typedcorev1.SecretInterface
+	namespace string
+	index     *release.Index
+	stamp     stamp
+	// keys sign and verify what records store.
+	keys     *signing.Keys
+	redactor recordRedactor
+	notifier recordNotifier
+	// inventory returns the inventory of a revision that was deployed.
+	inventory func() release.Inventory
+	// looked returns the annotation with what the templates of a new revision have
+	// looked up.
+	looked func(*helmrelease.Release) (string, error)
+	// neverReady reports that the revision that becomes superseded was never ready.
+	neverReady bool
+}
+
+// recordRedactor learns the values of the records that are read, before anything
+// is done with them: some may be secret.
+type recordRedactor interface {
+	AddStoredValues(values map[string]any)
+}
+
+// recordNotifier reports, as an event's reason and message, records that were set
+// aside.
+type recordNotifier interface {
+	Warn(reason, message string)
+}
+
+// newDriver returns the driver of one action, whose requests end with the context.
+func newDriver(ctx context.Context, config driverConfig) *recordDriver {
+	return &recordDriver{
+		driverConfig: config,
+		ctx:          ctx,
+		versions:     map[string]string{},
+		annotations:  map[string]map[string]string{},
+		unverified:   map[string]error{},
+		stubs:        map[*helmrelease.Release]bool{},
+	}
+}
+
+// isStub reports whether a release is one of Query's that was not read.
+func (d *recordDriver) isStub(rls *helmrelease.Release) bool { return d.stubs[rls] }
+
 var _ driver.Driver = (*recordDriver)(nil)
 
 // Name returns the name of Helm's own driver, whose format this is.
@@ -88,7 +120,7 @@ func (d *recordDriver) Name() string { return driver.SecretsDriverName }
 // too: see untrusted. One that cannot be decoded is set aside, and the error is
 // then both ErrDamaged and ErrStale.
 func (d *recordDriver) Get(key string) (rls *helmrelease.Release, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	secret, err := d.secrets.Get(d.ctx, key, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, driver.ErrReleaseNotFound
@@ -162,7 +194,7 @@ func (d *recordDriver) Query(labels map[string]string) (found []*helmrelease.Rel
 			d.readErr = err
 		}
 	}()
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	for i, r := range d.index.History(d.namespace, labels[release.LabelName]) {
 		if status, asked := labels[release.LabelStatus]; asked && r.Status != status {
 			continue
@@ -202,7 +234,7 @@ func (d *recordDriver) stub(r release.Record) *helmrelease.Release {
 // Create stores a new revision. That the name is free is what keeps two
 // writers from acting on a release at once.
 func (d *recordDriver) Create(key string, rls *helmrelease.Release) (err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	if d.check != nil {
 		if err := d.check(rls); err != nil {
 			d.readErr = err
@@ -225,7 +257,7 @@ func (d *recordDriver) Create(key string, rls *helmrelease.Release) (err error) 
 		return err
 	}
 	if looked != "" {
-		secret.Annotations[AnnotationLookups] = looked
+		secret.Annotations[release.AnnotationLookups] = looked
 	}
 	created, err := d.secrets.Create(d.ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
@@ -243,7 +275,7 @@ func (d *recordDriver) Create(key string, rls *helmrelease.Release) (err error) 
 // action's context has ended.
 func (d *recordDriver) Update(key string, rls *helmrelease.Release) (err error) {
 	defer d.noteWrite(&err)
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	if d.writeErr != nil && rls.Info.Status == helmrelease.StatusDeployed {
 		// Helm only logs where the revision before cannot be marked superseded,
 		// and there would be two.
@@ -293,7 +325,7 @@ func (d *recordDriver) Update(key string, rls *helmrelease.Release) (err error) 
 // Delete deletes a record; Helm makes no use of the one returned.
 func (d *recordDriver) Delete(key string) (rls *helmrelease.Release, err error) {
 	defer d.noteWrite(&err)
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	err = d.secrets.Delete(d.ctx, key, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("delete release record %s: %w", key, err)
@@ -370,5 +402,12 @@ func (d *recordDriver) wrote(secret *corev1.Secret) {
 func (d *recordDriver) noteWrite(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
 	if *err != nil && d.writeErr == nil {
 		d.writeErr = *err
+	}
+}
+
+// recoverPanic turns a panic into an error. Deferred functions only.
+func recoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
+	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
+		*err = fmt.Errorf("internal error: %v", r)
 	}
 }

@@ -82,7 +82,7 @@ func TestRecordSize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := rendered.RecordSize()
+		got, err := helm.RecordSize(rendered)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,11 +15,6 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// AnnotationLookups holds, on a release record, what its templates have read
-// by lookup, as JSON: a list of lookedUp. Verify compares it with what is
-// there now.
-const AnnotationLookups = release.AnnotationLookups
-
 // maxLookups bounds the annotation, of which the API server takes 256 KiB with
 // all others. What a chart looks up beyond that is not followed.
 const maxLookups = 64 << 10
@@ -74,7 +69,7 @@ func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 // did: in the same name, as far as the kind's rules let them. It tells whether
 // the answers are others.
 func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
-	text := r.driver.annotations[of.record.Secret][AnnotationLookups]
+	text := r.driver.annotations[of.record.Secret][release.AnnotationLookups]
 	if text == "" || of.record.InputDigest == "" {
 		// With no digest an upgrade is due already, or held back.
 		return false, nil

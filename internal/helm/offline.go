@@ -54,12 +54,9 @@ type Rendered struct {
 	release *release.Release
 }
 
-// MaxRecord is the size at which a release can no longer be stored.
-const MaxRecord = maxRecord
-
-// RecordSize returns how large the record of the release would be, of MaxRecord
-// bytes that it may have.
-func (r *Rendered) RecordSize() (int, error) {
+// RecordSize returns how large the record of a rendered release would be, of
+// MaxRecord bytes that it may have.
+func RecordSize(r *Rendered) (int, error) {
 	data, err := pack(r.release)
 	return len(data), err
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -152,7 +151,6 @@ func BenchmarkRender(b *testing.B) {
 				}
 			}
 		})
-		client, config := &Client{renderer: renderer}, &action.Configuration{Capabilities: chartutil.DefaultCapabilities}
 		b.Run(name+"/both", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -160,7 +158,7 @@ func BenchmarkRender(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				fixed, err := client.render(b.Context(), &run{config: config, input: in}, Request{Input: Input{Chart: c}, Slot: NoOp{}}, webRelease)
+				fixed, err := c.rendered(b.Context(), in, renderer, webRelease, chartutil.DefaultCapabilities, render.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

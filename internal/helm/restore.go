@@ -44,7 +44,7 @@ func (r *run) restore(c *Client, request Request) error {
 	var secret corev1.Secret
 	r.driver.stamp.annotate(&secret, stored, record.Inventory)
 	if record.Lookups != "" {
-		secret.Annotations[AnnotationLookups] = record.Lookups
+		secret.Annotations[release.AnnotationLookups] = record.Lookups
 	}
 	if record.Tested != nil {
 		text, err := json.Marshal(record.Tested)

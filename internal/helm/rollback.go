@@ -51,7 +51,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	}
 	// Nothing is rendered, and what the earlier one was rendered from counts on.
 	run.driver.looked = func(*helmrelease.Release) (string, error) {
-		return run.driver.annotations[target.Secret][AnnotationLookups], nil
+		return run.driver.annotations[target.Secret][release.AnnotationLookups], nil
 	}
 	run.guardRollback(c, r, target)
 	rollback := action.NewRollback(run.config)

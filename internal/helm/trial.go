@@ -29,9 +29,9 @@ type Trial struct {
 	Config *rest.Config
 }
 
-// Try renders an upgrade by Helm's own. Errors are ErrInvalidValues, with every
+// DryRunUpgrade renders an upgrade to a chart by Helm's own dry run. Errors are ErrInvalidValues, with every
 // path that the chart's schemas refuse, and ErrRender.
-func (c *Chart) Try(ctx context.Context, t Trial) (*Rendered, error) {
+func DryRunUpgrade(ctx context.Context, c *Chart, t Trial) (*Rendered, error) {
 	if _, err := c.input(t.Values); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (c *Chart) Try(ctx context.Context, t Trial) (*Rendered, error) {
 	upgrade.DryRun, upgrade.DryRunOption = true, "server"
 	upgrade.ResetValues = true
 	upgrade.SkipCRDs, upgrade.SkipSchemaValidation, upgrade.DisableOpenAPIValidation = true, true, true
-	rls, err := upgrade.Run(over.Name, clone(c.chart), t.Values)
+	rls, err := upgrade.Run(over.Name, c.clone(), t.Values)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}

@@ -48,7 +48,7 @@ data:
 		t.Fatal(err)
 	}
 	trial := Trial{Over: stored, Newest: 4, Values: map[string]any{"size": int64(2)}, Config: apiServer.config}
-	rendered, err := chart.Try(t.Context(), trial)
+	rendered, err := DryRunUpgrade(t.Context(), chart, trial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ data:
 	}
 
 	trial.Values = map[string]any{"size": "much"}
-	if _, err := chart.Try(t.Context(), trial); !errors.Is(err, ErrInvalidValues) {
+	if _, err := DryRunUpgrade(t.Context(), chart, trial); !errors.Is(err, ErrInvalidValues) {
 		t.Errorf("values that the schema refuses: %v", err)
 	}
 }

@@ -206,7 +206,7 @@ type uninstallDriver struct {
 // Query answers as the recordDriver does.
 func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	found, err := d.recordDriver.Query(labels)
-	if err == nil && !d.stubs[found[0]] {
+	if err == nil && !d.isStub(found[0]) {
 		d.read(found[0])
 	}
 	return found, err

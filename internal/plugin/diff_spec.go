@@ -119,7 +119,7 @@ func (s *session) try(ctx context.Context, chart *helm.Chart, over *helm.Stored,
 	if err != nil {
 		return nil, err
 	}
-	return chart.Try(ctx, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: config})
+	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: config})
 }
 
 // noteOtherChart says where the diff tells more than what the spec changes: the

@@ -139,7 +139,7 @@ func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 
 // size tells of a release that is near the size at which it cannot be stored.
 func (c *check) size(rendered *helm.Rendered) error {
-	size, err := rendered.RecordSize()
+	size, err := helm.RecordSize(rendered)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (c *check) size(rendered *helm.Rendered) error {
 // allowed tells of an object that the allow block of the entry forbids, or
 // would have to allow.
 func (c *check) allowed(t trial, o seen) {
-	if o.Refused(c.Kind.Allow, first.namespace, o.cluster) == "" {
+	if helm.Refused(o.RenderedObject, c.Kind.Allow, first.namespace, o.cluster) == "" {
 		return
 	}
 	need := "allow.otherNamespaces: true"

@@ -151,7 +151,7 @@ func (k *kindLook) read(ctx context.Context, record release.Record, of []string)
 // render renders an upgrade of what is stored or, where nothing is, an install.
 func (k *kindLook) render(ctx context.Context, stored *helm.Stored, name, namespace string, given map[string]any) (*helm.Rendered, error) {
 	if stored != nil {
-		return k.kind.Chart.Try(ctx, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: k.config})
+		return helm.DryRunUpgrade(ctx, k.kind.Chart, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: k.config})
 	}
 	return k.kind.Chart.Render(helm.Offline{Release: name, Namespace: namespace, Values: given, KubeVersion: k.kubeVersion, APIVersions: k.kind.Chart.Features.APIs})
 }

@@ -153,7 +153,7 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 	var problems []string
 	for _, objects := range [][]helm.RenderedObject{p.Objects, p.Hooks} {
 		for _, o := range objects {
-			if why := o.Refused(kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
+			if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
 				problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
 			}
 		}
