@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -46,7 +46,7 @@ func parseSources(from []watches.ValuesFrom) ([]Source, error) {
 			return nil, err
 		}
 		if entry.TargetPath != "" {
-			if err := helm.CheckPath(entry.TargetPath); err != nil {
+			if err := chart.CheckPath(entry.TargetPath); err != nil {
 				return nil, fmt.Errorf("%s.targetPath: %w", at, err)
 			}
 		}

@@ -274,7 +274,7 @@ func TestLookAgain(t *testing.T) {
 			r := &run{
 				config: &action.Configuration{RESTClientGetter: getter},
 				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
-				driver: &recordDriver{annotations: map[string]map[string]string{"v1": {release.AnnotationLookups: test.annotation}}},
+				driver: &release.Driver{Annotations: map[string]map[string]string{"v1": {release.AnnotationLookups: test.annotation}}},
 			}
 			outdated, err := r.lookAgain(t.Context(), current{record: release.Record{Secret: "v1", InputDigest: input}, release: rls})
 			if outdated != test.outdated || (err != nil) != test.fails || errors.Is(err, ErrNotAllowed) != test.forbidden {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // objectDiff is what two manifests differ in at one object.
@@ -46,7 +46,7 @@ type manifest struct {
 	title string
 	// namespace is where objects are that name none.
 	namespace      string
-	objects, hooks []helm.RenderedObject
+	objects, hooks []chart.RenderedObject
 }
 
 // place tells one object of a manifest from the others.
@@ -86,7 +86,7 @@ func compare(before, after manifest) ([]objectDiff, error) {
 
 func (m manifest) index() map[place]*unstructured.Unstructured {
 	found := map[place]*unstructured.Unstructured{}
-	add := func(objects []helm.RenderedObject, hook bool) {
+	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
 			at := place{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}

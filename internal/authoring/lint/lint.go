@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -23,7 +23,7 @@ type Target struct {
 }
 
 // Alone returns a target for a chart that is in no watches file.
-func Alone(at string, chart *helm.Chart) Target {
+func Alone(at string, chart *chart.Chart) Target {
 	return Target{Path: at, Alone: true, Kind: catalog.Kind{
 		Watch: watches.Watch{Group: "example.com", Version: "v1", Kind: "Chart", Chart: at},
 		Chart: chart,

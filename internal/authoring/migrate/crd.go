@@ -12,10 +12,10 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // definitionFindings compares the kind's CRD in the project with the one that
@@ -204,7 +204,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 			f.addf(Breaks, sample.file, "%v", err)
 			continue
 		}
-		if _, err = kind.Chart.Render(helm.Offline{
+		if _, err = kind.Chart.Render(chart.Offline{
 			Release: sample.object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
 		}); err != nil {
 			f.unrendered(sample.file, err)
@@ -217,7 +217,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 
 // unrendered tells that a chart renders nothing for a custom resource.
 func (f *finder) unrendered(where string, err error) *Finding {
-	if errors.Is(err, helm.ErrInvalidValues) {
+	if errors.Is(err, chart.ErrInvalidValues) {
 		found := f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err)
 		found.Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
 		return found

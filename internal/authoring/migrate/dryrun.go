@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // helmRelease is the annotation by which Helm knows whose an object is.
@@ -22,7 +22,7 @@ const helmRelease = "meta.helm.sh/release-name"
 
 // rehearse applies by dry run what a custom resource renders. Hooks are made
 // and not applied, so that they are left out.
-func (k *kindLook) rehearse(ctx context.Context, cr *unstructured.Unstructured, release string, installed bool, rendered *helm.Rendered) error {
+func (k *kindLook) rehearse(ctx context.Context, cr *unstructured.Unstructured, release string, installed bool, rendered *chart.Rendered) error {
 	owner := apply.Owner{GVK: k.kind.GVK(), Namespace: cr.GetNamespace(), Name: cr.GetName(), UID: cr.GetUID(), Operator: "chartwright"}
 	for _, object := range rendered.Objects {
 		t := trial{kindLook: k, owner: owner, release: release, installed: installed, source: object.Source}
@@ -45,7 +45,7 @@ type trial struct {
 	source    string
 }
 
-func (t *trial) run(ctx context.Context, rendered helm.RenderedObject, all []helm.RenderedObject) error {
+func (t *trial) run(ctx context.Context, rendered chart.RenderedObject, all []chart.RenderedObject) error {
 	gvk := rendered.GroupVersionKind()
 	mapping, err := t.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
@@ -114,7 +114,7 @@ func (t *trial) mended(what string) {
 }
 
 // refused notes that the API server would not take the object.
-func (t *trial) refused(ctx context.Context, err error, all []helm.RenderedObject) error {
+func (t *trial) refused(ctx context.Context, err error, all []chart.RenderedObject) error {
 	resource := t.Mapping.Resource.GroupResource()
 	switch {
 	case ctx.Err() != nil:
@@ -151,8 +151,8 @@ func lacksRight(err error) bool {
 }
 
 // comesWith tells whether the namespace of an object is of the same release.
-func comesWith(o apply.Object, all []helm.RenderedObject) bool {
-	return slices.ContainsFunc(all, func(other helm.RenderedObject) bool {
+func comesWith(o apply.Object, all []chart.RenderedObject) bool {
+	return slices.ContainsFunc(all, func(other chart.RenderedObject) bool {
 		return other.GetKind() == "Namespace" && other.GetName() == o.GetNamespace()
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
@@ -98,7 +99,7 @@ func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured, r
 		return nil
 	}
 	given = values.Merge(given, k.kind.Overrides)
-	var stored *helm.Stored
+	var stored *release.Stored
 	if k.records.byName == nil {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured, r
 		k.findings = append(k.findings, takenOver(k.kind, cr, stored, inherited, values.Normalize(given))...)
 	}
 	rendered, err := k.render(ctx, stored, name, namespace, given)
-	if errors.Is(err, helm.ErrInvalidValues) && refused {
+	if errors.Is(err, chart.ErrInvalidValues) && refused {
 		return nil
 	}
 	if err != nil {
@@ -130,7 +131,7 @@ func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured, r
 }
 
 // read reads a record whole; nil where it cannot be had.
-func (k *kindLook) read(ctx context.Context, record release.Record, of []string) (*helm.Stored, error) {
+func (k *kindLook) read(ctx context.Context, record release.Record, of []string) (*release.Stored, error) {
 	secret, err := k.typed.CoreV1().Secrets(record.Namespace).Get(ctx, record.Secret, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		k.forbidden(secrets.GroupResource(), "get", "to read the records of releases")
@@ -139,8 +140,8 @@ func (k *kindLook) read(ctx context.Context, record release.Record, of []string)
 	if err != nil {
 		return nil, fmt.Errorf("read the record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
-	stored, err := helm.ReadRecord(secret)
-	if errors.Is(err, helm.ErrDamaged) {
+	stored, err := release.ReadRecord(secret)
+	if errors.Is(err, release.ErrDamaged) {
 		found := k.addf(ToDo, "", "the record of its release cannot be read: %v", err)
 		found.Do, found.Resources = "nothing: it is set aside, and the release goes on from the spec as revision 1", of
 		return nil, nil
@@ -149,17 +150,17 @@ func (k *kindLook) read(ctx context.Context, record release.Record, of []string)
 }
 
 // render renders an upgrade of what is stored or, where nothing is, an install.
-func (k *kindLook) render(ctx context.Context, stored *helm.Stored, name, namespace string, given map[string]any) (*helm.Rendered, error) {
+func (k *kindLook) render(ctx context.Context, stored *release.Stored, name, namespace string, given map[string]any) (*chart.Rendered, error) {
 	if stored != nil {
 		return helm.DryRunUpgrade(ctx, k.kind.Chart, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: k.config})
 	}
-	return k.kind.Chart.Render(helm.Offline{Release: name, Namespace: namespace, Values: given, KubeVersion: k.kubeVersion, APIVersions: k.kind.Chart.Features.APIs})
+	return k.kind.Chart.Render(chart.Offline{Release: name, Namespace: namespace, Values: given, KubeVersion: k.kubeVersion, APIVersions: k.kind.Chart.Features.APIs})
 }
 
 // takenOver tells how a release is taken over: as it is, or by one revision
 // more, or not at all. Inherited is one that the operator-sdk has made for this
 // very custom resource.
-func takenOver(kind catalog.Kind, cr *unstructured.Unstructured, stored *helm.Stored, inherited bool, given map[string]any) []Finding {
+func takenOver(kind catalog.Kind, cr *unstructured.Unstructured, stored *release.Stored, inherited bool, given map[string]any) []Finding {
 	f := finder{topic: topicOf(kind)}
 	of := []string{resourceName(cr)}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -20,7 +20,7 @@ type chartNeeds struct {
 	*needs
 	kind      catalog.Kind
 	resources resources
-	crds      []helm.RenderedObject
+	crds      []chart.RenderedObject
 	scan      *scan
 	rendered  rendered
 	// uses are the objects that the chart makes, by kind.

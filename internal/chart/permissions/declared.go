@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // objectVerbs are what is done with the objects of a release.
@@ -41,5 +41,5 @@ func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
 			return known.cluster
 		}
 	}
-	return helm.ClusterScopedResource(resource)
+	return chart.ClusterScopedResource(resource)
 }

@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // maxProbes bounds how often a chart is rendered. What more values would show,
@@ -19,7 +19,7 @@ const maxProbes = 256
 // ci/, all switches on or off, and each leaf of the defaults and of the schema
 // at what it may be, from each of the defaults, the examples and all switches
 // on.
-func probes(chart *helm.Chart) ([]map[string]any, error) {
+func probes(chart *chart.Chart) ([]map[string]any, error) {
 	defaults, err := chart.Values()
 	if err != nil {
 		return nil, err

@@ -3,8 +3,8 @@ package permissions
 import (
 	"text/template/parse"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // Bounds that keep the scan of a chart short, whatever its templates do.
@@ -33,7 +33,7 @@ type define struct {
 	tree *parse.Tree
 }
 
-func newReader(chart *helm.Chart) (*reader, error) {
+func newReader(chart *chart.Chart) (*reader, error) {
 	r := &reader{defines: map[string]define{}, variables: map[string]texts{}}
 	var err error
 	if r.values, err = chart.Values(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // A release that no person would name so, and its namespace: what holds these
@@ -16,7 +16,7 @@ const (
 
 // rendered is what came of all renders that succeeded.
 type rendered struct {
-	objects, hooks []helm.RenderedObject
+	objects, hooks []chart.RenderedObject
 	// failed is why the render of the default values did not.
 	failed error
 }
@@ -40,7 +40,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 			if i == 0 {
 				r.failed = err
 			}
-			if !errors.Is(err, helm.ErrRender) && !errors.Is(err, helm.ErrInvalidValues) {
+			if !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
 				return rendered{}, err
 			}
 			continue
@@ -52,7 +52,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 }
 
 // unseen adds the objects that no earlier render had.
-func unseen(to, from []helm.RenderedObject, seen map[string]bool) []helm.RenderedObject {
+func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.RenderedObject {
 	for _, object := range from {
 		data, err := object.MarshalJSON()
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // scan is what stands in the templates of a chart.
@@ -20,7 +20,7 @@ type scan struct {
 }
 
 // scanChart reads all templates of a chart and of its subcharts.
-func scanChart(chart *helm.Chart) (*scan, error) {
+func scanChart(chart *chart.Chart) (*scan, error) {
 	reader, err := newReader(chart)
 	if err != nil {
 		return nil, err
