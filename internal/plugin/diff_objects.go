@@ -49,8 +49,8 @@ type manifest struct {
 	objects, hooks []chart.RenderedObject
 }
 
-// place tells one object of a manifest from the others.
-type place struct {
+// objectKey tells one object of a manifest from the others.
+type objectKey struct {
 	kind, namespace, name, group string
 	hook                         bool
 	// nth tells apart those that stand there more than once.
@@ -60,10 +60,10 @@ type place struct {
 // compare returns what differs, in an order that depends on the objects alone.
 func compare(before, after manifest) ([]objectDiff, error) {
 	was, is := before.index(), after.index()
-	places := maps.Clone(was)
-	maps.Copy(places, is)
+	keys := maps.Clone(was)
+	maps.Copy(keys, is)
 	diffs := []objectDiff{}
-	for _, at := range slices.SortedFunc(maps.Keys(places), place.order) {
+	for _, at := range slices.SortedFunc(maps.Keys(keys), objectKey.order) {
 		one, other := mask(was[at], is[at])
 		text, err := unified(one, other, at.String(), before.title, after.title)
 		if err != nil {
@@ -84,12 +84,12 @@ func compare(before, after manifest) ([]objectDiff, error) {
 	return diffs, nil
 }
 
-func (m manifest) index() map[place]*unstructured.Unstructured {
-	found := map[place]*unstructured.Unstructured{}
+func (m manifest) index() map[objectKey]*unstructured.Unstructured {
+	found := map[objectKey]*unstructured.Unstructured{}
 	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
-			at := place{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
+			at := objectKey{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
 			if at.namespace == m.namespace {
 				// A chart may name the release's namespace or leave it out.
 				at.namespace = ""
@@ -104,7 +104,7 @@ func (m manifest) index() map[place]*unstructured.Unstructured {
 	return found
 }
 
-func (p place) order(other place) int {
+func (p objectKey) order(other objectKey) int {
 	return cmp.Or(
 		cmp.Compare(p.kind, other.kind), cmp.Compare(p.namespace, other.namespace), cmp.Compare(p.name, other.name),
 		cmp.Compare(p.group, other.group), cmp.Compare(strconv.FormatBool(p.hook), strconv.FormatBool(other.hook)), cmp.Compare(p.nth, other.nth),
@@ -112,7 +112,7 @@ func (p place) order(other place) int {
 }
 
 // String names the object: "Deployment.apps web", "ConfigMap other/web".
-func (p place) String() string {
+func (p objectKey) String() string {
 	text := p.kind
 	if p.group != "" {
 		text += "." + p.group

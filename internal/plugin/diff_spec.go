@@ -139,7 +139,7 @@ func (s *session) noteOtherChart(ctx context.Context, chart *chart.Chart, stored
 	}
 	names := make([]string, len(diffs))
 	for i, diff := range diffs {
-		names[i] = place{kind: diff.Kind, group: diff.Group, namespace: diff.Namespace, name: diff.Name, hook: diff.Hook}.String()
+		names[i] = objectKey{kind: diff.Kind, group: diff.Group, namespace: diff.Namespace, name: diff.Name, hook: diff.Hook}.String()
 	}
 	s.note("Note: %s gives something else than revision %d (%s-%s) with the very same values, so that not all of this comes from the spec: %s",
 		what, stored.Revision, stored.Chart, stored.ChartVersion, strings.Join(names, ", "))
@@ -174,7 +174,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 		if other.ValuesDigest == digest {
 			return other, true
 		}
-		if fitting == nil && holds(other.Values, asked) {
+		if fitting == nil && len(beside(asked, other.Values, true)) == 0 {
 			fitting = other
 		}
 	}
@@ -195,24 +195,6 @@ func follows(cr *unstructured.Unstructured, status api.Status) bool {
 		return true
 	}
 	return false
-}
-
-// holds tells whether values have all that a spec says.
-func holds(all, spec map[string]any) bool {
-	for key, want := range spec {
-		found, there := all[key]
-		inner, isMap := found.(map[string]any)
-		wantInner, wantMap := want.(map[string]any)
-		switch {
-		case isMap && wantMap:
-			if !holds(inner, wantInner) {
-				return false
-			}
-		case !there || !reflect.DeepEqual(found, want):
-			return false
-		}
-	}
-	return true
 }
 
 // readSpec reads chart values from a file that holds a custom resource, or the

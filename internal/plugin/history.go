@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -100,7 +99,7 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
 	history, err := s.history(ctx, status.Release)
 	switch {
-	case lacking(err):
+	case isMissingPermission(err):
 		out.Missing = []string{err.Error() + ". It is not known which revisions became ready"}
 		out.Revisions = fromStatus(status)
 	case err != nil:
@@ -204,21 +203,9 @@ func (r revisionOutput) story() string {
 	return text
 }
 
-// The revisions of a release are Secrets. What the status says of them anybody
-// may read who reads the custom resource; the rest takes rights to Secrets.
-
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// typed returns a client for the kinds of Kubernetes' own.
-func (s *session) typed() (kubernetes.Interface, error) {
-	config, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.NewForConfig(config)
-}
-
-// revision reads one revision whole.
+// revision reads a whole revision.
 func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*release.Stored, error) {
 	client, err := s.typed()
 	if err != nil {
@@ -230,7 +217,7 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}
 	if err != nil {
-		return nil, right{
+		return nil, permission{
 			verb: "get", resource: secretResource.GroupResource(), namespace: of.Namespace,
 			purpose: fmt.Sprintf("to read revision %d of release %s", revision, of.Name),
 		}.explain(err)
@@ -248,14 +235,9 @@ func numbers(history []api.HistoryEntry) []string {
 	return found
 }
 
-// history reads what the records of a release say beside the revisions
-// themselves, newest first.
+// history reads the metadata of the records of a release, newest first.
 func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
-	config, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	client, err := metadata.NewForConfig(config)
+	client, err := connected(s, metadata.NewForConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +246,7 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 		FieldSelector: "type=" + release.SecretType,
 	})
 	if err != nil {
-		return nil, right{
+		return nil, permission{
 			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
 			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", of.Name),
 		}.explain(err)

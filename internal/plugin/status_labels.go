@@ -184,7 +184,7 @@ func (x *objectSearch) listed(right, namespace string, err error) bool {
 	case err == nil:
 		return true
 	case apierrors.IsForbidden(err):
-		need := rightOf(right, namespace)
+		need := permissionOf(right, namespace)
 		need.purpose = "to show the hooks that run or have failed"
 		x.lacks(need.Error())
 	default:
@@ -223,10 +223,7 @@ func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid t
 		}
 	}
 	if cause := seen.Cause; cause.Known() {
-		hook.Cause = &causeOutput{
-			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
-		}
+		hook.Cause = causeOf(cause)
 	}
 	return hook
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -47,13 +46,13 @@ const (
 	diagnosed = api.NotReadyLimit
 )
 
-func newObjectSearch(s *session, config *rest.Config, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
+func newObjectSearch(s *session, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
 	x := &objectSearch{session: s, cr: cr, status: status}
 	var err error
-	if x.typed, err = kubernetes.NewForConfig(config); err != nil {
+	if x.typed, err = s.typed(); err != nil {
 		return nil, err
 	}
-	if x.dynamic, err = dynamic.NewForConfig(config); err != nil {
+	if x.dynamic, err = s.dynamic(); err != nil {
 		return nil, err
 	}
 	if x.mapper, err = s.flags.ToRESTMapper(); err != nil {
@@ -155,7 +154,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 	case apierrors.IsNotFound(err):
 		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "it is not there"
 	case apierrors.IsForbidden(err):
-		need := right{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
+		need := permission{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
 		x.lacks(need.explain(err).Error() + ". They are shown as the operator reports them")
 		x.report(&f)
 	default:
@@ -226,10 +225,14 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
 			continue
 		}
-		f.Cause = &causeOutput{
-			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
-		}
+		f.Cause = causeOf(cause)
+	}
+}
+
+func causeOf(cause diagnose.Cause) *causeOutput {
+	return &causeOutput{
+		Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
+		Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
 	}
 }
 
@@ -238,7 +241,7 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
 	cause, lacked, err := diagnose.Look(ctx, x.typed, key, uid)
 	for _, right := range lacked {
-		x.lacks(rightOf(right, key.Namespace).Error())
+		x.lacks(permissionOf(right, key.Namespace).Error())
 	}
 	if err != nil && !cause.Known() {
 		cause.Message = err.Error()
@@ -247,9 +250,9 @@ func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) di
 }
 
 // rightOf reads a right as package diagnose names it: "get deployments.apps".
-func rightOf(text, namespace string) *missingRightError {
+func permissionOf(text, namespace string) *missingPermissionError {
 	verb, resource, _ := strings.Cut(text, " ")
-	return &missingRightError{right: right{
+	return &missingPermissionError{permission: permission{
 		verb: verb, resource: schema.ParseGroupResource(resource), namespace: namespace, purpose: "to tell why objects are not ready",
 	}}
 }

@@ -93,9 +93,9 @@ func specFor(chart *chart.Chart, given values) (values, error) {
 	return nil, fmt.Errorf("renders neither with its defaults nor with a ci/*-values.yaml: %w", failed)
 }
 
-func rendered(chart *chart.Chart, spec values) (*chart.Rendered, error) {
-	return chart.Render(chart.Offline{
-		Release: "web", Namespace: "somewhere", Unchecked: true, APIVersions: chart.Features.APIs,
+func rendered(loaded *chart.Chart, spec values) (*chart.Rendered, error) {
+	return loaded.Render(chart.Offline{
+		Release: "web", Namespace: "somewhere", Unchecked: true, APIVersions: loaded.Features.APIs,
 		Values: chartvalues.Merge(values{}, runtime.DeepCopyJSON(spec)),
 	})
 }

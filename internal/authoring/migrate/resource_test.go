@@ -112,13 +112,20 @@ func TestResourcesOfTheOperatorSDK(t *testing.T) {
 	} {
 		cr := store(nil)
 		test.change(cr)
-		found := rules.live(cr)
+		check := checkOf(&kindCheck{rules: rules}, cr)
+		check.metadata()
+		found := check.findings
 		switch {
 		case test.verdict == "" && len(found) == 0:
 		case len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) || len(found[0].Resources) != 1:
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
+}
+
+// checkOf returns the check of a custom resource.
+func checkOf(k *kindCheck, cr *unstructured.Unstructured) *resourceCheck {
+	return &resourceCheck{kindCheck: k, cr: cr, finder: finder{resources: []string{resourceName(cr)}}}
 }
 
 func TestTakenOver(t *testing.T) {
@@ -153,7 +160,9 @@ func TestTakenOver(t *testing.T) {
 		"uninstalling":                         {was(func(s *release.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
 		"of another name, whatever that means": {was(func(s *release.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
 	} {
-		found := takenOver(kind, store(nil), test.stored, test.inherited, given)
+		check := checkOf(&kindCheck{kind: kind}, store(nil))
+		check.adoption(test.stored, test.inherited, given)
+		found := check.findings
 		if len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) {
 			t.Errorf("%s: %+v", name, found)
 		}
@@ -210,11 +219,11 @@ func TestPointers(t *testing.T) {
 			t.Errorf("%s is %s, expected %s", path, got, pointer)
 		}
 	}
-	for pointer, want := range map[string]any{
-		"/spec/list/0/a~1b~0c": int64(7), "/spec/list/1": nil, "/spec/list/x": nil, "/spec/none": nil, "/spec/list/0/a~1b~0c/d": nil,
+	for path, want := range map[string]any{
+		"spec.list[0].a/b~c": int64(7), "spec.list[1]": nil, "spec.list.x": nil, "spec.none": nil, "spec.list[0].a/b~c.d": nil,
 	} {
-		if got, found := lookUp(content, pointer); got != want || found != (want != nil) {
-			t.Errorf("%s: %v, %t", pointer, got, found)
+		if got, found := fieldAt(content, path); got != want || found != (want != nil) {
+			t.Errorf("%s: %v, %t", path, got, found)
 		}
 	}
 }

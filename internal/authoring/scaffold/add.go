@@ -42,7 +42,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 	case err != nil:
 		return nil, err
 	case text == nil:
-		return nil, fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
+		return nil, p.missing()
 	}
 	file, err := readWatches(p.Watches, text)
 	if err != nil {

@@ -36,9 +36,9 @@ func with(values, more map[string]any) map[string]any {
 }
 
 // tryRender renders a chart and returns objects and hooks, in their order.
-func tryRender(t *testing.T, chart, release string, values map[string]any) ([]chart.RenderedObject, error) {
+func tryRender(t *testing.T, name, release string, values map[string]any) ([]chart.RenderedObject, error) {
 	t.Helper()
-	loaded, err := chart.LoadDir(os.DirFS(filepath.Join(chartsDir, chart)))
+	loaded, err := chart.LoadDir(os.DirFS(filepath.Join(chartsDir, name)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,16 +47,16 @@ func tryRender(t *testing.T, chart, release string, values map[string]any) ([]ch
 		return nil, err
 	}
 	if strings.TrimSpace(rendered.Notes) == "" || strings.Contains(rendered.Notes, "<no value>") {
-		t.Errorf("%s: the notes are %q", chart, rendered.Notes)
+		t.Errorf("%s: the notes are %q", name, rendered.Notes)
 	}
 	return append(rendered.Objects, rendered.Hooks...), nil
 }
 
-func render(t *testing.T, chart, release string, values map[string]any) []chart.RenderedObject {
+func render(t *testing.T, name, release string, values map[string]any) []chart.RenderedObject {
 	t.Helper()
-	objects, err := tryRender(t, chart, release, values)
+	objects, err := tryRender(t, name, release, values)
 	if err != nil {
-		t.Fatalf("%s with %v: %v", chart, values, err)
+		t.Fatalf("%s with %v: %v", name, values, err)
 	}
 	return objects
 }
