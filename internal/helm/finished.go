@@ -52,7 +52,7 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		if !known {
 			state = apply.State{Key: key, Owner: k.owner.UID}
 		}
-		if k.inventory.Outcome(k.owner.UID, key, state.UID) != "" {
+		if k.inventory.JobOutcome(k.owner.UID, key, state.UID) != "" {
 			k.finished[key] = state
 			continue
 		}
@@ -70,7 +70,7 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		if live != nil || outcome == "" {
 			continue
 		}
-		k.inventory.Finish(k.owner.UID, key, outcome)
+		k.inventory.SetJobOutcome(k.owner.UID, key, outcome)
 		k.finished[key] = state
 	}
 	return nil

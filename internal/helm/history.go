@@ -22,7 +22,7 @@ func (c *Client) Record(ctx context.Context, r Request) error {
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || !known {
 		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 	}
-	jobs := c.inventory.Finished(r.Owner.UID)
+	jobs := c.inventory.JobOutcomes(r.Owner.UID)
 	stored := release.WithFinished(history[0].Inventory, states, func(s apply.State) string { return jobs[s.Key] })
 	if maps.Equal(stored.Finished, history[0].Inventory.Finished) {
 		return nil
