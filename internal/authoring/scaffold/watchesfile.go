@@ -201,14 +201,16 @@ func (f *watchesFile) expect(text []byte, expected []watches.Watch, e entry) err
 
 // byHand says what a person has to write.
 func byHand(line int, e entry) string {
+	how := "add this by hand, and run the command again:\n"
 	text, err := e.block("", "\n")
+	if line > 0 {
+		how = fmt.Sprintf("change the entry on line %d by hand:\n", line)
+		text, err = e.lines("  ", "\n")
+	}
 	if err != nil {
 		return err.Error()
 	}
-	if line > 0 {
-		return fmt.Sprintf("change the entry on line %d by hand:\n%s", line, strings.Replace(text, "- ", "  ", 1))
-	}
-	return "add this by hand, and run the command again:\n" + text
+	return how + text
 }
 
 func withoutLines(entries []watches.Watch) []watches.Watch {
