@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,30 +162,14 @@ func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
 	return file.text, f.expect(file.text, expected, fields)
 }
 
-// setField sets a key of an entry that was read.
+// setField sets a key of an entry. It may overwrite a list that the entry shares
+// with a copy.
 func setField(w *watches.Watch, one field) error {
-	text, err := entry{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}}.with(one).flow()
+	text, err := entry{one}.flow()
 	if err != nil {
 		return err
 	}
-	// With the rest of the entry, for that may be what makes the key valid.
-	parsed, err := watches.Parse("", []byte("["+text+"]"))
-	if len(parsed) != 1 {
-		return err
-	}
-	from, to := reflect.ValueOf(&parsed[0]).Elem(), reflect.ValueOf(w).Elem()
-	for i := range from.NumField() {
-		if name, _, _ := strings.Cut(from.Type().Field(i).Tag.Get("json"), ","); name == one.key {
-			to.Field(i).Set(from.Field(i))
-		}
-	}
-	return nil
-}
-
-// with returns the entry with a key more, or another value of one.
-func (e entry) with(one field) entry {
-	other := slices.DeleteFunc(slices.Clone(e), func(f field) bool { return f.key == one.key })
-	return append(other, one)
+	return json.Unmarshal([]byte(text), w)
 }
 
 // expect makes sure that a text holds the entries.
