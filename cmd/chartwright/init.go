@@ -34,7 +34,7 @@ Files that are there are not written over.`,
 	flags := cmd.Flags()
 	flags.StringVar(&project.Name, "name", "", "name of the operator, and prefix of what it is deployed as (default: that of the folder)")
 	flags.StringVar(&project.Domain, "domain", "", "domain of the kinds' groups: 'add --group shop' then means shop.<domain>")
-	flags.StringVar(&project.Image, "image", "chartwright:"+api.Get().Version, "Chartwright's own image, that the project's is made from")
+	flags.StringVar(&project.Image, "image", "chartwright:"+api.BuildInfo().Version, "Chartwright's own image, that the project's is made from")
 	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files, and write nothing")
 	return cmd
 }

@@ -20,7 +20,7 @@ func newVersion() *cobra.Command {
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			info := api.Get()
+			info := api.BuildInfo()
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
 			}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -29,13 +30,13 @@ type Kind struct {
 	Sources []Source
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
-	Namespace *Name
+	Namespace *NameTemplate
 	// CreateNamespace tells, for a custom resource, whether an install makes
 	// the namespace; nil means that none does.
-	CreateNamespace *Switch
+	CreateNamespace *BoolTemplate
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
-	ServiceAccount *Name
+	ServiceAccount *NameTemplate
 	// Fields are Status, compiled, and Observes Observe with its labels as
 	// templates.
 	Fields   *kindstatus.Fields
@@ -168,4 +169,41 @@ func overrides(texts map[string]string) (map[string]any, error) {
 		}
 	}
 	return set, nil
+}
+
+// Find reads the kinds of a watches file. With no name it is the one of the
+// working folder, which is how an operator project is built and run, and else
+// the embedded one. A file that is there and cannot be used is an error: other
+// kinds than those that are meant must not be served instead.
+func Find(watchesFile string) ([]Kind, error) {
+	file, err := FindFile(watchesFile)
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		return FromFS(chartwright.Files, chartwright.WatchesFile)
+	}
+	return FromFile(file)
+}
+
+// FindFile returns the path of the file that Find reads, empty for the embedded
+// one.
+func FindFile(watchesFile string) (string, error) {
+	if watchesFile != "" {
+		return watchesFile, nil
+	}
+	switch _, err := os.Stat(chartwright.WatchesFile); {
+	case err == nil:
+		return chartwright.WatchesFile, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	default:
+		return "", fmt.Errorf("look for the watches file: %w", err)
+	}
+}
+
+// FromText reads a watches file whose text is at hand. The name is used in
+// messages alone; open loads the chart of a path that an entry names.
+func FromText(name string, data []byte, open func(chart string) (*helm.Chart, error)) ([]Kind, error) {
+	return load(name, data, open)
 }

@@ -97,7 +97,7 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 		}
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		live, err := r.kube.objects.Upgrade(r.kube.ctx, o, live, managers)
+		live, err := r.kube.objects.TakeOverFields(r.kube.ctx, o, live, managers)
 		if err != nil {
 			return err
 		}

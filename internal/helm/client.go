@@ -113,9 +113,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.inventory.Place(r.Owner.UID, r.Namespace)
+	c.inventory.SetReleaseNamespace(r.Owner.UID, r.Namespace)
 	for _, record := range c.index.History(r.Namespace, r.Release) {
-		c.inventory.Name(r.Owner.UID, OutsideObjects(record.Inventory))
+		c.inventory.AddObjects(r.Owner.UID, OutsideObjects(record.Inventory))
 	}
 	log := &tail{redact: r.Redactor.Redact}
 	objects := &kubeClient{

@@ -58,7 +58,7 @@ func (k *kubeClient) leaveFinished(objects kube.ResourceList, record release.Rec
 		if !known {
 			state = apply.State{Key: key, Owner: k.owner.UID}
 		}
-		if k.inventory.Outcome(k.owner.UID, key, state.UID) != "" {
+		if k.inventory.JobOutcome(k.owner.UID, key, state.UID) != "" {
 			k.finished[key] = state
 			continue
 		}
@@ -76,7 +76,7 @@ func (k *kubeClient) leaveFinished(objects kube.ResourceList, record release.Rec
 		if live != nil || outcome == "" {
 			continue
 		}
-		k.inventory.Finish(k.owner.UID, key, outcome)
+		k.inventory.SetJobOutcome(k.owner.UID, key, outcome)
 		k.finished[key] = state
 	}
 	return nil
@@ -134,7 +134,7 @@ func (c *Client) Record(ctx context.Context, r Request) error {
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || !known {
 		return fmt.Errorf("%w: no revision is deployed", ErrStale)
 	}
-	jobs := c.inventory.Finished(r.Owner.UID)
+	jobs := c.inventory.JobOutcomes(r.Owner.UID)
 	stored := withFinished(history[0].Inventory, states, func(s apply.State) string { return jobs[s.Key] })
 	if maps.Equal(stored.Finished, history[0].Inventory.Finished) {
 		return nil

@@ -96,7 +96,7 @@ func (r *run) hookObjects(request Request) []apply.Object {
 			o := object(info)
 			key := apply.KeyOf(o)
 			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
-			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.Kept(o) {
+			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
 				continue
 			}
 			seen[key] = true
@@ -116,6 +116,6 @@ func (r *run) hookObjects(request Request) []apply.Object {
 // madeByHook reports whether a hook of the release has created an object, which
 // is not to be kept.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
-	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.Belongs(live, k.owner) == nil &&
-		!apply.Kept(live) && live.DeletionTimestamp == nil
+	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.owner) == nil &&
+		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
 }

@@ -171,15 +171,15 @@ func (k *kubeClient) explainConflict(fallback error) error {
 // and what can be done about it; nothing if Helm does.
 func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	name, namespace := annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"]
+	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {
-	case apply.Belongs(live, k.owner) != nil:
+	case apply.CheckOwnership(live, k.owner) != nil:
 		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
 	case labels[api.LabelHookOwnerUID] != "":
 		return "was created by a hook of this release and is left over; delete it"
 	case name != "" && (name != k.release || namespace != k.namespace):
 		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.wayOut())
-	case name == "" || labels["app.kubernetes.io/managed-by"] != "Helm":
+	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
 		return "exists and belongs to no release" + k.wayOut()
 	}
 	return ""

@@ -64,7 +64,7 @@ func (k *kubeClient) spares(info *resource.Info) (why string, err error) {
 		return why, nil
 	}
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
+	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
 		return "", nil
 	}
 	live, err := k.objects.Get(k.ctx, o)

@@ -43,7 +43,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	for _, state := range states {
 		o, err := run.kube.named(state.Key)
 		if err == nil {
-			err = run.kube.objects.Unrefer(ctx, o, r.Owner.UID)
+			err = run.kube.objects.RemoveOwnerReference(ctx, o, r.Owner.UID)
 		}
 		errs = append(errs, err)
 	}
@@ -58,7 +58,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 func (k *kubeClient) unrefer(objects kube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
-		errs = append(errs, k.objects.Unrefer(k.ctx, object(info), k.owner.UID))
+		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.owner.UID))
 	}
 	return errors.Join(errs...)
 }

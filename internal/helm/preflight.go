@@ -97,7 +97,7 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
 			// It is deleted first.
-			if err := k.objects.Try(k.ctx, o); err != nil && refusal(err) {
+			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && refusal(err) {
 				refused = append(refused, err.Error())
 			}
 			continue
@@ -107,7 +107,7 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
 		if err != nil && k.force {
-			if unchangeable, probeErr := k.objects.Unchangeable(k.ctx, o, err); probeErr != nil || unchangeable {
+			if unchangeable, probeErr := k.objects.IsImmutable(k.ctx, o, err); probeErr != nil || unchangeable {
 				err = probeErr
 			}
 		}

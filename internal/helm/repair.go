@@ -71,7 +71,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 		done = append(done, repaired)
 	}
 	for _, state := range run.kube.applied {
-		c.inventory.Repaired(r.Owner.UID, state)
+		c.inventory.ExpectOne(r.Owner.UID, state)
 	}
 	if !within(damaged, keys(is.objects)) {
 		// What is expected is of another revision.
@@ -133,7 +133,7 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 	if before == nil {
 		repaired.Recreated = true
 	} else {
-		repaired.Fields = apply.Lost(before, after, maxFields)
+		repaired.Fields = apply.CorrectedFields(before, after, maxFields)
 	}
 	return repaired, nil
 }

@@ -257,7 +257,7 @@ type needed struct {
 	kinds map[string]bool
 }
 
-func (n needed) Need(_ context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
+func (n needed) EnsureWatched(_ context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
 	for _, kind := range kinds {
 		n.kinds[kind.Kind] = true
 	}

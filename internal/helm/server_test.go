@@ -158,7 +158,7 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 type dependents struct{ *inventory.Index }
 
 // Need has nothing to do: world.watch tells the index.
-func (dependents) Need(context.Context, types.UID, string, []schema.GroupVersionKind) error {
+func (dependents) EnsureWatched(context.Context, types.UID, string, []schema.GroupVersionKind) error {
 	return nil
 }
 
@@ -320,7 +320,7 @@ func (w *world) configMaps() []string {
 	}
 	found := []string{}
 	for i := range list.Items {
-		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.Kept(c) {
+		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.HasKeepPolicy(c) {
 			found = append(found, c.Name+"="+c.Data["value"])
 		}
 	}

@@ -25,7 +25,7 @@ func (w *world) patchRecord(revision, patch string) {
 }
 
 // expects tells whether anything is expected of the release's objects.
-func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, inventory.Recorded{}) }
+func (w *world) expects() bool { return w.objects.RestoreExpected(w.owner.UID, inventory.Recorded{}) }
 
 // TestTidy: of the revisions that are deployed the newest stays, one of ours that
 // was overtaken has failed, and nothing else changes.

@@ -192,7 +192,7 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 		state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
 	}
 	switch {
-	case !state.Ours || state.Owner != k.owner.UID:
+	case !state.Managed || state.Owner != k.owner.UID:
 		return true, fmt.Errorf("%w: %s is not owned by this release", ErrUntrusted, apply.Describe(o.Unstructured))
 	case state.Applied != o.GetAnnotations()[api.AnnotationApplied]:
 		return true, fmt.Errorf("%w: %s was last applied with other content", ErrUntrusted, apply.Describe(o.Unstructured))

@@ -181,7 +181,7 @@ func (f *found) judge(live *unstructured.Unstructured) {
 func (x *objectSearch) correct(f *found) {
 	reported := found{objectOutput: f.objectOutput}
 	x.report(&reported)
-	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.ByContext(reported.Reason) {
+	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.DependsOnContext(reported.Reason) {
 		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
 	}
 }
@@ -232,7 +232,7 @@ func causeOf(cause diagnose.Cause) *causeOutput {
 // why finds out why an object is not ready. What it takes that is forbidden is
 // noted; what fails otherwise is told in the answer's place.
 func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
-	cause, lacked, err := diagnose.Look(ctx, x.typed, key, uid)
+	cause, lacked, err := diagnose.Find(ctx, x.typed, key, uid)
 	for _, right := range lacked {
 		x.lacks(permissionOf(right, key.Namespace).Error())
 	}

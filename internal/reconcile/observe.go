@@ -180,7 +180,7 @@ func (r *Reconciler) observeFailures(v *view) {
 func (r *Reconciler) observeObjects(v *view) {
 	uid := v.cr.GetUID()
 	o := &v.observation
-	r.Inventory.Place(uid, v.release.Namespace)
+	r.Inventory.SetReleaseNamespace(uid, v.release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
@@ -196,10 +196,10 @@ func (r *Reconciler) observeObjects(v *view) {
 		return
 	}
 	recorded := helm.FinishedJobs(v.history[0].Inventory)
-	o.Unverified = !r.Inventory.Recall(uid, inventory.Recorded{
+	o.Unverified = !r.Inventory.RestoreExpected(uid, inventory.Recorded{
 		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.history[0].Inventory),
 	})
-	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
+	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
 		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
@@ -285,7 +285,7 @@ func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time 
 // that is being deleted needs none of it.
 func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if r.Kind.ServiceAccount != nil {
-		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.Of)
+		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
 		switch {
 		case err == nil:
 			v.serviceAccount = account
@@ -304,7 +304,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.Of); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
 			return err
 		}
 	}

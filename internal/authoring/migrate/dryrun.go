@@ -11,12 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/helm"
 )
-
-// helmRelease is the annotation in which Helm records the release of an object.
-const helmRelease = "meta.helm.sh/release-name"
 
 // dryRun applies the rendered objects by dry run. Hooks are left out: they are
 // created and not applied.
@@ -74,7 +72,7 @@ func (o *objectCheck) run(ctx context.Context, rendered helm.RenderedObject, all
 		return err
 	}
 	if live != nil {
-		if other := live.GetAnnotations()[helmRelease]; other != "" && other != o.release {
+		if other := live.GetAnnotations()[api.AnnotationReleaseName]; other != "" && other != o.release {
 			o.addf(Breaks, "%s is of the release %s: this release cannot have it, too", apply.Describe(object), other).Do = "rename one of the two"
 			return nil
 		}

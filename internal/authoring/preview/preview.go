@@ -98,12 +98,12 @@ func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[str
 	preview.Namespace = r.Object.GetNamespace()
 	var err error
 	if r.Kind.Namespace != nil {
-		if preview.Namespace, err = r.Kind.Namespace.Of(r.Object.Object); err != nil {
+		if preview.Namespace, err = r.Kind.Namespace.For(r.Object.Object); err != nil {
 			return nil, err
 		}
 	}
 	if r.Kind.ServiceAccount != nil {
-		if _, err := r.Kind.ServiceAccount.Of(r.Object.Object); err != nil {
+		if _, err := r.Kind.ServiceAccount.For(r.Object.Object); err != nil {
 			return nil, err
 		}
 	}

@@ -63,7 +63,7 @@ func (p *Plan) sample(name string, k kind) ([]byte, error) {
 		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
 	} else if k.Namespace != nil {
 		object := map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec}
-		if _, err := k.Namespace.Of(object); err != nil {
+		if _, err := k.Namespace.For(object); err != nil {
 			p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
 		}
 	}
