@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template/parse"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -77,57 +77,26 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	return allow, notes, nil
 }
 
-// lookups returns what the templates need to be allowed to read: nothing beside
+// lookups returns what the templates need to be allowed to read: nothing but
 // the release's namespace, unless a call of lookup names another.
 func lookups(chart *helm.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
-	for _, file := range chart.Templates() {
-		file.Walk(func(node parse.Node) bool {
-			call, ok := node.(*parse.CommandNode)
-			if !ok || len(call.Args) == 0 {
-				return true
-			}
-			if name, ok := call.Args[0].(*parse.IdentifierNode); !ok || name.Ident != "lookup" {
-				return true
-			}
-			switch place := namespaceOf(call); place {
-			case releaseNamespace:
-			case computed:
-				notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
-					file.Path, file.Line(node.Position())))
-			default:
+	for _, call := range analysis.ReadCalls(chart.Templates()).Named("lookup", 1) {
+		namespace := ""
+		if len(call.Args) > 2 {
+			namespace = call.Args[2].String()
+			if _, literal := analysis.Literal(call.Args[2]); literal {
 				scope = watches.LookupAll
+				continue
 			}
-			return true
-		})
+		}
+		if namespace != ".Release.Namespace" && namespace != "$.Release.Namespace" {
+			notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
+				call.File.Path, call.Line()))
+		}
 	}
 	return scope, notes
-}
-
-// Namespaces that lookup is called with.
-const (
-	releaseNamespace = ".Release.Namespace"
-	computed         = "computed"
-)
-
-func namespaceOf(call *parse.CommandNode) string {
-	if len(call.Args) < 4 {
-		return computed
-	}
-	switch n := call.Args[3].(type) {
-	case *parse.StringNode:
-		return "literal"
-	case *parse.FieldNode:
-		if strings.Join(n.Ident, ".") == "Release.Namespace" {
-			return releaseNamespace
-		}
-	case *parse.VariableNode:
-		if strings.Join(n.Ident, ".") == "$.Release.Namespace" {
-			return releaseNamespace
-		}
-	}
-	return computed
 }
 
 // AllowLines returns the allow block as lines of an entry of the watches file,

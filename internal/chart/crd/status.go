@@ -1,9 +1,12 @@
 package crd
 
 import (
+	"strings"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
 // props is short for the properties of a schema.
@@ -129,4 +132,35 @@ func enum(raw ...string) []apiextensionsv1.JSON {
 		values[i] = apiextensionsv1.JSON{Raw: []byte(r)}
 	}
 	return values
+}
+
+// addFields puts the kind's own fields into the schema of its status, with the
+// types that their expressions have.
+func addFields(kind catalog.Kind, status *apiextensionsv1.JSONSchemaProps) {
+	for _, name := range kind.Fields.Names() {
+		shape, _ := kind.Fields.Shape(name)
+		schema := shaped(shape)
+		schema.Description = "Computed from what runs: " + strings.Join(strings.Fields(kind.Status[name]), " ")
+		status.Properties[name] = schema
+	}
+}
+
+// shaped is the schema of what an expression gives. What is not known before
+// stays open.
+func shaped(shape kindstatus.Shape) apiextensionsv1.JSONSchemaProps {
+	s := apiextensionsv1.JSONSchemaProps{Type: string(shape.Type), Format: shape.Format}
+	switch shape.Type {
+	case "":
+		s.XPreserveUnknownFields = new(true)
+	case kindstatus.TypeInteger:
+		s.Format = "int64"
+	case kindstatus.TypeList:
+		item := shaped(*shape.Item)
+		s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
+		s.XListType = new("atomic")
+	case kindstatus.TypeMap:
+		item := shaped(*shape.Item)
+		s.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &item}
+	}
+	return s
 }

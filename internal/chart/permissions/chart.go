@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -21,7 +22,7 @@ type chartNeeds struct {
 	kind      catalog.Kind
 	resources resources
 	crds      []helm.RenderedObject
-	scan      *scan
+	templates *templates
 	rendered  rendered
 	// uses are the objects that the chart makes, by kind.
 	uses map[schema.GroupKind]*use
@@ -48,10 +49,10 @@ func newChartNeeds(n *needs, kind catalog.Kind, served resources) (*chartNeeds, 
 			return nil, fmt.Errorf("%s: %w", definition.Source, err)
 		}
 	}
-	if c.scan, err = scanChart(kind.Chart); err != nil {
+	if c.templates, err = readTemplates(kind.Chart); err != nil {
 		return nil, err
 	}
-	c.rendered, err = renderAll(kind, c.scan.apiVersions())
+	c.rendered, err = renderAll(kind, c.templates.apiVersions())
 	return c, err
 }
 
@@ -74,7 +75,7 @@ func (c *chartNeeds) derive() error {
 		u.hook = true
 		u.logged = u.logged || logged(object.Unstructured)
 	}
-	c.scanned()
+	c.addDocuments()
 	c.objects()
 	c.diagnosis()
 	c.grants()
@@ -97,20 +98,22 @@ func (c *chartNeeds) use(kind schema.GroupKind, source string) *use {
 	return u
 }
 
-// logPolicy is the annotation by which a chart asks for what a hook prints.
-const logPolicy = "helm.sh/hook-output-log-policy"
-
-func logged(object *unstructured.Unstructured) bool { return object.GetAnnotations()[logPolicy] != "" }
-
-// unresolvedf notes a place that a template gets to, unless the watches entry
-// settles the template.
-func (c *chartNeeds) unresolvedf(template, where, format string, args ...any) {
-	if !c.kind.CoversTemplate(template) {
-		c.needs.unresolvedf(c.kind.Kind, fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), where), format, args...)
-	}
+func logged(object *unstructured.Unstructured) bool {
+	return object.GetAnnotations()[analysis.HookLogPolicy] != ""
 }
 
-func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+// unresolvedf reports a line of a template, or with line 0 the whole template,
+// unless the watches entry settles the template that is rendered.
+func (c *chartNeeds) unresolvedf(template, file string, line int, format string, args ...any) {
+	if c.kind.CoversTemplate(template) {
+		return
+	}
+	where := fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), file)
+	if line > 0 {
+		where += fmt.Sprintf(":%d", line)
+	}
+	c.addUnresolved(Unresolved{Kind: c.kind.Kind, Where: where, File: file, Line: line, What: fmt.Sprintf(format, args...)})
+}
 
 // declare says how a person settles what is not known of a template.
 func declare(what, template string) string {
@@ -138,7 +141,7 @@ func (c *chartNeeds) ownCRDs() {
 		names = append(names, definition.GetName())
 	}
 	if c.namespaced {
-		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
+		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, 0, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
 		return
 	}
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
@@ -156,7 +159,7 @@ func (c *chartNeeds) objects() {
 	for _, kind := range kinds {
 		u, r := c.uses[kind], c.resources.of(kind)
 		if r.cluster && c.namespaced {
-			c.unresolvedf(u.sources[0], u.sources[0], "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
+			c.unresolvedf(u.sources[0], u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
 		why := c.why(u.sources)
@@ -221,4 +224,40 @@ func (c *chartNeeds) diagnosis() {
 			c.add("what hooks print", podLogs, "get")
 		}
 	}
+}
+
+// objectVerbs are what is done with the objects of a release.
+var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+
+// declared asks for what the watches entry says is needed besides.
+func (c *chartNeeds) declared() {
+	const why = "watches.yaml"
+	for _, rule := range c.kind.RBAC {
+		verbs := rule.Verbs
+		if len(verbs) == 0 {
+			verbs = objectVerbs
+		}
+		for _, url := range rule.NonResourceURLs {
+			c.addTo(target{url: url, everywhere: c.namespaced}, why, verbs)
+		}
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				t := target{GroupResource: schema.GroupResource{Group: group, Resource: name}, names: oneText(rule.ResourceNames)}
+				t.everywhere = c.namespaced && c.clusterScoped(t.GroupResource)
+				c.addTo(t, why, verbs)
+			}
+		}
+	}
+}
+
+// clusterScoped tells of a resource that a watches entry names whether it has no
+// namespace.
+func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
+	name, _, _ := strings.Cut(resource.Resource, "/")
+	for _, known := range c.resources {
+		if known.Group == resource.Group && known.Resource == name {
+			return known.cluster
+		}
+	}
+	return helm.ClusterScopedResource(resource)
 }

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -32,10 +33,10 @@ func (c *chartNeeds) grants() {
 			c.binding(object)
 		}
 	}
-	for _, d := range c.scan.documents {
-		for _, o := range d.objects() {
-			if grantingKind(o.kind) && strings.HasPrefix(o.apiVersion, rbacv1.GroupName) && !shown[o.kind+" "+d.file.Path] {
-				c.unresolvedf(d.file.Path, at(o.file, o.line), "no values that were tried render this %s, so that what it grants is not known: add a file ci/*-values.yaml to the chart that does", o.kind)
+	for _, d := range c.templates.documents {
+		for _, o := range d.Objects() {
+			if grantingKind(o.Kind) && strings.HasPrefix(o.APIVersion, rbacv1.GroupName) && !shown[o.Kind+" "+d.File.Path] {
+				c.unresolvedf(d.File.Path, o.File, o.Line, "no values that were tried render this %s, so that what it grants is not known: add a file ci/*-values.yaml to the chart that does", o.Kind)
 			}
 		}
 	}
@@ -61,14 +62,14 @@ func (c *chartNeeds) role(object helm.RenderedObject) {
 		return
 	}
 	if role.AggregationRule != nil {
-		c.unresolvedf(object.Source, object.Source, "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: %s", declare("that", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: %s", declare("that", object.Source))
 	}
 	why := c.why([]string{object.Source}) + " grants it"
 	for _, rule := range role.Rules {
-		for _, one := range singles(rule) {
+		for _, one := range validation.BreakdownRule(rule) {
 			words := slices.Concat(one.Verbs, one.APIGroups, one.Resources, one.NonResourceURLs)
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "*") }) {
-				c.unresolvedf(object.Source, object.Source, "%s %s grants by wildcard, which takes an operator that may do all of that: %s", object.GetKind(), readableName(object.GetName()), declare("it", object.Source))
+				c.unresolvedf(object.Source, object.Source, 0, "%s %s grants by wildcard, which takes an operator that may do all of that: %s", object.GetKind(), readableName(object.GetName()), declare("it", object.Source))
 				continue
 			}
 			t := target{}
@@ -115,7 +116,7 @@ func (c *chartNeeds) binding(object helm.RenderedObject) {
 	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: guess(ref.Kind)}
 	names := c.fixed([]string{ref.Name})
 	if names == nil {
-		c.unresolvedf(object.Source, object.Source, "it binds %s %s, which the chart does not make and values may choose: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "it binds %s %s, which the chart does not make and values may choose: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
 		return
 	}
 	c.addNamed(c.why([]string{object.Source})+" binds it", resource, names, "bind")

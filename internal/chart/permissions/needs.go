@@ -2,7 +2,6 @@ package permissions
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -68,9 +67,7 @@ func (n *needs) addTo(t target, why string, verbs []string) {
 	}
 }
 
-// unresolvedf notes a place that is not understood, once.
-func (n *needs) unresolvedf(kind, where, format string, args ...any) {
-	u := Unresolved{Kind: kind, Where: where, What: fmt.Sprintf(format, args...)}
+func (n *needs) addUnresolved(u Unresolved) {
 	if !slices.Contains(n.unresolved, u) {
 		n.unresolved = append(n.unresolved, u)
 	}

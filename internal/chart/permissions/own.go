@@ -31,7 +31,7 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 	for _, kind := range kinds {
 		r := served.of(kind.GVK().GroupKind())
 		if r.cluster && n.namespaced {
-			n.unresolvedf(kind.Kind, entryOf(kind), "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced")
+			n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced"})
 			continue
 		}
 		// Passes read the cache.
@@ -105,7 +105,7 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 // namespaces asks for what makes the namespace of a release, and removes it.
 func (n *needs) namespaces(kind catalog.Kind) {
 	if n.namespaced {
-		n.unresolvedf(kind.Kind, entryOf(kind), "createNamespace makes namespaces, which no Role can allow: make them by hand")
+		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "createNamespace makes namespaces, which no Role can allow: make them by hand"})
 		return
 	}
 	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")

@@ -2,8 +2,14 @@ package permissions
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 )
 
@@ -65,4 +71,132 @@ func unseen(to, from []helm.RenderedObject, seen map[string]bool) []helm.Rendere
 		}
 	}
 	return to
+}
+
+// maxProbes bounds how often a chart is rendered. What more values would show,
+// the scan of the templates sees.
+const maxProbes = 256
+
+// probes returns values to try a chart with, the defaults first: the examples of
+// ci/, all switches on or off, and each leaf of the defaults and of the schema
+// at what it may be, from each of the defaults, the examples and all switches
+// on.
+func probes(chart *helm.Chart) ([]map[string]any, error) {
+	defaults, err := chart.Values()
+	if err != nil {
+		return nil, err
+	}
+	examples, err := chart.Examples()
+	if err != nil {
+		return nil, err
+	}
+	var leaves leaves
+	leaves.ofValues(nil, defaults)
+	if err := leaves.ofSchema(chart.Schema(), false); err != nil {
+		return nil, err
+	}
+	bases := []map[string]any{{}}
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		bases = append(bases, examples[name])
+	}
+	on, off := leaves.switched(true), leaves.switched(false)
+	all := append(slices.Clone(bases), on, off)
+	for _, example := range bases[1:] {
+		all = append(all, over(on, example))
+	}
+	for _, base := range append(bases, on) {
+		for _, leaf := range leaves.list {
+			for _, value := range leaf.values {
+				if len(all) == maxProbes {
+					return all, nil
+				}
+				all = append(all, over(base, nest(leaf.path, value)))
+			}
+		}
+	}
+	return all, nil
+}
+
+// leaf is a value, and what it may be.
+type leaf struct {
+	path   []string
+	values []any
+}
+
+type leaves struct {
+	list []*leaf
+}
+
+func (l *leaves) add(path []string, more ...any) {
+	to := l.at(path)
+	if to == nil {
+		to = &leaf{path: slices.Clone(path)}
+		l.list = append(l.list, to)
+	}
+	for _, value := range more {
+		same := func(known any) bool { return fmt.Sprintf("%#v", known) == fmt.Sprintf("%#v", value) }
+		if !slices.ContainsFunc(to.values, same) {
+			to.values = append(to.values, value)
+		}
+	}
+}
+
+// at returns the leaf at a path, nil if there is none.
+func (l *leaves) at(path []string) *leaf {
+	if i := slices.IndexFunc(l.list, func(known *leaf) bool { return slices.Equal(known.path, path) }); i >= 0 {
+		return l.list[i]
+	}
+	return nil
+}
+
+// ofValues notes what the default values can be turned to.
+func (l *leaves) ofValues(path []string, vals map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(vals)) {
+		at := append(slices.Clone(path), key)
+		switch value := vals[key].(type) {
+		case bool:
+			l.add(at, !value)
+		case map[string]any:
+			l.ofValues(at, value)
+		}
+	}
+}
+
+// switched returns all booleans at a value.
+func (l *leaves) switched(to bool) map[string]any {
+	vals := map[string]any{}
+	for _, leaf := range l.list {
+		if slices.ContainsFunc(leaf.values, func(v any) bool { _, is := v.(bool); return is }) {
+			vals = over(vals, nest(leaf.path, to))
+		}
+	}
+	return vals
+}
+
+// nest puts a value at a path.
+func nest(path []string, value any) map[string]any {
+	for _, key := range slices.Backward(path[1:]) {
+		value = map[string]any{key: value}
+	}
+	return map[string]any{path[0]: value}
+}
+
+// ofSchema notes what a schema lets its properties be, or of that only the texts
+// that it lists.
+func (l *leaves) ofSchema(data []byte, enums bool) error {
+	if len(data) == 0 {
+		return nil
+	}
+	var schema map[string]any
+	if err := yaml.Unmarshal(data, &schema); err != nil {
+		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	reader := schemaReader{root: schema, leaves: l, enums: enums}
+	reader.read(nil, schema, 0)
+	return nil
+}
+
+// over lays values over others and changes neither.
+func over(vals, more map[string]any) map[string]any {
+	return values.Merge(values.Normalize(vals), more)
 }

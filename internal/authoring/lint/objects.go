@@ -3,6 +3,8 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -24,7 +26,7 @@ type seen struct {
 	// not choose.
 	cluster, away bool
 	hook          bool
-	at            place
+	at            location
 }
 
 // objects applies the rules that look at what the chart renders.
@@ -150,7 +152,7 @@ func (c *check) size(rendered *helm.Rendered) error {
 	if size > helm.MaxRecord {
 		severity = Error
 	}
-	c.findAsf(severity, ruleSize, place{"Chart.yaml", 0}, "the record of a release takes %d KiB of the %d KiB that there are", size>>10, helm.MaxRecord>>10)
+	c.findAsf(severity, ruleSize, location{"Chart.yaml", 0}, "the record of a release takes %d KiB of the %d KiB that there are", size>>10, helm.MaxRecord>>10)
 	return nil
 }
 
@@ -186,5 +188,23 @@ func (c *check) allowed(t trial, o seen) {
 func (c *check) definition(o seen) {
 	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.HasKeepPolicy(o) {
 		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted with the custom resource that brought it", generic(o.name))
+	}
+}
+
+// hook applies the rules on hooks.
+func (c *check) hook(o seen) {
+	if !o.hook {
+		return
+	}
+	events := strings.Join(o.Events, ", ")
+	name := o.GetKind() + " " + generic(o.name)
+	switch {
+	case len(o.DeletePolicies) == 0:
+		c.findf(ruleHookPolicy, o.at, "the %s hook %s has no delete policy: it stays after the release is gone", events, name)
+	case !slices.Contains(o.DeletePolicies, "before-hook-creation") && o.name != "":
+		c.findf(ruleHookLeft, o.at, "the %s hook %s stays if it fails, and keeps every retry from making it again", events, name)
+	}
+	if slices.Contains(o.Events, "pre-delete") || slices.Contains(o.Events, "post-delete") {
+		c.findf(ruleDeleteHook, o.at, "the %s hook %s has to succeed before a custom resource can go", events, name)
 	}
 }

@@ -2,8 +2,10 @@ package permissions
 
 import (
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 )
@@ -38,6 +40,10 @@ type Unresolved struct {
 	Kind  string `json:"kind"`
 	Where string `json:"where"`
 	What  string `json:"what"`
+	// File and Line are those of a template, if the place is in a chart. Line is 0
+	// if it is the whole template.
+	File string `json:"-"`
+	Line int    `json:"-"`
 }
 
 // String is the one line that a person reads.
@@ -72,4 +78,31 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 		}
 	}
 	return &Report{Rules: needs.result(), Unresolved: needs.unresolved, options: o}, nil
+}
+
+// Allowed returns the part of a rule that other rules do not allow, in as few
+// rules as possible: nil if they allow all of it. Rules are compared as the API
+// server does it.
+func Allowed(have []rbacv1.PolicyRule, need rbacv1.PolicyRule) (missing []rbacv1.PolicyRule) {
+	_, uncovered := validation.Covers(have, []rbacv1.PolicyRule{need})
+	return joined(uncovered)
+}
+
+// joined merges rules of one verb that are otherwise equal.
+func joined(singles []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, single := range singles {
+		at := slices.IndexFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Equal(r.APIGroups, single.APIGroups) && slices.Equal(r.Resources, single.Resources) &&
+				slices.Equal(r.ResourceNames, single.ResourceNames) && slices.Equal(r.NonResourceURLs, single.NonResourceURLs)
+		})
+		if at < 0 {
+			rules = append(rules, single)
+			continue
+		}
+		if !slices.Contains(rules[at].Verbs, single.Verbs[0]) {
+			rules[at].Verbs = append(rules[at].Verbs, single.Verbs[0])
+		}
+	}
+	return rules
 }
