@@ -96,7 +96,7 @@ func (c *check) lookup(call analysis.Call, at location) {
 	c.findAsf(severity, ruleLookupAway, at, "lookup of %s in %s needs allow.lookup: all", what, where)
 }
 
-// ownNamespace tells whether an argument is the release's namespace: as it is,
+// ownNamespace reports whether an argument is the release's namespace: as it is,
 // or by a template that begins with it.
 func (c *check) ownNamespace(arg parse.Node) bool {
 	if analysis.Field(arg) == "Release.Namespace" {

@@ -37,14 +37,14 @@ func (c *check) helm() error {
 			}
 			// Helm puts each part of a long message on a line.
 			text := strings.Join(strings.Fields(m.Message), " ")
-			c.findAsf(severity, ruleHelm, c.told(m.Path, text), "%s", text)
+			c.findAsf(severity, ruleHelm, c.locationIn(m.Path, text), "%s", text)
 		}
 	}
 	return nil
 }
 
-// told reads the line out of a message: template: box/templates/a.yaml:3:5: …
-func (c *check) told(file, message string) location {
+// locationIn reads the line out of a message: template: box/templates/a.yaml:3:5: …
+func (c *check) locationIn(file, message string) location {
 	for _, match := range inTemplate.FindAllStringSubmatch(message, -1) {
 		name := strings.TrimPrefix(match[1], c.Kind.Chart.Name()+"/")
 		line, err := strconv.Atoi(match[2])

@@ -164,7 +164,7 @@ func (c *check) silence() {
 	})
 }
 
-// named reads a list of rules, and tells of those that there are not.
+// named reads a list of rules, and reports unknown ones.
 func (c *check) named(list string, at location) []string {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {

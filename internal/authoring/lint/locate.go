@@ -15,7 +15,7 @@ func generic(text string) string {
 
 // objectText is an object in the text of a template.
 type objectText struct {
-	// line is where its name stands or, if that cannot be found, its kind.
+	// line is that of its name or, if that cannot be found, of its kind.
 	line int
 	// name is the text that gives the name.
 	name string
@@ -75,7 +75,7 @@ func objectTexts(text, kind string) []objectText {
 	return indented
 }
 
-// describe finds the name of the object whose kind stands on a line, from 0.
+// describe finds the name of the object whose kind is on a line, from 0.
 func describe(lines []string, kind int) objectText {
 	start, end := kind, kind+1
 	for start > 0 && !strings.HasPrefix(lines[start], "---") {
@@ -84,7 +84,7 @@ func describe(lines []string, kind int) objectText {
 	for end < len(lines) && !strings.HasPrefix(lines[end], "---") && kindLine.FindStringSubmatch(lines[end]) == nil {
 		end++
 	}
-	// Metadata most often follows the kind, and otherwise stands before it.
+	// Metadata most often follows the kind, and otherwise precedes it.
 	for _, part := range [][2]int{{kind, min(end+1, len(lines))}, {start, kind}} {
 		if found, ok := nameIn(lines, part[0], part[1]); ok {
 			return found
@@ -93,7 +93,7 @@ func describe(lines []string, kind int) objectText {
 	return objectText{line: kind + 1}
 }
 
-// nameIn finds the name in the metadata that stands between two lines.
+// nameIn finds the name in the metadata between two lines.
 func nameIn(lines []string, from, to int) (objectText, bool) {
 	within := false
 	for i := from; i < to; i++ {

@@ -66,7 +66,7 @@ func (c *check) objects() error {
 	return nil
 }
 
-// see returns the objects of a render, with the places that they come from.
+// see returns the objects of a render, with the lines that they come from.
 func (c *check) see(rendered *helm.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
 	var found []seen
 	counts := map[string]int{}
@@ -121,7 +121,7 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 	return nil
 }
 
-// shared tells of an object that a release of another name, or of another
+// shared reports an object that a release of another name, or of another
 // namespace, would have, too.
 func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 	what := o.GetKind() + " " + generic(o.name)
@@ -139,7 +139,7 @@ func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 	}
 }
 
-// size tells of a release that is near the size at which it cannot be stored.
+// size reports a release that is near the size at which it cannot be stored.
 func (c *check) size(rendered *helm.Rendered) error {
 	size, err := rendered.RecordSize()
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *check) size(rendered *helm.Rendered) error {
 	return nil
 }
 
-// allowed tells of an object that the allow block of the entry forbids, or
+// allowed reports an object that the allow block of the entry forbids, or
 // would have to allow.
 func (c *check) allowed(t trial, o seen) {
 	if o.Refused(c.Kind.Allow, first.namespace, o.cluster) == "" {
@@ -184,7 +184,7 @@ func (c *check) allowed(t trial, o seen) {
 	}
 }
 
-// definition tells of a CRD that goes with its release.
+// definition reports a CRD that is deleted with its release.
 func (c *check) definition(o seen) {
 	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.HasKeepPolicy(o) {
 		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted with the custom resource that brought it", generic(o.name))

@@ -73,7 +73,7 @@ type Change struct {
 	// Version is the version whose schema differs, empty where it is the
 	// definition as a whole.
 	Version string `json:"version,omitempty"`
-	// Path is the place in the object, as spec.image.tag; items of a list are
+	// Path is the field of the object, as spec.image.tag; items of a list are
 	// "[*]" and entries of a map "*". It is empty for the object itself.
 	Path string `json:"path,omitempty"`
 	// Message says what was and what is.
@@ -89,11 +89,11 @@ func (c Change) String() string {
 	return c.Path + ": " + c.Message
 }
 
-// breaksObjects tells that an object which is stored may be refused from now
+// breaksObjects reports whether an object which is stored may be refused from now
 // on, or lose a field.
 func (c Change) breaksObjects() bool { return c.Breaking && c.Class != PropertyUndeclared }
 
-// maxBreaks bounds how many changes are told in one sentence.
+// maxBreaks bounds how many changes are named in one sentence.
 const maxBreaks = 5
 
 // Breaks tells in one line what of a change from one definition to another

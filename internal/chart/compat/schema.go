@@ -10,22 +10,22 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// site is a schema where it stands.
+// site is a schema and what the schemas around it say.
 type site struct {
 	schema *props
-	// shape tells that the schema says what is kept. Those within allOf, anyOf,
+	// shape: the schema says what is kept. Those within allOf, anyOf,
 	// oneOf and not only say what is refused.
 	shape bool
-	// kept tells that something above keeps unknown fields here, too.
+	// kept: something above keeps unknown fields here, too.
 	kept bool
 	// kinds are the types that a value has here; nil is any.
 	kinds types
 }
 
-// anything stands for the schema of what nobody speaks of.
+// anything returns the schema of a value that no schema describes.
 func anything() *props { return &props{XPreserveUnknownFields: new(true), Nullable: true} }
 
-// open tells that keys are kept that are not declared.
+// open reports whether keys are kept that are not declared.
 func (s site) open() bool {
 	return s.kept || s.schema.XPreserveUnknownFields != nil && *s.schema.XPreserveUnknownFields
 }
@@ -36,7 +36,7 @@ func (s site) at(inner *props) site { return site{schema: inner, shape: s.shape}
 // types returns the types of the values here.
 func (s site) types() types { return typesOf(s.schema).intersect(s.kinds) }
 
-// takesNull tells that null is neither refused nor dropped. An enum refuses it
+// takesNull reports whether null is neither refused nor dropped. An enum refuses it
 // even where it lists it.
 func (s site) takesNull() bool { return s.schema.Nullable && len(s.schema.Enum) == 0 }
 
@@ -75,7 +75,7 @@ func (c *comparer) schema(from, to site, at string) {
 	}
 }
 
-// accepts tells that what one schema takes another takes, too. It may say no
+// accepts reports whether what one schema takes another takes, too. It may say no
 // where that is so, and never says yes where it is not.
 func accepts(from, to *props, kinds types) bool {
 	c := &comparer{}
@@ -112,7 +112,7 @@ func typesOf(s *props) types {
 
 func (t types) has(name string) bool { return t == nil || slices.Contains(t, name) }
 
-// within tells that every value of t's types is of other's types, too.
+// within reports whether every value of t's types is of other's types, too.
 func (t types) within(other types) bool {
 	if other == nil {
 		return true
@@ -173,7 +173,7 @@ func (c *comparer) combined(from, to site, at string) {
 	}
 }
 
-// anyImplied tells that whatever the old schema takes one of the branches
+// anyImplied reports whether whatever the old schema takes one of the branches
 // takes.
 func anyImplied(was *props, branches []props, kinds types) bool {
 	meets := func(old props) bool {

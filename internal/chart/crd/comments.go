@@ -73,7 +73,7 @@ func readTexts(file helm.ValuesFile) *texts {
 	return t
 }
 
-// commentReader finds comments by where they stand in the text: which comment
+// commentReader finds comments by their position in the text: which comment
 // belongs to which key the YAML library tells by rules of its own.
 type commentReader struct{ lines []string }
 
@@ -103,7 +103,7 @@ func (r *commentReader) mapping(n *yaml.Node, t *texts, depth int) {
 	}
 }
 
-// above returns the text of the comment that stands right above a key, and no
+// above returns the text of the comment right above a key, and no
 // deeper than it.
 func (r *commentReader) above(key *yaml.Node) string {
 	at, indent := key.Line-1, key.Column-1
@@ -230,7 +230,7 @@ var boilerplate = []string{"Default values for ", "This is a YAML-formatted file
 
 type proseReader struct {
 	kept []string
-	// cut tells that the last line was left out, and how deep an example goes.
+	// cut: the last line was left out, and how deep an example goes.
 	cut, within bool
 	depth       int
 	// fenced is inside ``` or between two lines of @schema.

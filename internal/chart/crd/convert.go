@@ -74,7 +74,7 @@ func (c *converter) convert(schema any, at location) apiextensionsv1.JSONSchemaP
 // build converts a schema that is resolved and unified.
 func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	kind := typesOf(n)
-	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.told(), at), Nullable: kind.null}
+	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.sentence(), at), Nullable: kind.null}
 	switch {
 	case len(kind.names) == 1:
 		out.Type = kind.names[0]
@@ -121,7 +121,7 @@ func isOpen(s apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// isAnything tells that a schema says nothing about values.
+// isAnything reports whether a schema says nothing about values.
 func isAnything(s apiextensionsv1.JSONSchemaProps) bool {
 	open := isOpen(s)
 	s.XPreserveUnknownFields, s.Nullable, s.Description = nil, false, ""
@@ -133,7 +133,7 @@ func (c *converter) lose(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost, Checked: true})
 }
 
-// loseForGood notes what nobody checks.
+// loseForGood notes what neither Helm nor the API server checks.
 func (c *converter) loseForGood(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost})
 }
@@ -234,7 +234,7 @@ func (c *converter) entries(schema any, out *apiextensionsv1.JSONSchemaProps, at
 	out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &entry}
 }
 
-// supplied tells that the chart's defaults have the key, and in it whatever is
+// supplied reports whether the chart's defaults have the key, and in it whatever is
 // required.
 func supplied(name string, defaults map[string]any, properties props) bool {
 	value, ok := defaults[name]

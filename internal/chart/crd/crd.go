@@ -104,7 +104,7 @@ func validate(schema *apiextensionsv1.JSONSchemaProps) error {
 	return structural.ValidateStructural(field.NewPath("openAPIV3Schema"), s).ToAggregate()
 }
 
-// holdsScale tells whether what is scaled can be stored. The API server takes
+// holdsScale reports whether what is scaled can be stored. The API server takes
 // a path to anywhere; it then drops what kubectl scale writes and says nothing.
 func holdsScale(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) error {
 	at := *schema
@@ -124,7 +124,7 @@ func holdsScale(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) erro
 	return nil
 }
 
-// scaleTypes tells whether what kubectl scale reads of the status is of the type
+// scaleTypes reports whether what kubectl scale reads of the status is of the type
 // that it needs. The API server finds out when it is asked.
 func scaleTypes(kind catalog.Kind) error {
 	scale := kind.Subresources.Scale
@@ -148,12 +148,12 @@ func scaleTypes(kind catalog.Kind) error {
 
 // Warning tells what of a chart's schema the API server does not check.
 type Warning struct {
-	// Path is the place in the custom resource, as spec.image.tag; items of
+	// Path is the field of the custom resource, as spec.image.tag; items of
 	// a list are "[*]" and entries of a map "*".
 	Path string
 	// Lost is the keyword, and what about it, that could not be expressed.
 	Lost string
-	// Checked tells whether Helm checks it all the same, before it renders.
+	// Checked: Helm checks it all the same, before it renders.
 	// Such a fault is reported in the status and not by kubectl apply.
 	Checked bool
 }

@@ -2,7 +2,6 @@ package crd
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -133,12 +132,8 @@ const header = generated + "chartwright generate' from the chart's values.schema
 
 // Marshal returns the definition as YAML, equal for equal definitions.
 func Marshal(definition *apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
-	data, err := json.Marshal(definition)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
 	if err != nil {
-		return nil, err
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, err
 	}
 	// The API server's part, which Go writes even where it is empty.
@@ -170,7 +165,7 @@ func Write(dir string, definition *apiextensionsv1.CustomResourceDefinition) err
 	return os.WriteFile(filepath.Join(dir, FileName(definition)), data, 0o644) //nolint:gosec // a manifest is for all to read
 }
 
-// Stale tells whether the file in a folder is missing or differs from what
+// Stale reports whether the file in a folder is missing or differs from what
 // Write would write.
 func Stale(dir string, definition *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	want, err := Marshal(definition)

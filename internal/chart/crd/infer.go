@@ -71,7 +71,7 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 	case s.Type != "":
 		kinds = ""
 	case s.XIntOrString:
-		kinds = types{names: []string{"integer", "string"}, known: true}.told()
+		kinds = types{names: []string{"integer", "string"}, known: true}.sentence()
 	}
 	s.Description = describe(node{"description": comments.text()}, kinds, at)
 	return s

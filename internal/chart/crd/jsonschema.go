@@ -17,7 +17,7 @@ type node = map[string]any
 // jsonSchema is a whole values.schema.json.
 type jsonSchema struct {
 	root any
-	// siblings tells that keywords beside a $ref count, as they do since draft
+	// siblings: keywords beside a $ref count, as they do since draft
 	// 2019-09, which is also what a schema without $schema is read as.
 	siblings bool
 	// loops remembers of references whether they contain themselves.
@@ -83,7 +83,7 @@ func (d jsonSchema) lookup(ref string) (any, bool) {
 	return at, true
 }
 
-// recursive tells whether what a $ref leads to leads there again.
+// recursive reports whether what a $ref leads to leads there again.
 func (d jsonSchema) recursive(ref string) bool {
 	if _, known := d.loops[ref]; !known {
 		target, _ := d.lookup(ref)
@@ -92,7 +92,7 @@ func (d jsonSchema) recursive(ref string) bool {
 	return d.loops[ref]
 }
 
-// leadsTo tells whether a schema has a $ref in it, at any depth. Those in seen
+// leadsTo reports whether a schema has a $ref in it, at any depth. Those in seen
 // were followed already.
 func (d jsonSchema) leadsTo(schema any, ref string, seen map[string]bool) bool {
 	switch s := schema.(type) {
@@ -141,7 +141,7 @@ var assertedFormats = []string{
 	"json-pointer", "regex", "relative-json-pointer", "semver", "uri", "uri-reference", "uri-template", "uuid",
 }
 
-// asserts tells whether Helm checks a format. Since draft 2019-09 formats are
+// asserts reports whether Helm checks a format. Since draft 2019-09 formats are
 // remarks.
 func (d jsonSchema) asserts(format string) bool {
 	return !d.siblings && slices.Contains(assertedFormats, format)
@@ -163,7 +163,7 @@ func isFalse(schema any) bool {
 type addresses struct {
 	// id is the keyword: "id" in draft 4, "$id" in all others.
 	id string
-	// siblings tells that keywords beside a $ref count.
+	// siblings: keywords beside a $ref count.
 	siblings bool
 	// resources and anchors hold JSON pointers by absolute addresses.
 	resources, anchors map[string]string

@@ -13,15 +13,15 @@ type location struct {
 	path string
 	// value is the chart's default there, nil if there is none.
 	value any
-	// assumed tells that value stands for the defaults of all entries of a map.
+	// assumed: value stands for the defaults of all entries of a map.
 	assumed bool
-	// refs holds the references that are inlined in what holds this place. Of
+	// refs holds the references that are inlined in what holds this location. Of
 	// schemas that have become one it has those of all, so that not each of them
 	// need lead here.
 	refs []string
 }
 
-// inlining returns the place within what more references lead to.
+// inlining returns the location within what more references lead to.
 func (l location) inlining(refs []string) location {
 	l.refs = slices.Clip(l.refs)
 	for _, ref := range refs {
@@ -32,7 +32,7 @@ func (l location) inlining(refs []string) location {
 	return l
 }
 
-// child returns the place of a key.
+// child returns the location of a key.
 func (l location) child(key string) location {
 	l.path += "." + key
 	defaults, _ := l.value.(map[string]any)
@@ -40,7 +40,7 @@ func (l location) child(key string) location {
 	return l
 }
 
-// entry returns the place of any entry of a map. As defaults are merged with
+// entry returns the location of any entry of a map. As defaults are merged with
 // entries of the same key, what any default has may be there.
 func (l location) entry() location {
 	defaults, _ := l.value.(map[string]any)
@@ -76,7 +76,7 @@ func overlay(into, from map[string]any) {
 	}
 }
 
-// item returns the place of any item of a list. Lists are replaced whole, so
+// item returns the location of any item of a list. Lists are replaced whole, so
 // there are no defaults in them.
 func (l location) item() location {
 	l.path += "[*]"
@@ -117,7 +117,7 @@ func describe(n node, kinds string, at location) string {
 	return strings.Join(sentences, " ")
 }
 
-// secret is the path of a value that nobody should read.
+// secret is the path of a value that is not shown.
 var secret = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|(secret|api|private|access)[-_]?key|credentials?|\.secret)$`)
 
 // showDefault returns a default as one would write it in YAML, empty if there

@@ -7,7 +7,7 @@ import (
 )
 
 // resolve returns the schema with its $ref inlined and what it can of its allOf
-// merged in, and the place with the references that are inlined in it. What is
+// merged in, and the location with the references that are inlined in it. What is
 // left in allOf are validations.
 func (c *converter) resolve(schema any, at location) (node, location) {
 	var n node

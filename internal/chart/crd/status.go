@@ -77,26 +77,18 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 // conditions asks for type and status alone: the operator-sdk leaves out the
 // rest now and then, and a status that it wrote must stay writable.
 func conditions() apiextensionsv1.JSONSchemaProps {
+	holds, generation := text("Whether it holds."), integer("The generation of the spec that this condition speaks of.")
+	holds.Enum = enum(`"True"`, `"False"`, `"Unknown"`)
+	generation.Minimum = new(0.0)
 	condition := object("One aspect of the state.", props{
-		"type":               text("Which aspect it is, in CamelCase."),
-		"status":             text("Whether it holds."),
-		"observedGeneration": integer("The generation of the spec that this condition speaks of."),
-		"reason":             text("Why, as one CamelCase word for programs."),
-		"message":            text("Why, as a sentence for people."),
+		"type":               limited(text("Which aspect it is, in CamelCase."), 316),
+		"status":             holds,
+		"observedGeneration": generation,
+		"reason":             limited(text("Why, as one CamelCase word for programs."), 1024),
+		"message":            limited(text("Why, as a sentence for people."), 32768),
 		"lastTransitionTime": date("When the status last changed."),
 	})
 	condition.Required = []string{"type", "status"}
-	limit := func(name string, change func(*apiextensionsv1.JSONSchemaProps)) {
-		field := condition.Properties[name]
-		change(&field)
-		condition.Properties[name] = field
-	}
-	limit("type", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(316)) })
-	limit("status", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = enum(`"True"`, `"False"`, `"Unknown"`) })
-	limit("observedGeneration", func(s *apiextensionsv1.JSONSchemaProps) { s.Minimum = new(0.0) })
-	limit("reason", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(1024)) })
-	limit("message", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(32768)) })
-
 	s := list("Ready and Deployed, and others such as Reconciling and Stalled while they hold.", condition)
 	s.XListType = new("map")
 	s.XListMapKeys = []string{"type"}
@@ -116,6 +108,11 @@ func list(description string, item apiextensionsv1.JSONSchemaProps) apiextension
 
 func text(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string"}
+}
+
+func limited(text apiextensionsv1.JSONSchemaProps, length int64) apiextensionsv1.JSONSchemaProps {
+	text.MaxLength = new(length)
+	return text
 }
 
 func date(description string) apiextensionsv1.JSONSchemaProps {

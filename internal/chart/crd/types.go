@@ -39,11 +39,11 @@ func (t types) has(name string) bool {
 	return !t.known || slices.Contains(t.names, name) || name == "number" && slices.Contains(t.names, "integer")
 }
 
-// only tells that the value has exactly these types, sorted.
+// only reports whether the value has exactly these types, sorted.
 func (t types) only(names ...string) bool { return t.known && slices.Equal(t.names, names) }
 
-// told names several types in a sentence; one is told by kubectl explain.
-func (t types) told() string {
+// sentence names several types; kubectl explain prints a single one by itself.
+func (t types) sentence() string {
 	if !t.known || len(t.names) < 2 {
 		return ""
 	}
@@ -52,7 +52,7 @@ func (t types) told() string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// disjoint tells that no value has a type of both.
+// disjoint reports whether no value has a type of both.
 func (t types) disjoint(other types) bool {
 	if !t.known || !other.known {
 		return false
@@ -67,7 +67,7 @@ func (t types) disjoint(other types) bool {
 	return true
 }
 
-// within tells that every value of t's types is of other's types, too.
+// within reports whether every value of t's types is of other's types, too.
 func (t types) within(other types) bool {
 	if !other.known {
 		return true
@@ -221,7 +221,7 @@ var stringFormats = []string{
 	"ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
 }
 
-// knows tells whether the API server checks a format of values of the type.
+// knows reports whether the API server checks a format of values of the type.
 func knows(kind types, format string) bool {
 	switch {
 	case kind.only("string"):

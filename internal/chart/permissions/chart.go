@@ -147,7 +147,7 @@ func (c *chartNeeds) ownCRDs() {
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
 }
 
-// impersonates tells that objects are read and written in another account's
+// impersonates reports whether objects are read and written in another account's
 // name.
 func (c *chartNeeds) impersonates() bool { return c.kind.ServiceAccountName != "" }
 
@@ -250,7 +250,7 @@ func (c *chartNeeds) declared() {
 	}
 }
 
-// clusterScoped tells of a resource that a watches entry names whether it has no
+// clusterScoped reports whether a resource that a watches entry names has no
 // namespace.
 func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
 	name, _, _ := strings.Cut(resource.Resource, "/")

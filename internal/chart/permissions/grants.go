@@ -13,9 +13,9 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 )
 
-// The API server lets nobody grant what he has not got. Who makes a Role must
-// hold its rules, and who makes a binding those of the role that it binds, or
-// the verb bind on that role.
+// The API server lets an account grant only permissions that it has. An account
+// that creates a Role must hold its rules. One that creates a binding must hold
+// the rules of the bound role, or the verb bind on that role.
 
 // grants asks for what the chart's roles and bindings hand on, unless they are
 // made in another account's name.
@@ -84,9 +84,9 @@ func (c *chartNeeds) role(object helm.RenderedObject) {
 	}
 }
 
-// fixed returns names if they stand in the templates, so that they are the same
-// for every release, and none, which stands for all, if not: the rule must hold
-// for releases of any name.
+// fixed returns names if they are literals in the templates, so that they are the
+// same for every release. Otherwise it returns none, which means all names: the
+// rule must hold for releases of any name.
 func (c *chartNeeds) fixed(names []string) []string {
 	for _, name := range names {
 		if !slices.ContainsFunc(c.kind.Chart.Templates(), func(f analysis.File) bool { return strings.Contains(f.Text, name) }) {

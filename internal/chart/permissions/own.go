@@ -60,7 +60,7 @@ func SeesDefinitions(rule rbacv1.PolicyRule) bool {
 }
 
 // installCRDs asks for what "run --install-crds" does. The API server knows no
-// names when it allows somebody to create.
+// names when it authorizes a create.
 func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
 	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {
@@ -93,7 +93,7 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 	if kind.ServiceAccountName == "" {
 		return
 	}
-	// get tells whether the account is gone, so that an uninstall can do
+	// get shows whether the account is gone, so that an uninstall can do
 	// without it.
 	if strings.Contains(kind.ServiceAccountName, "{{") {
 		n.add(fmt.Sprintf("%s acts in the name of accounts that its resources choose", kind.Kind), serviceAccounts, "get", "impersonate")
@@ -111,5 +111,5 @@ func (n *needs) namespaces(kind catalog.Kind) {
 	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")
 }
 
-// entryOf is the place of a kind's watches entry.
+// entryOf returns file and line of a kind's watches entry.
 func entryOf(kind catalog.Kind) string { return fmt.Sprintf("%s:%d", kind.File, kind.Line) }

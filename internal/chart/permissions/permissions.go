@@ -28,12 +28,12 @@ type Rule struct {
 
 	Why string `json:"why"`
 
-	// Everywhere tells of an operator with Roles that this takes a ClusterRole: it
+	// Everywhere: this takes a ClusterRole even for an operator with Roles: it
 	// is declared, and of what has no namespace.
 	Everywhere bool `json:"everywhere,omitempty"`
 }
 
-// Unresolved is a place that may need rights which could not be found out.
+// Unresolved is a place that may need permissions which could not be derived.
 type Unresolved struct {
 	// Kind is the custom resource's, Where a file and a line, and What a
 	// sentence on what is not known and what to do.

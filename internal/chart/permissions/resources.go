@@ -96,7 +96,7 @@ func builtin(kind schema.GroupKind) bool {
 }
 
 // groupsOf returns the groups of Kubernetes that have a kind of the name. Of
-// extensions, which is gone, nothing is told.
+// extensions, which is gone, it returns nothing.
 func groupsOf(kind string) []string {
 	for _, gk := range unlisted {
 		if gk.Kind == kind {
