@@ -137,7 +137,7 @@ func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored 
 	}
 	names := make([]string, len(diffs))
 	for i, diff := range diffs {
-		names[i] = objectKey{kind: diff.Kind, group: diff.Group, namespace: diff.Namespace, name: diff.Name, hook: diff.Hook}.String()
+		names[i] = diff.String()
 	}
 	s.note("Note: %s gives something else than revision %d (%s-%s) with the very same values, so that not all of this comes from the spec: %s",
 		what, stored.Revision, stored.Chart, stored.ChartVersion, strings.Join(names, ", "))

@@ -62,8 +62,7 @@ func TestCompare(t *testing.T) {
 			var got []string
 			var texts strings.Builder
 			for _, d := range diffs {
-				at := objectKey{kind: d.Kind, group: d.Group, namespace: d.Namespace, name: d.Name, hook: d.Hook}
-				got = append(got, string(d.Change)+" "+at.String())
+				got = append(got, string(d.Change)+" "+d.String())
 				texts.WriteString(d.Diff)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -137,16 +138,8 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
 		return f
 	}
-	resource := dynamic.ResourceInterface(x.dynamic.Resource(mapping.Resource))
-	f.Namespace = ""
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		f.Namespace = o.GetNamespace()
-		if f.Namespace == "" {
-			f.Namespace = namespace
-		}
-		resource = x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace)
-	}
-	live, err := resource.Get(ctx, f.Name, metav1.GetOptions{})
+	f.Namespace = scoped(mapping, cmp.Or(o.GetNamespace(), namespace))
+	live, err := x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace).Get(ctx, f.Name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		f.judge(live)

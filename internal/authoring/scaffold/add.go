@@ -96,19 +96,15 @@ func (p Project) Add(a Add) (*Plan, error) {
 // notePasswords prints what the entry of the kind needs if its chart refuses
 // upgrades without the passwords that it has generated.
 func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
-	for _, kind := range kinds {
-		if kind.Kind != a.Kind || kind.Group != a.Group {
-			continue
-		}
-		recipe, err := lint.GeneratedPasswords(kind)
-		if err != nil {
-			return err
-		}
-		if recipe.Needed() {
-			p.notef("%s: %s", kind.Kind, recipe)
-		}
+	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
+	if added < 0 {
+		return nil
 	}
-	return nil
+	recipe, err := lint.GeneratedPasswords(kinds[added])
+	if err == nil && recipe.Needed() {
+		p.notef("%s: %s", a.Kind, recipe)
+	}
+	return err
 }
 
 // source is where a chart comes from and where it goes.
@@ -209,7 +205,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *h
 	if have.Version != a.Version {
 		p.notef("the version of %s becomes %s: objects are stored as %s, which the entry has to keep in versions", a.Kind, a.Version, have.Version)
 	}
-	if missing := lacks(have.Allow, allow); len(missing) > 0 {
+	if missing := Lacks(have.Allow, allow); len(missing) > 0 {
 		p.notef("the chart renders what the entry of %s does not allow: add allow: {%s}, if that is meant", a.Kind, strings.Join(missing, ", "))
 	}
 	return file.change(index, fields)

@@ -99,22 +99,17 @@ func lookups(chart *helm.Chart) (watches.LookupScope, []string) {
 	return scope, notes
 }
 
-// AllowLines returns the allow block as lines of an entry of the watches file,
-// of which each item of the list begins with "- " in the first column; none
-// where nothing needs to be allowed.
+// AllowLines returns the allow block as lines of an entry of the watches file, of
+// which each item of the list begins with "- " in the first column. It is empty if
+// nothing needs to be allowed.
 func AllowLines(allow watches.Allow) (string, error) {
 	var e entry
 	e.allow(allow)
-	text, err := e.block("", "\n")
-	return strings.Replace(text, "- ", "  ", 1), err
+	return e.lines("  ", "\n")
 }
 
-// Lacks tells what of an allow block an entry has not, each as a line of it.
-func Lacks(have, need watches.Allow) []string { return lacks(have, need) }
-
-// lacks tells what an entry that is there does not allow of what its chart
-// needs.
-func lacks(have, need watches.Allow) []string {
+// Lacks returns the lines of the allow block that an entry does not have.
+func Lacks(have, need watches.Allow) []string {
 	var missing []string
 	if need.OtherNamespaces && !have.OtherNamespaces {
 		missing = append(missing, "otherNamespaces: true")
