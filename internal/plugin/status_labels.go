@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -109,11 +108,11 @@ func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool 
 
 // list returns the objects of a kind that carry the label.
 func (x *objectSearch) list(ctx context.Context, kind listed) ([]unstructured.Unstructured, error) {
-	resource := dynamic.ResourceInterface(x.dynamic.Resource(kind.GroupVersionResource))
+	namespace := metav1.NamespaceAll
 	if kind.namespaced {
-		resource = x.dynamic.Resource(kind.GroupVersionResource).Namespace(x.status.Release.Namespace)
+		namespace = x.status.Release.Namespace
 	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
+	list, err := x.dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		// What is allowed in the namespace need not be beyond it.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -21,7 +21,7 @@ type chartNeeds struct {
 	*needs
 	kind      catalog.Kind
 	resources resources
-	crds      []helm.RenderedObject
+	crds      []chart.RenderedObject
 	templates *templates
 	rendered  rendered
 	// uses are the objects that the chart makes, by kind.
@@ -260,5 +260,5 @@ func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
 			return known.cluster
 		}
 	}
-	return helm.ClusterScopedResource(resource)
+	return chart.ClusterScopedResource(resource)
 }

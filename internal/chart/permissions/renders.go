@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // The probe release and its namespace have unusual names: a text that contains
@@ -22,7 +22,7 @@ const (
 
 // rendered holds the objects of all renders that succeeded.
 type rendered struct {
-	objects, hooks []helm.RenderedObject
+	objects, hooks []chart.RenderedObject
 }
 
 // renderAll renders the chart of a kind with all probe values. Charts refuse some
@@ -41,7 +41,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	for _, probe := range all {
 		objects, hooks, err := survey.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
 		if err != nil {
-			if !errors.Is(err, helm.ErrRender) && !errors.Is(err, helm.ErrInvalidValues) {
+			if !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
 				return rendered{}, err
 			}
 			continue
@@ -53,7 +53,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 }
 
 // unseen adds the objects that no earlier render had.
-func unseen(to, from []helm.RenderedObject, seen map[string]bool) []helm.RenderedObject {
+func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.RenderedObject {
 	for _, object := range from {
 		data, err := object.MarshalJSON()
 		if err != nil {
@@ -76,7 +76,7 @@ const maxProbes = 256
 // ci/, all switches on or off, and each leaf of the defaults and of the schema
 // at what it may be, from each of the defaults, the examples and all switches
 // on.
-func probes(chart *helm.Chart) ([]map[string]any, error) {
+func probes(chart *chart.Chart) ([]map[string]any, error) {
 	defaults, err := chart.Values()
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -69,7 +69,7 @@ func (r resources) of(kind schema.GroupKind) resource {
 	}
 	guess := resource{
 		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
-		cluster:       helm.ClusterScoped(kind),
+		cluster:       chart.ClusterScoped(kind),
 	}
 	guess.guessed = !builtin(kind)
 	return guess

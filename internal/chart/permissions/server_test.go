@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -140,7 +140,7 @@ func grantsOnAServer(t *testing.T, config *rest.Config) {
 
 // applyAs applies the chart's objects, in the order of an install, as a user who
 // has rules.
-func applyAs(t *testing.T, config *rest.Config, chart *helm.Chart, name string, rules []rbacv1.PolicyRule) error {
+func applyAs(t *testing.T, config *rest.Config, loaded *chart.Chart, name string, rules []rbacv1.PolicyRule) error {
 	t.Helper()
 	admin := kubernetes.NewForConfigOrDie(config).RbacV1()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "user-" + name}, Rules: rules}
@@ -156,7 +156,7 @@ func applyAs(t *testing.T, config *rest.Config, chart *helm.Chart, name string, 
 	}
 	waitAllowed(t, config, name)
 
-	rendered, err := chart.Render(helm.Offline{Release: name, Namespace: "default"})
+	rendered, err := loaded.Render(chart.Offline{Release: name, Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
