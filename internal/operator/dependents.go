@@ -23,7 +23,7 @@ import (
 // label. It begins empty, and with no area.
 func (k *kinds) newInventory() inventory.Inventory {
 	index := inventory.NewIndex(k.drifted, k.healthChanged)
-	index.Judge = k.judge()
+	index.HealthConfig = k.judge()
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return k.manager.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	})
@@ -45,14 +45,14 @@ func unwatchedLines(unwatched []inventory.Unwatched) []string {
 }
 
 // judge returns what the health of objects depends on beside the objects.
-func (k *kinds) judge() inventory.Judge {
+func (k *kinds) judge() inventory.HealthConfig {
 	rules := map[schema.GroupKind]health.Rules{}
 	for _, kind := range k.options.Kinds {
 		if len(kind.HealthRules) > 0 {
 			rules[kind.GVK().GroupKind()] = kind.HealthRules
 		}
 	}
-	judge := inventory.Judge{Rules: rules}
+	judge := inventory.HealthConfig{Rules: rules}
 	if known, ok := k.manager.GetRESTMapper().(*mapper); ok {
 		judge.NoStatus = known.noStatus
 	}
@@ -79,11 +79,11 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 	}
 	within, cancel := context.WithTimeout(ctx, dependentsWithin)
 	defer cancel()
-	k.shared.Inventory.Join(a.name, dependents)
+	k.shared.Inventory.AddNamespace(a.name, dependents)
 	k.recordKinds.refresh(within)
 	stored := slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !a.has(r.Namespace) })
 	k.watchKindsOf(stored)
-	k.shared.Inventory.Settle(within, a.name)
+	k.shared.Inventory.WaitForSync(within, a.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
 		k.manager.GetLogger().Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "why", unwatched.Why)
 	}
@@ -95,7 +95,7 @@ func (k *kinds) watchDependents(ctx context.Context, a *area) error {
 func (k *kinds) watchKindsOf(stored []release.Record) {
 	k.recordKinds.choose(stored)
 	for i := range stored {
-		k.shared.Inventory.Also(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
+		k.shared.Inventory.WatchMore(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
 	}
 }
 

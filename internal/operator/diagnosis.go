@@ -23,7 +23,7 @@ func newDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Ke
 // newHookDiagnosis returns how to find out how far a hook is.
 func newHookDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (reconcile.HookReport, error) {
 	return func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
-		found, err := diagnose.OfHook(ctx, clientset, hook, uid, time.Now())
+		found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
 		return reconcile.HookReport{State: found.State, Why: found.Why()}, err
 	}
 }

@@ -59,7 +59,7 @@ func hasStatus(object client.Object) bool {
 func sameWords(a, b map[string]string) bool {
 	ours := func(from, in map[string]string) bool {
 		for key, value := range from {
-			if other, ok := in[key]; annotations.Heeded(key) && (!ok || other != value) {
+			if other, ok := in[key]; annotations.IsKnown(key) && (!ok || other != value) {
 				return false
 			}
 		}
@@ -80,6 +80,6 @@ func readsAnnotations(entry watches.Watch) bool {
 		texts = slices.AppendSeq(texts, maps.Values(observe.Selector.MatchLabels))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool {
-		return watches.Templated(text) && strings.Contains(text, "annotations")
+		return watches.IsTemplate(text) && strings.Contains(text, "annotations")
 	})
 }

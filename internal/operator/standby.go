@@ -28,7 +28,7 @@ func (k *kinds) keepWarm(record release.Record) {
 	if record.OwnerUID == "" || record.Operator != k.options.Name || isClosed(k.manager.Elected()) {
 		return
 	}
-	k.shared.Inventory.Also(record.OwnerUID, k.recordKinds.of(record))
+	k.shared.Inventory.WatchMore(record.OwnerUID, k.recordKinds.of(record))
 }
 
 func isClosed(c <-chan struct{}) bool {

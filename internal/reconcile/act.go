@@ -8,13 +8,18 @@ import (
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
+	"github.com/chartwright/chartwright/internal/release"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -91,7 +96,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change fun
 func (r *Reconciler) letGo(ctx context.Context, v *snapshot) error {
 	err := r.patchFinalizer(ctx, v, unguard)
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("%w: %w", helm.ErrStale, err)
+		return fmt.Errorf("%w: %w", release.ErrStale, err)
 	}
 	return err
 }
@@ -126,7 +131,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 					request := r.request(v, d, slot)
 					request.CurrentValues = func() (map[string]any, error) {
 						if v.facts == nil {
-							return nil, fmt.Errorf("%w: the values cannot be computed", helm.ErrInvalidValues)
+							return nil, fmt.Errorf("%w: the values cannot be computed", chart.ErrInvalidValues)
 						}
 						return r.valuesOf(ctx, v)
 					}
@@ -150,7 +155,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 			r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 			r.conclude(log.IntoContext(ctx, logger), v, d, err)
 			switch {
-			case errors.Is(err, helm.ErrStale):
+			case errors.Is(err, release.ErrStale):
 				after = catchUp
 			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 				after = 10 * catchUp
@@ -218,7 +223,7 @@ func outcome(err error) string {
 	switch {
 	case err == nil:
 		return metrics.OutcomeDone
-	case errors.Is(err, helm.ErrStale), errors.Is(err, helm.ErrOrphaned):
+	case errors.Is(err, release.ErrStale), errors.Is(err, helm.ErrOrphaned):
 		return metrics.OutcomeStale
 	case errors.Is(err, queue.ErrShutdown), errors.Is(err, helm.ErrInterrupted):
 		return metrics.OutcomeInterrupted

@@ -10,9 +10,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -40,7 +40,7 @@ type specFacts struct {
 // that is being deleted needs none of it.
 func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	if r.Kind.ServiceAccount != nil {
-		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.Of)
+		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
 		switch {
 		case err == nil:
 			v.serviceAccount = account
@@ -59,7 +59,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.Of); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
-	v.digests = helm.Digests{Chart: r.chartDigest(), Values: v.facts.values}
+	v.digests = release.Digests{Chart: r.chartDigest(), Values: v.facts.values}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.Release.Namespace, v.Release.Name, capabilities)
 	return nil
 }
@@ -132,7 +132,7 @@ func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 	return nil
 }
 
-// valuesOf returns the values of a release. The error wraps helm.ErrStale if they
+// valuesOf returns the values of a release. The error wraps release.ErrStale if they
 // are not those that the reconciliation observed, because a source has changed.
 func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any, error) {
 	if v.values != nil || v.facts == nil {
@@ -152,10 +152,10 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any,
 			return nil, err
 		}
 		if spec, _, err = r.Sources.Merge(ctx, v.CR.GetUID(), from, spec); err != nil {
-			return nil, fmt.Errorf("%w: %w", helm.ErrStale, err)
+			return nil, fmt.Errorf("%w: %w", release.ErrStale, err)
 		}
 		if values.Digest(spec) != v.facts.values {
-			return nil, fmt.Errorf("%w: an object that values come from has changed", helm.ErrStale)
+			return nil, fmt.Errorf("%w: an object that values come from has changed", release.ErrStale)
 		}
 	}
 	return values.Merge(spec, r.Kind.Overrides), nil

@@ -42,7 +42,7 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{dep}, func(v *snapshot) {
 				v.Observation.Now = now
-				v.Health.Unready = []inventory.Found{{}}
+				v.Health.Unready = []inventory.ObjectHealth{{}}
 				v.Health.Total = 1
 				v.Overdue = test.deadline <= 0
 				v.Observation.NeedsDiagnosis = test.look <= 0

@@ -13,11 +13,11 @@ import (
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
 
@@ -52,7 +52,7 @@ type inputs struct {
 	// those of the release; see valuesOf where they are nil.
 	facts          *specFacts
 	values         map[string]any
-	digests        helm.Digests
+	digests        release.Digests
 	serviceAccount string
 	// accountUnknown: the template of the account's name failed.
 	accountUnknown bool
@@ -199,11 +199,11 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
-	recorded := helm.FinishedJobs(v.History[0].Inventory)
-	o.Unverified = !r.Inventory.Recall(uid, inventory.Recorded{
-		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.History[0].Inventory),
+	recorded := release.FinishedJobs(v.History[0].Inventory)
+	o.Unverified = !r.Inventory.RestoreExpected(uid, inventory.Recorded{
+		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.History[0].Inventory),
 	})
-	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
+	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
 	v.Drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.Drift) {
 		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())

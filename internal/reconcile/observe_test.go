@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
@@ -36,6 +38,29 @@ func (c oneCR) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ 
 }
 
 func (c oneCR) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// readsCapabilities is a chart whose template reads the version of Kubernetes.
+func readsCapabilities(t *testing.T) *chart.Chart {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+		"templates/cm.yaml": "version: {{ .Capabilities.KubeVersion.Version }}\n",
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, err := chart.LoadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
 
 // TestDiscoveryThatFailsIsNoVerdict: what the API server does not give for now is
 // asked for again, and makes no spec invalid.
@@ -68,7 +93,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 			Helm: made, Index: index, Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
-		Kind:   catalog.Kind{Chart: &helm.Chart{Features: analysis.Features{KubeVersion: true}}},
+		Kind:   catalog.Kind{Chart: readsCapabilities(t)},
 		Reader: oneCR{cr: viewOf(nil).CR},
 	}
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}

@@ -203,7 +203,7 @@ func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
 	if v.Release.Namespace != "" {
 		r.Pool.Use(uid, v.Release.Namespace)
 	}
-	r.Inventory.Place(uid, v.Release.Namespace)
+	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
 	v.Unwatched = r.unwatched(v)
 	for _, key := range r.memory.found(uid, v.Drift) {
 		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())

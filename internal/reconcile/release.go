@@ -109,7 +109,7 @@ func (r *Reconciler) releaseNamespace(v *snapshot) (string, error) {
 	if r.Kind.Namespace == nil {
 		return v.CR.GetNamespace(), nil
 	}
-	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.Of)
+	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.For)
 }
 
 // systemNamespaces are the namespaces that Kubernetes itself makes and uses.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
@@ -21,7 +21,7 @@ import (
 // that of the kind.
 func ofCharts(charts ...string) func(*snapshot) {
 	return func(v *snapshot) {
-		v.digests = helm.Digests{Chart: "new", Values: "given"}
+		v.digests = release.Digests{Chart: "new", Values: "given"}
 		for i, chart := range charts {
 			v.History[i].ChartDigest, v.History[i].ValuesDigest = chart, "given"
 		}
@@ -39,7 +39,9 @@ func resumed(chart string) func(*snapshot) { return marked(release.Marks{Resumed
 func asksBack(o *plan.Observation) { o.Request = &plan.Request{Token: "asked", Revision: 1} }
 
 func unready(failed bool) func(*snapshot) {
-	return func(v *snapshot) { v.Health.Unready = []inventory.Found{{Health: inventory.Health{Failed: failed}}} }
+	return func(v *snapshot) {
+		v.Health.Unready = []inventory.ObjectHealth{{Health: inventory.Health{Failed: failed}}}
+	}
 }
 
 func fails(v *snapshot) { withFailure(plan.Target(v.Observation), api.EventUpgradeFailed, false)(v) }
@@ -76,7 +78,7 @@ func TestStanding(t *testing.T) {
 		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.Overdue = true }), rollout.Failed},
 		{"upgraded and not ready, long before this process began", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.progress.late = true }), rollout.Failed},
 		{"upgraded, and no controller has reported, long before this process began", viewOf(two, ofCharts("new", "old"), func(v *snapshot) {
-			v.Health.Unready, v.progress.late = []inventory.Found{{Health: inventory.Health{OpenEnded: true}}}, true
+			v.Health.Unready, v.progress.late = []inventory.ObjectHealth{{Health: inventory.Health{OpenEnded: true}}}, true
 		}), rollout.Moving},
 		{"upgraded and broken", viewOf(two, ofCharts("new", "old"), unready(true)), rollout.Failed},
 		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *snapshot) { v.progress.wasReady = true }), rollout.Done},
@@ -108,7 +110,7 @@ func TestStanding(t *testing.T) {
 }
 
 func TestDowngrade(t *testing.T) {
-	chart, err := helm.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
+	chart, err := chart.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
