@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // objectDiff is the difference of an object between two manifests.
@@ -55,7 +55,7 @@ type manifest struct {
 	title string
 	// namespace is where objects are that name none.
 	namespace      string
-	objects, hooks []helm.RenderedObject
+	objects, hooks []chart.RenderedObject
 }
 
 // compare returns what differs, in an order that depends on the objects alone.
@@ -87,7 +87,7 @@ func compare(before, after manifest) ([]objectDiff, error) {
 
 func (m manifest) index() map[objectKey]*unstructured.Unstructured {
 	found := map[objectKey]*unstructured.Unstructured{}
-	add := func(objects []helm.RenderedObject, hook bool) {
+	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
 			at := objectKey{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: cmp.Or(o.GetName(), o.GetGenerateName()), Hook: hook}

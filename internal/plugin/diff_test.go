@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
-func rendered(t *testing.T, texts ...string) []helm.RenderedObject {
+func rendered(t *testing.T, texts ...string) []chart.RenderedObject {
 	t.Helper()
-	var objects []helm.RenderedObject
+	var objects []chart.RenderedObject
 	for _, text := range texts {
-		objects = append(objects, helm.RenderedObject{Unstructured: decoded(t, text)})
+		objects = append(objects, chart.RenderedObject{Unstructured: decoded(t, text)})
 	}
 	return objects
 }

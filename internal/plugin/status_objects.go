@@ -20,9 +20,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // objectSearch finds the objects of a release and their health.
@@ -112,9 +112,9 @@ func (x *objectSearch) lacks(what string) {
 }
 
 // read reads the objects that a revision has.
-func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
+func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found {
 	all := make([]found, len(stored.Objects))
-	finished := helm.FinishedJobs(stored.Inventory)
+	finished := release.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i, o := range stored.Objects {

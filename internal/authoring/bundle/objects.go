@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // Build returns the objects that kustomize makes of a folder.
@@ -243,7 +243,7 @@ func (m *maker) examples(ctx context.Context) examples {
 }
 
 // add notes an object of a kind's release.
-func (e *examples) add(kind schema.GroupKind, object helm.RenderedObject) {
+func (e *examples) add(kind schema.GroupKind, object chart.RenderedObject) {
 	api := apiOf{Kind: object.GetKind(), Version: object.GroupVersionKind().Version}
 	if !slices.Contains(e.kinds[kind], api) {
 		e.kinds[kind] = append(e.kinds[kind], api)

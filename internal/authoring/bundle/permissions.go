@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // permission is the rules of an account in a ClusterServiceVersion.
@@ -168,6 +168,6 @@ func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 		if is, ok := known[resource]; ok {
 			return is
 		}
-		return helm.ClusterScopedResource(resource)
+		return chart.ClusterScopedResource(resource)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -26,7 +26,7 @@ type Target struct {
 }
 
 // Alone returns a target for a chart that is in no watches file.
-func Alone(at string, chart *helm.Chart) Target {
+func Alone(at string, chart *chart.Chart) Target {
 	return Target{Path: at, Alone: true, Kind: catalog.Kind{
 		Watch: watches.Watch{Group: "example.com", Version: "v1", Kind: "Chart", Chart: at},
 		Chart: chart,

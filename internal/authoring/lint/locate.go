@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // generic writes the names that a chart was rendered for as those of any
@@ -23,7 +23,7 @@ type objectText struct {
 
 // locate returns the line of a template that gives a rendered object its name.
 // The object is the n-th of its kind that the template rendered, from 0.
-func (c *check) locate(o helm.RenderedObject, n int) location {
+func (c *check) locate(o chart.RenderedObject, n int) location {
 	file, ok := c.file(o.Source)
 	if !ok {
 		return location{o.Source, 0}

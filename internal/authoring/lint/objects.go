@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
+	records "github.com/chartwright/chartwright/internal/release"
 )
 
 // identity is what no two objects of a cluster have in common.
@@ -20,7 +22,7 @@ type identity struct {
 
 // seen is an object of one render.
 type seen struct {
-	helm.RenderedObject
+	chart.RenderedObject
 	identity
 	// cluster: it has no namespace; away: it is in one that the release does
 	// not choose.
@@ -67,10 +69,10 @@ func (c *check) objects() error {
 }
 
 // see returns the objects of a render, with the lines that they come from.
-func (c *check) see(rendered *helm.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
+func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
 	var found []seen
 	counts := map[string]int{}
-	add := func(objects []helm.RenderedObject, hook bool) {
+	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			s := seen{RenderedObject: o, hook: hook}
 			s.kind = o.GroupVersionKind().GroupKind()
@@ -103,7 +105,7 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 	others := map[release]map[identity]bool{}
 	for _, r := range []release{neighbor, namesake} {
 		rendered, err := c.render(t, r)
-		if errors.Is(err, helm.ErrRender) {
+		if errors.Is(err, chart.ErrRender) {
 			// A chart that cares for the name of its release is not for this.
 			return nil
 		}
@@ -140,26 +142,26 @@ func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 }
 
 // size reports a release that is near the size at which it cannot be stored.
-func (c *check) size(rendered *helm.Rendered) error {
-	size, err := rendered.RecordSize()
+func (c *check) size(rendered *chart.Rendered) error {
+	size, err := records.RecordSize(rendered)
 	if err != nil {
 		return err
 	}
-	if size < helm.MaxRecord/2 {
+	if size < records.MaxRecord/2 {
 		return nil
 	}
 	severity := Warning
-	if size > helm.MaxRecord {
+	if size > records.MaxRecord {
 		severity = Error
 	}
-	c.findAsf(severity, ruleSize, location{"Chart.yaml", 0}, "the record of a release takes %d KiB of the %d KiB that there are", size>>10, helm.MaxRecord>>10)
+	c.findAsf(severity, ruleSize, location{"Chart.yaml", 0}, "the record of a release takes %d KiB of the %d KiB that there are", size>>10, records.MaxRecord>>10)
 	return nil
 }
 
 // allowed reports an object that the allow block of the entry forbids, or
 // would have to allow.
 func (c *check) allowed(t trial, o seen) {
-	if o.Refused(c.Kind.Allow, first.namespace, o.cluster) == "" {
+	if helm.Refused(o.RenderedObject, c.Kind.Allow, first.namespace, o.cluster) == "" {
 		return
 	}
 	need := "allow.otherNamespaces: true"

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -177,8 +177,8 @@ func (p *passwords) base() error {
 
 // render renders the chart with more values: an install or, with what is
 // installed, an upgrade.
-func (p *passwords) render(release string, more map[string]any, installed []helm.RenderedObject) (*helm.Rendered, error) {
-	offline := helm.Offline{
+func (p *passwords) render(release string, more map[string]any, installed []chart.RenderedObject) (*chart.Rendered, error) {
+	offline := chart.Offline{
 		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs,
 		Values: values.Merge(runtime.DeepCopyJSON(p.values), runtime.DeepCopyJSON(more)),
 	}
@@ -200,7 +200,7 @@ func (p *passwords) upgrade(more map[string]any) error {
 }
 
 // lookupIn answers lookups by what a render has made.
-func lookupIn(objects []helm.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+func lookupIn(objects []chart.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(apiVersion, kind, _, name string) (map[string]any, error) {
 		for _, object := range objects {
 			if object.GetAPIVersion() == apiVersion && object.GetKind() == kind && object.GetName() == name {

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // trial is a set of values that the chart renders with.
@@ -41,7 +41,7 @@ func (c *check) values() error {
 	failed := c.offer(nil)
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		switch err := c.offer(examples[name]); {
-		case errors.Is(err, helm.ErrInvalidValues):
+		case errors.Is(err, chart.ErrInvalidValues):
 			c.findf(ruleExample, location{name, 0}, "%v", err)
 		case err != nil:
 			c.findf(ruleHelm, location{name, 0}, "%v", err)
@@ -143,8 +143,8 @@ var (
 	namesake = release{"rel-a7x", "ns-b3y"}
 )
 
-func (c *check) render(t trial, r release) (*helm.Rendered, error) {
-	return c.Kind.Chart.Render(helm.Offline{
+func (c *check) render(t trial, r release) (*chart.Rendered, error) {
+	return c.Kind.Chart.Render(chart.Offline{
 		Release: r.name, Namespace: r.namespace, Values: t.copy(), Unchecked: t.unchecked,
 		APIVersions: c.Kind.Chart.Features.APIs,
 	})

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // allow is Allow for the kind that is to be added.
-func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
+func (a Add) allow(chart *chart.Chart) (watches.Allow, []string, error) {
 	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart})
 }
 
@@ -30,13 +30,13 @@ func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
 // its author tries it with and with those that are given here, each with the
 // kind's overrides over it; and what could not be found out.
 func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
-	chart := served.Chart
+	loaded := served.Chart
 	var allow watches.Allow
-	clusterScoped, err := chart.ClusterScoped()
+	clusterScoped, err := loaded.ClusterScoped()
 	if err != nil {
 		return allow, nil, err
 	}
-	trials, err := chart.Examples()
+	trials, err := loaded.Examples()
 	if err != nil {
 		return allow, nil, err
 	}
@@ -53,9 +53,9 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 
 	kinds := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
-		rendered, err := chart.Render(helm.Offline{
+		rendered, err := loaded.Render(chart.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
-			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: chart.Features.APIs,
+			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: loaded.Features.APIs,
 		})
 		if err != nil {
 			// A chart whose values have to be set renders nothing by default.
@@ -73,13 +73,13 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	}
 	allow.ClusterScoped = slices.Sorted(maps.Keys(kinds))
 	var notes []string
-	allow.Lookup, notes = lookups(chart)
+	allow.Lookup, notes = lookups(loaded)
 	return allow, notes, nil
 }
 
 // lookups returns what the templates need to be allowed to read: nothing but
 // the release's namespace, unless a call of lookup names another.
-func lookups(chart *helm.Chart) (watches.LookupScope, []string) {
+func lookups(chart *chart.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
 	for _, call := range analysis.ReadCalls(chart.Templates()).Named("lookup", 1) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // rendering are the folders of a chart whose every file counts: one that is
@@ -52,7 +52,7 @@ func (p *Plan) writeAll(files map[string][]byte, folder string) error {
 }
 
 // openPlanned loads a chart as the plan leaves its folder, by way of a copy.
-func (p *Plan) openPlanned(folder string) (*helm.Chart, error) {
+func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	have, err := filesBelow(folder)
 	if err != nil {
 		return nil, err
@@ -85,19 +85,19 @@ func (p *Plan) openPlanned(folder string) (*helm.Chart, error) {
 }
 
 // chartFiles returns the files of a chart's folder or .tgz.
-func chartFiles(chart string) (map[string][]byte, error) {
-	info, err := os.Stat(chart)
+func chartFiles(path string) (map[string][]byte, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return filesBelow(chart)
+		return filesBelow(path)
 	}
-	data, err := os.ReadFile(chart)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return helm.ArchiveFiles(bytes.NewReader(data))
+	return chart.ArchiveFiles(bytes.NewReader(data))
 }
 
 // filesBelow returns the files of a folder by their paths, with slashes, none if

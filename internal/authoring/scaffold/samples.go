@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // sampled returns which file of a folder has a sample of which kind, for files
@@ -236,7 +236,7 @@ func minimalSpec(k kind) (map[string]any, error) {
 
 // tryOut renders the chart, as for the sample.
 func tryOut(k kind, spec map[string]any) error {
-	_, err := k.Chart.Render(helm.Offline{
+	_, err := k.Chart.Render(chart.Offline{
 		Release: strings.ToLower(k.Kind.Kind) + "-sample", Namespace: "default",
 		Values: values.Merge(values.Merge(map[string]any{}, spec), k.Overrides), APIVersions: k.Chart.Features.APIs,
 	})

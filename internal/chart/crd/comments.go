@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // texts is what the comments of a values.yaml say of a key, and of the keys
@@ -56,7 +56,7 @@ func (t *texts) under(other *texts) {
 
 // readTexts reads the comments of a chart's values.yaml and of those of its
 // subcharts. A chart speaks of a subchart's values before the subchart itself.
-func readTexts(file helm.ValuesFile) *texts {
+func readTexts(file chart.ValuesFile) *texts {
 	t := &texts{}
 	var doc yaml.Node
 	if yaml.Unmarshal(file.Data, &doc) == nil && len(doc.Content) == 1 {

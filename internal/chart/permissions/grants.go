@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // The API server lets an account grant only permissions that it has. An account
 // that creates a Role must hold its rules. One that creates a binding must hold
 // the rules of the bound role, or the verb bind on that role.
 
-// grants asks for what the chart's roles and bindings hand on, unless they are
-// made in another account's name.
+// grants adds the permissions that the chart's roles and bindings grant, unless
+// the operator impersonates another account.
 func (c *chartNeeds) grants() {
 	if c.impersonates() {
 		return
@@ -47,15 +47,15 @@ func grantingKind(kind string) bool {
 }
 
 // granting returns the rendered objects that grant something.
-func (c *chartNeeds) granting() []helm.RenderedObject {
+func (c *chartNeeds) granting() []chart.RenderedObject {
 	all := slices.Concat(c.rendered.objects, c.rendered.hooks)
-	return slices.DeleteFunc(all, func(o helm.RenderedObject) bool {
+	return slices.DeleteFunc(all, func(o chart.RenderedObject) bool {
 		return o.GroupVersionKind().Group != rbacv1.GroupName || !grantingKind(o.GetKind()) ||
 			c.namespaced && strings.HasPrefix(o.GetKind(), "Cluster")
 	})
 }
 
-func (c *chartNeeds) role(object helm.RenderedObject) {
+func (c *chartNeeds) role(object chart.RenderedObject) {
 	var role rbacv1.ClusterRole
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 		// No server takes it.
@@ -100,7 +100,7 @@ func readableName(name string) string {
 	return strings.NewReplacer(probeRelease, "<release>", probeNamespace, "<namespace>").Replace(name)
 }
 
-func (c *chartNeeds) binding(object helm.RenderedObject) {
+func (c *chartNeeds) binding(object chart.RenderedObject) {
 	var binding rbacv1.ClusterRoleBinding
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
 		// No server takes it.

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -22,7 +22,7 @@ type templates struct {
 }
 
 // readTemplates reads all templates of a chart and of its subcharts.
-func readTemplates(chart *helm.Chart) (*templates, error) {
+func readTemplates(chart *chart.Chart) (*templates, error) {
 	defaults, err := chart.Values()
 	if err != nil {
 		return nil, err
