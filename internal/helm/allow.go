@@ -135,8 +135,8 @@ func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clus
 	})
 }
 
-// wayOut says what could be done about an object that is another's.
-func (k *kubeClient) wayOut() string {
+// conflictHint says what could be done about an object that is another's.
+func (k *kubeClient) conflictHint() string {
 	switch {
 	case k.takeOwnership:
 		return ""

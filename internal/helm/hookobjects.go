@@ -286,9 +286,9 @@ func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
 	case labels[api.LabelHookOwnerUID] != "":
 		return "was created by a hook of this release and is left over; delete it"
 	case name != "" && (name != k.release || namespace != k.namespace):
-		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.wayOut())
+		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.conflictHint())
 	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
-		return "exists and belongs to no release" + k.wayOut()
+		return "exists and belongs to no release" + k.conflictHint()
 	}
 	return ""
 }

@@ -112,7 +112,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
 			// It is deleted first.
-			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && refusal(err) {
+			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && isRefusal(err) {
 				refused = append(refused, err.Error())
 			}
 			continue
@@ -132,7 +132,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 			return err
 		case apierrors.IsNotFound(err) && comes(missing(err, o), objects):
 			// Its namespace, or the role that it binds, is of the same revision.
-		case refusal(err):
+		case isRefusal(err):
 			refused = append(refused, err.Error())
 		default:
 			// The API server is away, or busy; the attempt will tell.
@@ -165,14 +165,6 @@ func comes(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
 			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)
 	})
-}
-
-// refusal tells an object that will never be taken from a server that cannot
-// answer now. A patch that fits no schema is an internal error to the server.
-func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
-		strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // textFields are the fields of an object's metadata whose values are texts.
