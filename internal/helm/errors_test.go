@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -36,6 +37,7 @@ func TestErrorTexts_MatchHelm(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			info := &resource.Info{
 				Client: answeringClient{status: test.status, body: test.body}, Namespace: "apps", Name: "web",
+				Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
 				Mapping: &meta.RESTMapping{
 					Resource:         schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 					GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
