@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-openapi/jsonpointer"
 )
 
 // node is one JSON Schema object. It may be part of the document, which never
@@ -54,33 +56,12 @@ func (d jsonSchema) lookup(ref string) (any, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if fragment != "" && !strings.HasPrefix(fragment, "/") {
+	pointer, err := jsonpointer.New(fragment)
+	if err != nil {
 		return nil, false
 	}
-	at := d.root
-	for token := range strings.SplitSeq(strings.TrimPrefix(fragment, "/"), "/") {
-		if fragment == "" {
-			break
-		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		switch in := at.(type) {
-		case node:
-			next, found := in[token]
-			if !found {
-				return nil, false
-			}
-			at = next
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil, false
-			}
-			at = in[i]
-		default:
-			return nil, false
-		}
-	}
-	return at, true
+	target, _, err := pointer.Get(d.root)
+	return target, err == nil
 }
 
 // recursive reports whether what a $ref leads to leads there again.
@@ -224,13 +205,13 @@ func (a *addresses) schema(value any, pointer string, base *url.URL) {
 			a.refs = append(a.refs, reference{v, base})
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := pointer + "/" + escape(key)
+			at := pointer + "/" + jsonpointer.Escape(key)
 			inner, isMap := v[key].(node)
 			switch {
 			case slices.Contains(holdsValues, key):
 			case isMap && slices.Contains(holdsSchemas, key):
 				for _, name := range slices.Sorted(maps.Keys(inner)) {
-					a.schema(inner[name], at+"/"+escape(name), base)
+					a.schema(inner[name], at+"/"+jsonpointer.Escape(name), base)
 				}
 			default:
 				a.schema(v[key], at, base)
@@ -267,6 +248,3 @@ var (
 	// holdsSchemas are those whose values are maps of schemas.
 	holdsSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
-
-// escape writes a key as a part of a JSON pointer.
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

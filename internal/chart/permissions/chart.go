@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// chartNeeds finds what the chart of one kind needs.
+// chartNeeds finds the permissions that the chart of one kind needs.
 type chartNeeds struct {
 	*needs
 	kind      catalog.Kind
@@ -103,7 +103,7 @@ func logged(object *unstructured.Unstructured) bool {
 }
 
 // unresolvedf reports a line of a template, or with line 0 the whole template,
-// unless the watches entry settles the template that is rendered.
+// unless the rbac key of the watches entry covers the rendered template.
 func (c *chartNeeds) unresolvedf(template, file string, line int, format string, args ...any) {
 	if c.kind.CoversTemplate(template) {
 		return
@@ -115,12 +115,13 @@ func (c *chartNeeds) unresolvedf(template, file string, line int, format string,
 	c.addUnresolved(Unresolved{Kind: c.kind.Kind, Where: where, File: file, Line: line, What: fmt.Sprintf(format, args...)})
 }
 
-// declare says how a person settles what is not known of a template.
+// declare returns the advice to declare, in the watches entry, what the analysis
+// of a template does not know.
 func declare(what, template string) string {
 	return fmt.Sprintf("declare %s by the key rbac of the watches entry, with template: %s", what, template)
 }
 
-// why tells which templates need something.
+// why returns the reason of a rule: the templates that need it.
 func (c *chartNeeds) why(sources []string) string {
 	sorted := slices.Sorted(slices.Values(sources))
 	more := ""
@@ -130,8 +131,8 @@ func (c *chartNeeds) why(sources []string) string {
 	return fmt.Sprintf("chart %s: %s%s", c.kind.Chart.Name(), strings.Join(sorted, ", "), more)
 }
 
-// ownCRDs asks for what is done with the folder crds/, as far as that is done in
-// the operator's own name.
+// ownCRDs adds the permissions to install the folder crds/, which the operator
+// needs unless it impersonates another account.
 func (c *chartNeeds) ownCRDs() {
 	if len(c.crds) == 0 || c.kind.CRDs == watches.CRDsSkip || c.impersonates() {
 		return
@@ -147,11 +148,10 @@ func (c *chartNeeds) ownCRDs() {
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
 }
 
-// impersonates reports whether objects are read and written in another account's
-// name.
+// impersonates reports whether another account reads and writes the objects.
 func (c *chartNeeds) impersonates() bool { return c.kind.ServiceAccountName != "" }
 
-// objects asks for what is done with the objects that the chart makes.
+// objects adds the permissions on the objects of the chart.
 func (c *chartNeeds) objects() {
 	kinds := slices.SortedFunc(maps.Keys(c.uses), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
@@ -172,12 +172,13 @@ func (c *chartNeeds) objects() {
 	}
 }
 
-// verbs are what packages helm, apply and inventory do with objects of a kind.
+// verbs returns those that packages helm, apply and inventory use on objects of a
+// kind.
 func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 	var verbs []string
 	switch {
 	case u.plain && c.impersonates():
-		// Watched in the operator's own name; and deleted, where the account is
+		// The operator itself watches them, and deletes them if the account is
 		// gone.
 		verbs = append(verbs, "get", "list", "watch", "delete")
 	case u.plain:
@@ -199,15 +200,15 @@ func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 var (
 	jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 	podKind = schema.GroupKind{Kind: "Pod"}
-	// podMakers are the kinds of which package diagnose asks the pods.
+	// podMakers are the kinds whose pods package diagnose reads.
 	podMakers = []schema.GroupKind{
 		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"},
 		{Group: "apps", Kind: "DaemonSet"}, jobKind,
 	}
 )
 
-// diagnosis asks for what tells why an object is not ready, and what a hook has
-// printed.
+// diagnosis adds the permissions to find out why an object is not ready, and to
+// read the log of a hook.
 func (c *chartNeeds) diagnosis() {
 	const whyNot = "why an object is not ready"
 	if c.uses[podMakers[0]] != nil {
@@ -226,10 +227,10 @@ func (c *chartNeeds) diagnosis() {
 	}
 }
 
-// objectVerbs are what is done with the objects of a release.
+// objectVerbs are those that the operator uses on the objects of a release.
 var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 
-// declared asks for what the watches entry says is needed besides.
+// declared adds the rules of the watches entry.
 func (c *chartNeeds) declared() {
 	const why = "watches.yaml"
 	for _, rule := range c.kind.RBAC {

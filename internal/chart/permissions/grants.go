@@ -17,8 +17,8 @@ import (
 // that creates a Role must hold its rules. One that creates a binding must hold
 // the rules of the bound role, or the verb bind on that role.
 
-// grants asks for what the chart's roles and bindings hand on, unless they are
-// made in another account's name.
+// grants adds the permissions that the chart's roles and bindings grant, unless
+// the operator impersonates another account.
 func (c *chartNeeds) grants() {
 	if c.impersonates() {
 		return

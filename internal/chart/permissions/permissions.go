@@ -10,26 +10,26 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// Options say for which operator the rules are.
+// Options describe the operator that the rules are for.
 type Options struct {
 	// Operator is its name, a label of the role; empty means chartwright.
 	Operator string
-	// Namespaced asks for the rules of a Role, for an operator that serves a few
+	// Namespaced: the rules are for a Role, of an operator that serves a few
 	// namespaces.
 	Namespaced bool
 	// InstallCRDs: it installs the definitions of its kinds itself.
 	InstallCRDs bool
 }
 
-// Rule is what is to be allowed, and a short reason: "chart podset:
+// Rule is a rule of the operator's role, and a short reason: "chart podset:
 // templates/deployment.yaml".
 type Rule struct {
 	rbacv1.PolicyRule `json:",inline"`
 
 	Why string `json:"why"`
 
-	// Everywhere: this takes a ClusterRole even for an operator with Roles: it
-	// is declared, and of what has no namespace.
+	// Everywhere: the rule takes a ClusterRole even for an operator with Roles. It
+	// is declared, and its resources have no namespace.
 	Everywhere bool `json:"everywhere,omitempty"`
 }
 
@@ -46,10 +46,10 @@ type Unresolved struct {
 	Line int    `json:"-"`
 }
 
-// String is the one line that a person reads.
+// String returns one line for people.
 func (u Unresolved) String() string { return fmt.Sprintf("%s: %s: %s", u.Kind, u.Where, u.What) }
 
-// Report is what was found.
+// Report holds the derived rules, and the places that need a person.
 type Report struct {
 	Rules      []Rule       `json:"rules"`
 	Unresolved []Unresolved `json:"unresolved"`

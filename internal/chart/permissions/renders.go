@@ -13,22 +13,20 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// A release that no person would name so, and its namespace: what holds these
-// words is another thing for every release.
+// The probe release and its namespace have unusual names: a text that contains
+// one of them differs from release to release.
 const (
 	probeRelease   = "rbac-probe-release"
 	probeNamespace = "rbac-probe-namespace"
 )
 
-// rendered is what came of all renders that succeeded.
+// rendered holds the objects of all renders that succeeded.
 type rendered struct {
 	objects, hooks []chart.RenderedObject
-	// failed is why the render of the default values did not.
-	failed error
 }
 
-// renderAll renders the chart of a kind over all values that are worth a try.
-// That some do not render is as it should be.
+// renderAll renders the chart of a kind with all probe values. Charts refuse some
+// of them.
 func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	all, err := probes(kind.Chart)
 	if err != nil {
@@ -40,12 +38,9 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	}
 	var r rendered
 	seen := map[string]bool{}
-	for i, probe := range all {
+	for _, probe := range all {
 		objects, hooks, err := survey.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
 		if err != nil {
-			if i == 0 {
-				r.failed = err
-			}
 			if !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
 				return rendered{}, err
 			}
@@ -73,8 +68,8 @@ func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.Rende
 	return to
 }
 
-// maxProbes bounds how often a chart is rendered. What more values would show,
-// the scan of the templates sees.
+// maxProbes bounds how often a chart is rendered. The analysis of the templates
+// finds what more values would show.
 const maxProbes = 256
 
 // probes returns values to try a chart with, the defaults first: the examples of
@@ -117,7 +112,7 @@ func probes(chart *chart.Chart) ([]map[string]any, error) {
 	return all, nil
 }
 
-// leaf is a value, and what it may be.
+// leaf is the path of a value, and the values to try there.
 type leaf struct {
 	path   []string
 	values []any
@@ -149,7 +144,7 @@ func (l *leaves) at(path []string) *leaf {
 	return nil
 }
 
-// ofValues notes what the default values can be turned to.
+// ofValues adds the opposite of each switch in the default values.
 func (l *leaves) ofValues(path []string, vals map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(vals)) {
 		at := append(slices.Clone(path), key)
@@ -181,8 +176,7 @@ func nest(path []string, value any) map[string]any {
 	return map[string]any{path[0]: value}
 }
 
-// ofSchema notes what a schema lets its properties be, or of that only the texts
-// that it lists.
+// ofSchema adds the values that a schema allows, or only those of its enums.
 func (l *leaves) ofSchema(data []byte, enums bool) error {
 	if len(data) == 0 {
 		return nil

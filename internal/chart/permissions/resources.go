@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// resource is how the API calls the objects of a kind.
+// resource is the API resource of a kind.
 type resource struct {
 	schema.GroupResource
 	// cluster: the objects have no namespace.
@@ -45,7 +45,7 @@ func resourcesOf(kinds []catalog.Kind) (resources, error) {
 	return known, nil
 }
 
-// define notes the resource of a definition that a chart brings.
+// define adds the resource of a definition in a chart.
 func (r resources) define(definition *unstructured.Unstructured) error {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
@@ -75,8 +75,8 @@ func (r resources) of(kind schema.GroupKind) resource {
 	return guess
 }
 
-// guess returns what the custom calls the resource of a kind. It is right for
-// all kinds of Kubernetes.
+// guess returns the usual name of a kind's resource. It is right for all kinds of
+// Kubernetes.
 func guess(kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Version: "v1", Kind: kind})
 	lower := strings.ToLower(kind)
@@ -90,7 +90,7 @@ func guess(kind string) string {
 	return plural.Resource
 }
 
-// builtin tells a kind of Kubernetes.
+// builtin reports whether a kind is one of Kubernetes.
 func builtin(kind schema.GroupKind) bool {
 	return slices.Contains(groupsOf(kind.Kind), kind.Group)
 }

@@ -40,7 +40,7 @@ func (r *Report) Role(name string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// clusterWide tells a rule that only a ClusterRole can hold.
+// clusterWide reports whether only a ClusterRole can hold a rule.
 func clusterWide(rule Rule) bool {
 	return rule.Everywhere || len(rule.NonResourceURLs) > 0 || slices.Contains(rule.APIGroups, groupAPIExtensions)
 }
@@ -97,7 +97,7 @@ func writeRule(text *bytes.Buffer, rule rbacv1.PolicyRule) error {
 	return nil
 }
 
-// width is of a comment's text.
+// width is the number of columns of a comment's text.
 const width = 96
 
 // wrap breaks a text into lines, between words.

@@ -2,16 +2,20 @@ package permissions_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -175,4 +179,21 @@ func applyAs(t *testing.T, config *rest.Config, loaded *chart.Chart, name string
 func apply(t *testing.T, to dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	return to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+}
+
+// waitAllowed waits until the API server goes by a user's new role, by a right
+// that each has.
+func waitAllowed(t *testing.T, config *rest.Config, user string) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"},
+	}}
+	reviews := kubernetes.NewForConfigOrDie(config).AuthorizationV1().SubjectAccessReviews()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
+	if err != nil {
+		t.Fatalf("wait for the rights of %s: %v", user, err)
+	}
 }
