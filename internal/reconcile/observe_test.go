@@ -4,11 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -42,20 +41,10 @@ func (c oneCR) List(context.Context, client.ObjectList, ...client.ListOption) er
 // readsCapabilities is a chart whose template reads the version of Kubernetes.
 func readsCapabilities(t *testing.T) *chart.Chart {
 	t.Helper()
-	folder := t.TempDir()
-	for name, text := range map[string]string{
-		"Chart.yaml":        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
-		"templates/cm.yaml": "version: {{ .Capabilities.KubeVersion.Version }}\n",
-	} {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	loaded, err := chart.LoadDir(folder)
+	loaded, err := chart.LoadDir(fstest.MapFS{
+		"Chart.yaml":        {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
+		"templates/cm.yaml": {Data: []byte("version: {{ .Capabilities.KubeVersion.Version }}\n")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
