@@ -37,6 +37,8 @@ type Chart struct {
 	examples map[string][]byte
 	// parsed are the templates as they are executed.
 	parsed parsed
+	// files are what the templates see as .Files.
+	files shownFiles
 }
 
 // FeaturesOf returns what the templates use beyond these values of a release.

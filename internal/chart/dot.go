@@ -1,15 +1,11 @@
 package chart
 
 import (
-	"encoding/base64"
-	"maps"
-	"path"
-	"strings"
+	"sync"
 
-	"github.com/gobwas/glob"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"sigs.k8s.io/yaml"
+	"helm.sh/helm/v3/pkg/engine"
 )
 
 // scope is what the templates of one chart see.
@@ -18,17 +14,30 @@ type scope struct {
 	basePath string
 }
 
+// shownFiles are what templates see as .Files: of a type that is the engine's own,
+// and which a render cannot change. There is one for each chart and subchart,
+// known by the first of its files, which every clone of the chart shares, or by
+// none.
+type shownFiles struct {
+	mu    sync.Mutex
+	known map[*helmchart.File]any
+}
+
 // scopeOf returns what the templates of a chart see as their dot; those of its
 // subcharts are in it, by their names, under Subcharts. It is what Helm's engine
 // makes of them (recAllTpls in pkg/engine), which has no way of giving it away.
-func scopeOf(c *helmchart.Chart, above chartutil.Values) chartutil.Values {
+func (f *shownFiles) scopeOf(c *helmchart.Chart, above chartutil.Values) (chartutil.Values, error) {
+	seen, err := f.of(c)
+	if err != nil {
+		return nil, err
+	}
 	below := map[string]any{}
 	dot := chartutil.Values{
 		"Chart": struct {
 			helmchart.Metadata
 			IsRoot bool
 		}{*c.Metadata, c.IsRoot()},
-		"Files":        newFiles(c.Files),
+		"Files":        seen,
 		"Release":      above["Release"],
 		"Capabilities": above["Capabilities"],
 		"Values":       chartutil.Values{},
@@ -40,9 +49,13 @@ func scopeOf(c *helmchart.Chart, above chartutil.Values) chartutil.Values {
 		dot["Values"] = own
 	}
 	for _, child := range c.Dependencies() {
-		below[child.Name()] = map[string]any(scopeOf(child, dot))
+		inner, err := f.scopeOf(child, dot)
+		if err != nil {
+			return nil, err
+		}
+		below[child.Name()] = map[string]any(inner)
 	}
-	return dot
+	return dot, nil
 }
 
 // subscopes returns the scopes of subcharts by their names.
@@ -57,69 +70,39 @@ func subscopes(scope map[string]any) map[string]map[string]any {
 	return found
 }
 
-// Files are what templates see as .Files, with the results of Helm's own type, which
-// its engine does not export. TestFiles_MatchHelm compares the two.
-type Files map[string][]byte
-
-func newFiles(from []*helmchart.File) Files {
-	files := make(Files, len(from))
-	for _, file := range from {
-		files[file.Name] = file.Data
+func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
+	var first *helmchart.File
+	if len(c.Files) > 0 {
+		first = c.Files[0]
 	}
-	return files
-}
-
-// Get returns the content of a file, empty if there is none.
-func (f Files) Get(name string) string { return string(f[name]) }
-
-// GetBytes returns the content of a file, empty if there is none.
-func (f Files) GetBytes(name string) []byte {
-	if data, ok := f[name]; ok {
-		return data
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known, ok := f.known[first]; ok {
+		return known, nil
 	}
-	return []byte{}
-}
-
-// Glob returns the files whose names match a pattern; all of them if the pattern is
-// invalid.
-func (f Files) Glob(pattern string) Files {
-	matcher, err := glob.Compile(pattern, '/')
+	made, err := takeFiles(c.Files)
 	if err != nil {
-		return maps.Clone(f)
+		return nil, err
 	}
-	matching := Files{}
-	for name, data := range f {
-		if matcher.Match(name) {
-			matching[name] = data
-		}
+	if f.known == nil {
+		f.known = map[*helmchart.File]any{}
 	}
-	return matching
+	f.known[first] = made
+	return made, nil
 }
 
-// Lines returns the lines of a file.
-func (f Files) Lines(name string) []string {
-	if len(f[name]) == 0 {
-		return []string{}
+// takeFiles has Helm's engine show the files to a template that captures them. A type
+// of our own would be visible: typeOf and errors of templates name engine.files.
+func takeFiles(of []*helmchart.File) (seen any, err error) {
+	bare := &helmchart.Chart{
+		Metadata:  &helmchart.Metadata{Name: "files"},
+		Files:     of,
+		Templates: []*helmchart.File{{Name: "templates/take", Data: []byte("{{ call .Release.take .Files }}")}},
 	}
-	return strings.Split(strings.TrimSuffix(f.Get(name), "\n"), "\n")
-}
-
-// AsConfig returns the files as the data of a ConfigMap, in YAML.
-func (f Files) AsConfig() string {
-	return f.data(func(data []byte) string { return string(data) })
-}
-
-// AsSecrets returns the files as the data of a Secret, in YAML.
-func (f Files) AsSecrets() string {
-	return f.data(base64.StdEncoding.EncodeToString)
-}
-
-func (f Files) data(encode func([]byte) string) string {
-	byName := make(map[string]string, len(f))
-	for name, data := range f {
-		byName[path.Base(name)] = encode(data)
+	take := func(files any) string {
+		seen = files
+		return ""
 	}
-	// Strings always encode.
-	text, _ := yaml.Marshal(byName)
-	return strings.TrimSuffix(string(text), "\n")
+	_, err = engine.Render(bare, chartutil.Values{"Release": map[string]any{"take": take}})
+	return seen, err
 }

@@ -72,13 +72,16 @@ func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.R
 
 // render executes the templates.
 func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (map[string]string, error) {
-	top := scopeOf(in.Chart, chartutil.Values{
+	top, err := c.files.scopeOf(in.Chart, chartutil.Values{
 		"Release": map[string]any{
 			"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
 			"IsUpgrade": options.IsUpgrade, "IsInstall": options.IsInstall, "Revision": options.Revision,
 		},
 		"Capabilities": capabilities, "Values": in.values,
 	})
+	if err != nil {
+		return nil, err
+	}
 	scopes := map[string]scope{}
 	set, err := c.parsed.set(templateFiles(in.Chart, top, scopes, nil))
 	if err != nil {
