@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -83,6 +85,15 @@ type ResourcesStatus struct {
 	Ready int64 `json:"ready"`
 	// NotReady holds those that are not, at most NotReadyLimit.
 	NotReady []ObjectStatus `json:"notReady,omitempty"`
+}
+
+// Truncate shortens a text that users read to a number of bytes. The result is
+// valid UTF-8, and ends in an ellipsis if something was cut off.
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
 // NotReadyLimit is the number of objects listed in ResourcesStatus.NotReady.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Delete deletes the object unless it belongs to another owner. An object that
@@ -26,7 +28,7 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 		return err
 	}
 	if err := CheckOwnership(live, owner); err != nil {
-		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("delete %s: %w", Describe(o), err)
 	}
 	return c.DeleteUID(ctx, o, live.GetUID(), policy)
 }
@@ -46,7 +48,7 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("delete %s: %w", Describe(o), err)
 	}
 	return nil
 }
@@ -61,7 +63,7 @@ func (c Client) WaitGone(ctx context.Context, o Object) error {
 		return live == nil && err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s is gone: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("wait until %s is gone: %w", Describe(o), err)
 	}
 	return nil
 }
@@ -96,7 +98,7 @@ func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
 	clearNodePorts(probe.Object)
-	_, err := c.patch(ctx, probe, true)
+	_, err := c.patch(ctx, probe, api.FieldManager, true)
 	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
 	}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -60,7 +59,7 @@ func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.Pa
 		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o), err)
 	}
 	return live, nil
 }
@@ -85,7 +84,7 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 	}
 	held, err := parseFields(entry.FieldsV1.GetRawBytes())
 	if err != nil {
-		return fmt.Errorf("read the managed fields of %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("read the managed fields of %s: %w", Describe(o), err)
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !containsPath(held, path) })
 	return c.applyInitial(ctx, o, live, paths)
@@ -94,51 +93,47 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 // holdInitial applies just the fields at the paths, with the values that they
 // have in another object.
 func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+	empty := true
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
 	handed.SetGroupVersionKind(o.GroupVersionKind())
 	handed.SetNamespace(o.GetNamespace())
 	handed.SetName(o.GetName())
-	some := false
 	for _, path := range paths {
 		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
 		if err != nil || !found {
 			continue
 		}
 		if err := unstructured.SetNestedField(handed.Object, value, path...); err != nil {
-			return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+			return fmt.Errorf("%s: %w", Describe(o), err)
 		}
-		some = true
+		empty = false
 	}
-	if !some {
+	if empty {
 		return nil
 	}
-	data, err := json.Marshal(handed.Object)
-	if err != nil {
-		return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
-	}
-	_, err = c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		FieldManager: api.FieldManagerInitial,
-		Force:        new(true),
-	})
-	if err != nil {
-		return fmt.Errorf("hand over fields of %s: %w", Describe(o.Unstructured), err)
+	if _, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, false); err != nil {
+		return fmt.Errorf("hand over fields of %s: %w", Describe(o), err)
 	}
 	return nil
 }
 
 // holds tells whether a set has a path or anything below it.
 func containsPath(set *fieldpath.Set, path []string) bool {
-	parts := make([]any, len(path))
-	for i, segment := range path {
-		parts[i] = segment
+	at := pathOf(path)
+	if set.Has(at) {
+		return true
 	}
-	at, err := fieldpath.MakePath(parts...)
-	return err == nil && (set.Has(at) || hasBelow(set, at))
-}
-
-func hasBelow(set *fieldpath.Set, at fieldpath.Path) bool {
 	for _, element := range at {
 		set = set.WithPrefix(element)
 	}
 	return !set.Empty()
+}
+
+// pathOf returns the path through fields of these names.
+func pathOf(names []string) fieldpath.Path {
+	path := make(fieldpath.Path, len(names))
+	for i := range names {
+		path[i] = fieldpath.PathElement{FieldName: &names[i]}
+	}
+	return path
 }

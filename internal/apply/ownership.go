@@ -26,12 +26,7 @@ type Owner struct {
 
 // String names the owner for people: "PodSet.app.example.com/default/web".
 func (o Owner) String() string {
-	return OwnerName(o.GVK.GroupKind(), o.Namespace, o.Name)
-}
-
-// OwnerName is the form of a custom resource's name in annotations.
-func OwnerName(gk schema.GroupKind, namespace, name string) string {
-	return fmt.Sprintf("%s/%s/%s", gk.String(), namespace, name)
+	return fmt.Sprintf("%s/%s/%s", o.GVK.GroupKind(), o.Namespace, o.Name)
 }
 
 // reference returns the ownerReference to the custom resource. It never blocks
@@ -148,7 +143,7 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o), err)
 	}
 	return result, nil
 }

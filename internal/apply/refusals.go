@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,37 +50,32 @@ type segment struct {
 	index int
 }
 
+// segmentPattern matches one step of a path.
+var segmentPattern = regexp.MustCompile(`\.([^.\[]*)|\[([^\]]*)\]`)
+
 // parsePath reads a path as structured merge diff writes it:
 // .spec.containers[name="c"].ports[0].
 func parsePath(text string) ([]segment, bool) {
 	var path []segment
 	for text != "" {
-		switch text[0] {
-		case '.':
-			end := strings.IndexAny(text[1:], ".[")
-			if end < 0 {
-				end = len(text) - 1
-			}
-			path = append(path, segment{field: text[1 : end+1]})
-			text = text[end+1:]
-		case '[':
-			end := strings.IndexByte(text, ']')
-			if end < 0 {
-				return nil, false
-			}
-			inside := text[:end+1]
-			var index int
-			if key, ok := parseKey(inside); ok {
-				path = append(path, segment{key: key})
-			} else if _, err := fmt.Sscanf(inside, "[%d]", &index); err == nil && index >= 0 {
-				path = append(path, segment{index: index})
-			} else {
-				return nil, false
-			}
-			text = text[end+1:]
-		default:
+		match := segmentPattern.FindStringSubmatch(text)
+		if match == nil || !strings.HasPrefix(text, match[0]) {
 			return nil, false
 		}
+		text = text[len(match[0]):]
+		if match[0][0] == '.' {
+			path = append(path, segment{field: match[1]})
+			continue
+		}
+		if key, ok := parseKey(match[2]); ok {
+			path = append(path, segment{key: key})
+			continue
+		}
+		index, err := strconv.Atoi(match[2])
+		if err != nil || index < 0 {
+			return nil, false
+		}
+		path = append(path, segment{index: index})
 	}
 	return path, len(path) > 0
 }

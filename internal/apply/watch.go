@@ -43,7 +43,7 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("wait for %s: %w", Describe(o.Unstructured), err)
+			return fmt.Errorf("wait for %s: %w", Describe(o), err)
 		}
 		return nil
 	}
@@ -129,7 +129,7 @@ func (c Client) Until(ctx context.Context, o Object, done func(*unstructured.Uns
 		return err
 	}
 	if live == nil {
-		return fmt.Errorf("wait for %s: it is gone", Describe(o.Unstructured))
+		return fmt.Errorf("wait for %s: it is gone", Describe(o))
 	}
 	return c.Watch(ctx, Object{Unstructured: live, Mapping: o.Mapping}, done)
 }

@@ -61,6 +61,9 @@ const (
 	PauseIncludingDeletion Pause = "including-deletion"
 )
 
+// maxQuoted bounds, in bytes, the value that a problem quotes.
+const maxQuoted = 64
+
 // orphanPolicy is the value of the deletion policy that keeps everything.
 const orphanPolicy = "orphan"
 
@@ -186,7 +189,7 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 			err = fmt.Errorf("the operator allows %s or more, and uses %s", floor, floor)
 		}
 		if err != nil {
-			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, shorten(from[key]), err))
+			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, api.Truncate(from[key], maxQuoted), err))
 		}
 	}
 	return a
@@ -258,13 +261,4 @@ func names() []string {
 	}
 	slices.Sort(found)
 	return found
-}
-
-// shorten keeps a condition readable whatever somebody wrote.
-func shorten(value string) string {
-	const most = 64
-	if len(value) <= most {
-		return value
-	}
-	return strings.ToValidUTF8(value[:most], "") + "…"
 }

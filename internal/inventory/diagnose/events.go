@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -33,18 +34,12 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 	if uid == "" {
 		about = fields.Set{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name}
 	}
-	namespace := of.Namespace
-	if namespace == "" {
-		// Where events about objects of no namespace are kept.
-		namespace = metav1.NamespaceDefault
-	}
+	// Events about cluster-scoped objects are kept in the default namespace.
+	namespace := cmp.Or(of.Namespace, metav1.NamespaceDefault)
 	options := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Events(namespace).List(ctx, options)
-	if s.isForbidden("list events", err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.unlessForbidden("list events", err)
 	}
 	return list.Items, nil
 }

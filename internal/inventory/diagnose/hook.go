@@ -8,10 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -56,8 +56,8 @@ func (h Hook) Why() string {
 // OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
 // the end. It takes three or four reads. Pods that are being deleted say nothing
 // about a hook, unless one of their containers still runs.
-func CheckHook(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
-	s := &search{client: client}
+func CheckHook(ctx context.Context, clients kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
+	s := &search{client: clients}
 	hook, err := s.hook(ctx, key, uid, now)
 	hook.Cause.Message, hook.Cause.Event = s.redactor.redact(hook.Cause.Message), s.redactor.redact(hook.Cause.Event)
 	if err != nil {
@@ -69,29 +69,14 @@ func CheckHook(ctx context.Context, client kubernetes.Interface, key apply.Key, 
 func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
 	if key.GroupKind() != kindJob {
 		pod, err := s.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return Hook{State: api.HookStarting}, nil
-		case s.isForbidden("get pods", err):
-			return s.unknown(key), nil
-		case err != nil:
-			return Hook{State: api.HookStarting}, err
-		case pod.UID != uid:
-			// Another has taken its name.
-			return Hook{State: api.HookStarting}, nil
+		if err != nil || pod.UID != uid {
+			return s.absentHook(key, "get pods", err)
 		}
 		return s.hookOfPods(ctx, []corev1.Pod{*pod}, now)
 	}
 	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return Hook{State: api.HookStarting}, nil
-	case s.isForbidden("get jobs.batch", err):
-		return s.unknown(key), nil
-	case err != nil:
-		return Hook{State: api.HookStarting}, err
-	case job.UID != uid:
-		return Hook{State: api.HookStarting}, nil
+	if err != nil || job.UID != uid {
+		return s.absentHook(key, "get jobs.batch", err)
 	}
 	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own := Cause{Object: key}
@@ -108,6 +93,15 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 	// Each try has a pod of its own.
 	slices.Reverse(pods)
 	return s.hookOfPods(ctx, pods, now)
+}
+
+// absentHook returns the state of a hook that could not be read, or whose name
+// another object has.
+func (s *search) absentHook(key apply.Key, right string, err error) (Hook, error) {
+	if s.isForbidden(right, err) {
+		return s.unknown(key), nil
+	}
+	return Hook{State: api.HookStarting}, client.IgnoreNotFound(err)
 }
 
 // unknown is how a hook is whose pods may not be read: perhaps one runs.

@@ -41,11 +41,8 @@ func (s *search) podsOf(ctx context.Context, w *workload) ([]corev1.Pod, error) 
 	}
 	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Pods(w.own.Object.Namespace).List(ctx, options)
-	if s.isForbidden("list pods", err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.unlessForbidden("list pods", err)
 	}
 	// Labels select the pods of others, too.
 	mine := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !controls(w.uid, &p) })
@@ -166,7 +163,7 @@ func containerState(p *corev1.Pod) (reason, message string) {
 			return s.State.Waiting.Reason, join("; ", containerPrefix(p, s.Name)+s.State.Waiting.Message, end(s.LastTerminationState.Terminated))
 		case s.State.Terminated != nil && s.State.Terminated.ExitCode != 0:
 			ended := s.State.Terminated
-			return either(ended.Reason, "Error"), containerPrefix(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
+			return cmp.Or(ended.Reason, "Error"), containerPrefix(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
 		}
 	}
 	return "", ""
@@ -186,7 +183,7 @@ func end(ended *corev1.ContainerStateTerminated) string {
 	if ended == nil {
 		return ""
 	}
-	return fmt.Sprintf("it last ended with %s, exit code %d", either(ended.Reason, "Error"), ended.ExitCode)
+	return fmt.Sprintf("it last ended with %s, exit code %d", cmp.Or(ended.Reason, "Error"), ended.ExitCode)
 }
 
 // stuck tells whether a pod says why it will not run by itself.
@@ -231,11 +228,4 @@ func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondit
 		}
 	}
 	return nil
-}
-
-func either(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
 }

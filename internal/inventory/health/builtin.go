@@ -1,11 +1,15 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Groups and kinds of Kubernetes' own that need a correction of kstatus.
@@ -32,7 +36,7 @@ func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	}
 	found, err := compute(o)
 	if err != nil {
-		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: bounded(fmt.Sprintf("its status cannot be read: %v", err))}
+		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: api.Truncate(fmt.Sprintf("its status cannot be read: %v", err), maxMessage)}
 	}
 	switch found.Status {
 	case status.CurrentStatus:
@@ -68,7 +72,7 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 		}
 	case pod:
 		if valueAt(o.Object, "status.phase") == "Failed" {
-			return failed(scalar(valueAt(o.Object, "status.reason")), either(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
+			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
 		}
 	case claim:
 		return waitsForConsumer(o)
@@ -163,10 +167,9 @@ func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods
 }
 
 func reasonOf(r *status.Result, kind status.ConditionType) string {
-	for _, c := range r.Conditions {
-		if c.Type == kind {
-			return c.Reason
-		}
+	i := slices.IndexFunc(r.Conditions, func(c status.Condition) bool { return c.Type == kind })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return r.Conditions[i].Reason
 }

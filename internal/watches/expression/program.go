@@ -13,6 +13,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
+// Error is a mistake in the expression of a field.
+type Error struct {
+	Field   string
+	Message string
+}
+
+// Error names the field.
+func (e Error) Error() string { return e.Field + ": " + e.Message }
+
 // Check parses an expression and checks its types. The error is one line that
 // starts with the column, and with the line where the expression has several.
 func Check(env *cel.Env, expression string) (*cel.Ast, error) {
