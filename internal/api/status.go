@@ -141,7 +141,7 @@ const (
 	StatusPendingRollback = "pending-rollback"
 )
 
-// Pending tells whether a revision's status says that its action has begun and
+// Pending reports whether a revision's status says that its action has begun and
 // not ended.
 func Pending(status string) bool {
 	switch status {
@@ -151,7 +151,7 @@ func Pending(status string) bool {
 	return false
 }
 
-// Uninstalled tells whether a release is gone or on its way out.
+// Uninstalled reports whether a release is gone or on its way out.
 func Uninstalled(status string) bool {
 	return status == StatusUninstalling || status == StatusUninstalled
 }

@@ -44,7 +44,7 @@ type Options struct {
 	Warn func(string)
 }
 
-// maxMends bounds how often an object is mended; the API server names
+// maxAttempts bounds how often an object is mended; the API server names
 // undeclared fields one at a time.
 const maxAttempts = 20
 
@@ -126,7 +126,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o), maxAttempts)
 }
 
-// collides tells whether the API server found list items that collide: when
+// hasDuplicateItems reports whether the API server found list items that collide: when
 // somebody changes the key of an item of ours, an apply keeps theirs beside
 // ours, and both have, say, the same name.
 func hasDuplicateItems(err error) bool {
@@ -171,7 +171,7 @@ func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured,
 	return nilIfNotFound(o, live, err)
 }
 
-// orNil is the answer to a read: nil, and no error, where nothing is there.
+// nilIfNotFound is the answer to a read: nil, and no error, where nothing is there.
 func nilIfNotFound[T any](o Object, live *T, err error) (*T, error) {
 	switch {
 	case apierrors.IsNotFound(err):

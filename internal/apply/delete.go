@@ -68,7 +68,7 @@ func (c Client) WaitGone(ctx context.Context, o Object) error {
 	return nil
 }
 
-// precious kinds hold what cannot be made again.
+// neverRecreated kinds hold what cannot be made again.
 var neverRecreated = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
@@ -76,7 +76,7 @@ var neverRecreated = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
-// Unchangeable tells whether an object was refused for what it is now, and
+// IsImmutable reports whether an object was refused for what it is now, and
 // would be taken if it were made anew: the API server is asked so, by a dry
 // run under another name. Kinds that hold what cannot be made again are never,
 // nor are objects that a user keeps.
@@ -91,7 +91,7 @@ func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool,
 	return c.DryRunCreate(ctx, o) == nil, nil
 }
 
-// Try returns the API server's refusal of the object as a new one: it dry-runs
+// DryRunCreate returns the API server's refusal of the object as a new one: it dry-runs
 // the object under another name. The refusal has the object's own name.
 func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
@@ -105,7 +105,7 @@ func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	return err
 }
 
-// giveUpPorts takes from a Service what only one at a time can have.
+// clearNodePorts takes from a Service what only one at a time can have.
 func clearNodePorts(service map[string]any) {
 	if service["kind"] != "Service" {
 		return

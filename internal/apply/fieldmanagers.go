@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Upgrade takes over what the named managers have written by other means than
+// TakeOverFields takes over what the named managers have written by other means than
 // server-side apply, so that a field which a chart no longer has is removed
 // and not left to them. It needs to be done once, before the first apply. It is
 // given the object as it was read, and returns it as it then is, nil where it is
@@ -34,7 +34,7 @@ func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.Parti
 	return c.takeManagedFields(ctx, o, live, names)
 }
 
-// seize makes us the manager of everything that others have written by
+// forceOwnership makes us the manager of everything that others have written by
 // updates, so that the next apply removes what it does not name. Entries of
 // subresources stay, and so do those of Kubernetes' own controllers.
 func (c Client) forceOwnership(ctx context.Context, o Object) error {
@@ -52,7 +52,7 @@ func (c Client) forceOwnership(ctx context.Context, o Object) error {
 	return err
 }
 
-// take rewrites the entries of managers as ours, and returns the result.
+// takeManagedFields rewrites the entries of managers as ours, and returns the result.
 func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil {
@@ -90,7 +90,7 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 	return c.applyInitial(ctx, o, live, paths)
 }
 
-// holdInitial applies just the fields at the paths, with the values that they
+// applyInitial applies just the fields at the paths, with the values that they
 // have in another object.
 func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
 	empty := true
@@ -117,7 +117,7 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 	return nil
 }
 
-// holds tells whether a set has a path or anything below it.
+// containsPath reports whether a set has a path or anything below it.
 func containsPath(set *fieldpath.Set, path []string) bool {
 	at := pathOf(path)
 	if set.Has(at) {

@@ -304,5 +304,5 @@ func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (boo
 	return true, nil
 }
 
-// errUnclear marks a dry run that cannot show what the apply would do.
+// errInconclusive marks a dry run that cannot show what the apply would do.
 var errInconclusive = errors.New("only the apply itself can remove what the object has besides")

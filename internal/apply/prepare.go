@@ -83,7 +83,7 @@ func annotate(object *unstructured.Unstructured, key, value string) {
 	object.SetAnnotations(labels.Merge(object.GetAnnotations(), map[string]string{key: value}))
 }
 
-// Kept tells whether the object is to outlive its release. Helm trims the
+// HasKeepPolicy reports whether the object is to outlive its release. Helm trims the
 // value and takes it in any case.
 func HasKeepPolicy(object interface{ GetAnnotations() map[string]string }) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
@@ -155,7 +155,7 @@ func CheckNumbers(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// unusual reports whether there is a number that some field might not hold.
+// mayOverflow reports whether there is a number that some field might not hold.
 func mayOverflow(value any) bool {
 	switch typed := value.(type) {
 	case map[string]any:

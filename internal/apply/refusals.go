@@ -15,13 +15,13 @@ import (
 // declares. mend makes of such an object what the API server made of it under
 // Helm: of equal keys the last counts, and undeclared fields are dropped.
 
-// complaint is one line of the API server's refusal:
+// refusalPattern is one line of the API server's refusal:
 //
 //	.spec.template.spec.containers[name="c"].env: duplicate entries for key [name="A"]
 //	.spec.bogus: field not declared in schema
 var refusalPattern = regexp.MustCompile(`(\.[^\s:]\S*): (duplicate entries for key (\[.+\])|field not declared in schema)`)
 
-// mend changes the object so that the refusal has no more reason, and returns
+// normalize changes the object so that the refusal has no more reason, and returns
 // what it did, one sentence each; none where it can do nothing.
 func normalize(object *unstructured.Unstructured, refusal string) []string {
 	var done []string
@@ -94,7 +94,7 @@ func parseKey(text string) (map[string]any, bool) {
 	return key, true
 }
 
-// matches tells whether a list item has the key. A field that the item leaves
+// matches reports whether a list item has the key. A field that the item leaves
 // out has the server's default, which is what the key then holds.
 func matches(item any, key map[string]any) bool {
 	fields, ok := item.(map[string]any)
@@ -109,7 +109,7 @@ func matches(item any, key map[string]any) bool {
 	return true
 }
 
-// enter returns what a path leads to, nil where it leads nowhere.
+// resolve returns what a path leads to, nil where it leads nowhere.
 func resolve(value any, path []segment) any {
 	for _, step := range path {
 		switch v := value.(type) {

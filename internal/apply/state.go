@@ -63,7 +63,7 @@ type State struct {
 	Owner types.UID
 	// Referred reports whether the object has an ownerReference to Owner.
 	Referred bool
-	// Ours tells that the object carries an entry of our field manager: it was
+	// Managed tells that the object carries an entry of our field manager: it was
 	// applied by us, and is no object that only copied our labels.
 	Managed bool
 	// Fingerprint changes when somebody changes, removes or takes over a field
@@ -130,7 +130,7 @@ func (s State) Unscaled() State {
 	return s
 }
 
-// Intact tells whether the object is as it was when it was last applied, but
+// Matches reports whether the object is as it was when it was last applied, but
 // for what others own and an autoscaler does.
 func (s State) Matches(expected State) bool {
 	return s.Owner == expected.Owner && s.Managed &&
@@ -148,11 +148,11 @@ func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// controllers is the manager under which Kubernetes' own controllers write, the
+// controllerManager is the manager under which Kubernetes' own controllers write, the
 // horizontal pod autoscaler among them; kubectl scale writes under kubectl's.
 const controllerManager = "kube-controller-manager"
 
-// scaleEntry tells whether an autoscaler holds replicas.
+// hasScaleEntry reports whether an autoscaler holds replicas.
 func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
 	for _, e := range entries {
 		if e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
@@ -184,7 +184,7 @@ func parseFields(fields []byte) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// Lost returns the fields that we held after an apply and not before it: what
+// CorrectedFields returns the fields that we held after an apply and not before it: what
 // somebody had changed, removed or taken over. There are at most limit.
 func CorrectedFields(before, after metav1.Object, limit int) []string {
 	held := func(object metav1.Object) *fieldpath.Set {

@@ -287,7 +287,7 @@ var scaffoldMarker = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*\+kubebuilder:scaffol
 // helmCharts is the folder in which the operator-sdk keeps charts.
 const helmCharts = "helm-charts"
 
-// OperatorSDKStyle tells whether an entry for that chart, with the keys of the
+// OperatorSDKStyle reports whether an entry for that chart, with the keys of the
 // operator-sdk alone, was written for its Helm operator, where nothing is
 // refused. It takes a trace that nothing of ours leaves: the comment of its
 // scaffolding in the file, or its folder of charts. An entry that only happens
@@ -296,7 +296,7 @@ func OperatorSDKStyle(file []byte, chart string) bool {
 	return scaffoldMarker.Match(file) || slices.Contains(strings.Split(filepath.ToSlash(chart), "/"), helmCharts)
 }
 
-// ofOperatorSDK tells whether an entry is one of the operator-sdk's.
+// ofOperatorSDK reports whether an entry is one of the operator-sdk's.
 func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
 		return false

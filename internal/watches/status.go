@@ -70,7 +70,7 @@ func (o Observe) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// Templated tells a value that differs from one custom resource to another from
+// IsTemplate tells a value that differs from one custom resource to another from
 // one that does not.
 func IsTemplate(value string) bool { return strings.Contains(value, "{{") }
 

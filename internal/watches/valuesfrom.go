@@ -78,12 +78,12 @@ type RBACRule struct {
 	Template string `json:"template,omitempty"`
 }
 
-// nothing tells a rule that just says that its template needs no more.
+// isEmpty tells a rule that just says that its template needs no more.
 func (r RBACRule) isEmpty() bool {
 	return len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames)+len(r.NonResourceURLs)+len(r.Verbs) == 0
 }
 
-// Settled tells whether a rule speaks for a template of the chart.
+// CoversTemplate reports whether a rule speaks for a template of the chart.
 func (w Watch) CoversTemplate(template string) bool {
 	return slices.ContainsFunc(w.RBAC, func(r RBACRule) bool { return r.Template == template })
 }

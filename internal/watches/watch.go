@@ -194,7 +194,7 @@ func (w Watch) BeyondNamespace() string {
 	}
 }
 
-// Text is a text that may be written as a bool, too, for which people take
+// BoolOrTemplate is a text that may be written as a bool, too, for which people take
 // "true" and "false".
 type BoolOrTemplate string
 

@@ -133,7 +133,7 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackForce:         boolean(func(a *Annotations) *bool { return &a.ForceRollbacks }),
 }
 
-// others are keys of ours that a custom resource may carry although they say
+// foreignKeys are keys of ours that a custom resource may carry although they say
 // nothing about it: it may itself be an object of another release.
 var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
@@ -152,7 +152,7 @@ var aliases = map[string]string{
 	api.AnnotationOperatorSDKUninstallDescription:  api.AnnotationUninstallDescription,
 }
 
-// Heeded tells whether an annotation is meant for us.
+// IsKnown reports whether an annotation is meant for us.
 func IsKnown(key string) bool {
 	_, alias := aliases[key]
 	_, read := readers[key]
@@ -195,7 +195,7 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 	return a
 }
 
-// overruled tells whether an alias does not count: where our own key is there, or
+// isOverridden reports whether an alias does not count: where our own key is there, or
 // the operator-sdk's Helm operator, whose successor we are, says the same.
 func isOverridden(from map[string]string, alias string) bool {
 	own := aliases[alias]

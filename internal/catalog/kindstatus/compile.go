@@ -99,7 +99,7 @@ func (f *Fields) Shape(name string) (Shape, bool) {
 	return f.fields[i].shape, true
 }
 
-// UseValues tells whether some expression speaks of values.
+// UseValues reports whether some expression speaks of values.
 func (f *Fields) UseValues() bool {
 	return f != nil && slices.ContainsFunc(f.fields, func(f field) bool { return f.values })
 }
@@ -123,7 +123,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// uses tells whether an expression speaks of values, and of which entries of
+// uses reports whether an expression speaks of values, and of which entries of
 // observe. It is an error to speak of one that is not there. An expression
 // that computes the name speaks of all.
 func uses(compiled *cel.Ast, names []string) (values bool, observed []string, err error) {

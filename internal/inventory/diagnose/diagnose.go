@@ -32,7 +32,7 @@ func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid ty
 	return cause, err
 }
 
-// Look is Why for who tells of missing rights elsewhere: it returns them by
+// Find is Why for who tells of missing rights elsewhere: it returns them by
 // themselves, as "list pods" and "get deployments.apps".
 func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
 	s := &search{client: client}
@@ -74,20 +74,20 @@ func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	return s.withWarning(ctx, Cause{Object: key}, uid)
 }
 
-// most is how many objects one request may ask for. Who has more pods than that
+// listLimit is how many objects one request may ask for. Who has more pods than that
 // gets an answer from the first of them.
 const listLimit = 500
 
 // search is one question, and what came up on the way to its answer.
 type search struct {
 	client kubernetes.Interface
-	// lacked are the rights that were missing, as "list pods".
+	// missing are the rights that were missing, as "list pods".
 	missing []string
-	// private is what must not be told.
+	// redactor is what must not be told.
 	redactor redactor
 }
 
-// lacks tells whether a read failed for want of a right, and notes which.
+// isForbidden reports whether a read failed for want of a right, and notes which.
 func (s *search) isForbidden(right string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
@@ -120,10 +120,10 @@ func (s *search) notReadable(ctx context.Context, key apply.Key, uid types.UID, 
 }
 
 const (
-	// longest is the length of an answer, in bytes: a condition's message holds
+	// maxLine is the length of an answer, in bytes: a condition's message holds
 	// several.
 	maxLine = 512
-	// longestMessage and longestEvent are what is left of its parts where they
+	// maxMessage and longestEvent are what is left of its parts where they
 	// do not fit together.
 	maxMessage = 240
 	maxEvent   = 160
@@ -142,7 +142,7 @@ type Cause struct {
 	Event string
 }
 
-// Known tells whether anything was found out.
+// Known reports whether anything was found out.
 func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Event != "" }
 
 // String returns the cause as one line of 512 bytes at most:

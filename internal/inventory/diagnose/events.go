@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// warned adds the last warning about the cause's object, if it says more than
+// withWarning adds the last warning about the cause's object, if it says more than
 // the cause does.
 func (s *search) withWarning(ctx context.Context, cause Cause, uid types.UID) (Cause, error) {
 	events, err := s.events(ctx, cause.Object, uid)
@@ -72,7 +72,7 @@ func seen(e *corev1.Event) time.Time {
 	return last
 }
 
-// repeats tells whether an event says only what the cause says: the message
+// repeats reports whether an event says only what the cause says: the message
 // itself, or, as kubelets do beside a telling event, "Error: ErrImagePull".
 func repeats(cause Cause, e *corev1.Event) bool {
 	message := strings.TrimPrefix(e.Message, "Error creating: ")

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// homeless is how long a pod may wait for a node, for a volume, or to be created
+// stuckAfter is how long a pod may wait for a node, for a volume, or to be created
 // before its hook counts as stuck. Less is normal in a busy cluster.
 const stuckAfter = 20 * time.Second
 
@@ -53,7 +53,7 @@ func (h Hook) Why() string {
 	return strings.TrimPrefix(h.Cause.String(), h.Cause.Object.String()+": ")
 }
 
-// OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
+// CheckHook returns how far a hook is: a Job or a Pod, of which the action waits for
 // the end. It takes three or four reads. Pods that are being deleted say nothing
 // about a hook, unless one of their containers still runs.
 func CheckHook(ctx context.Context, clients kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
@@ -125,7 +125,7 @@ func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late
 	return hook, err
 }
 
-// ofPods answers for a hook by its pods, the newest first. A container that runs
+// hookOfPods answers for a hook by its pods, the newest first. A container that runs
 // counts more than all else, then a pod that may still start.
 func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
 	hook := Hook{State: api.HookStarting}
@@ -188,7 +188,7 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 	return api.HookStarting
 }
 
-// mountless reports whether a pod that has a node has waited for a volume for
+// lacksVolume reports whether a pod that has a node has waited for a volume for
 // some time. Only its last warning says so.
 func lacksVolume(p *corev1.Pod, cause Cause, now time.Time) bool {
 	scheduled := podCondition(p, corev1.PodScheduled)

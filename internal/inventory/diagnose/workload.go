@@ -28,7 +28,7 @@ type workload struct {
 	behind bool
 }
 
-// ask asks the pods of an object, then the object.
+// podCause asks the pods of an object, then the object.
 func (s *search) podCause(ctx context.Context, w *workload) (Cause, error) {
 	// What keeps pods from being made may quote their template.
 	s.redactor.add(&w.template.ObjectMeta, &w.template.Spec)

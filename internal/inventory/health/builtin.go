@@ -29,7 +29,7 @@ func builtIn(gk schema.GroupKind) bool {
 	return status.GetLegacyConditionsFn(o) != nil
 }
 
-// builtInOf returns the health of an object of such a kind.
+// evaluateBuiltIn returns the health of an object of such a kind.
 func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	if r, known := corrected(o); known {
 		return r
@@ -84,7 +84,7 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 	return Result{}, false
 }
 
-// expiring recognizes a finished Job that Kubernetes deletes after its
+// finishedJob recognizes a finished Job that Kubernetes deletes after its
 // ttlSecondsAfterFinished. Its deletion is no news.
 func finishedJob(o *unstructured.Unstructured) (Result, bool) {
 	if o.GroupVersionKind().GroupKind() != job || valueAt(o.Object, "spec.ttlSecondsAfterFinished") == nil {
@@ -116,7 +116,7 @@ const (
 // ClaimAnnotations are those that the health of a claim depends on.
 var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta, annotationSelectedNode}
 
-// unclaimed recognizes a claim that waits for its first consumer: it has a
+// waitsForConsumer recognizes a claim that waits for its first consumer: it has a
 // class, and nothing has begun to provision it. A class that provisions at once
 // gets the annotation of its provisioner within seconds. The pod that needs the
 // claim, if any, is not ready without it, so that a release whose claims wait for

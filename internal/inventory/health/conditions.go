@@ -141,7 +141,7 @@ func filled(value any) bool {
 	}
 }
 
-// text returns a scalar as text, and the empty text for anything else.
+// scalar returns a scalar as text, and the empty text for anything else.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -160,7 +160,7 @@ func scalar(value any) string {
 	}
 }
 
-// whole reads a whole number, which some controllers write as text.
+// integer reads a whole number, which some controllers write as text.
 func integer(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -180,7 +180,7 @@ func integer(value any) (int64, bool) {
 	}
 }
 
-// at returns the value of a path such as status.phase, nil where there is none.
+// valueAt returns the value of a path such as status.phase, nil where there is none.
 func valueAt(object map[string]any, path string) any {
 	var value any = object
 	for key := range strings.SplitSeq(path, ".") {
@@ -210,7 +210,7 @@ var (
 	}
 )
 
-// genericOf returns the health of an object of a kind of which nothing is known
+// evaluateGeneric returns the health of an object of a kind of which nothing is known
 // beside the conventions of Kubernetes.
 func evaluateGeneric(s subject) Result {
 	if r, silent := s.notReported(false); silent {

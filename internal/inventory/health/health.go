@@ -20,7 +20,7 @@ type Kind struct {
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// Of returns the health of an object that was read whole.
+// Evaluate returns the health of an object that was read whole.
 func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
 		if expired, ok := finishedJob(o); ok {
@@ -61,7 +61,7 @@ func (s subject) conditions() (conditions []condition, read bool) {
 	return conditionsOf(valueAt(s.object, "status.conditions"))
 }
 
-// silence returns the result of an object that no controller has reported on.
+// notReported returns the result of an object that no controller has reported on.
 // Expected tells that the kind is known to get reports, whatever the API server
 // says of it.
 func (s subject) notReported(expected bool) (Result, bool) {
@@ -78,7 +78,7 @@ func (s subject) notReported(expected bool) (Result, bool) {
 	}
 }
 
-// behind returns the result of an object whose status is about an older spec.
+// outdated returns the result of an object whose status is about an older spec.
 func (s subject) outdated() (Result, bool) {
 	observed, known := integer(valueAt(s.object, "status.observedGeneration"))
 	if !known || observed >= s.generation {

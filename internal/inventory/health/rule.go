@@ -78,7 +78,7 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 	return expression.Program(env, ast)
 }
 
-// of evaluates the rule. An expression that fails, most often because a field is
+// evaluate evaluates the rule. An expression that fails, most often because a field is
 // not there yet, never makes the object fail.
 func (r *Rule) evaluate(s subject) Result {
 	if behind, ok := s.outdated(); ok && !r.ownGeneration {

@@ -93,7 +93,7 @@ func AlwaysReady(gk schema.GroupKind) bool {
 	return e != nil && e.always
 }
 
-// of returns the health of an object of the entry's kinds.
+// evaluate returns the health of an object of the entry's kinds.
 func (e *entry) evaluate(s subject) Result {
 	if r, kept := e.kept(s); kept {
 		r.Reported = reported(s.status())
@@ -193,7 +193,7 @@ func (e *entry) compare(s subject) Result {
 	return ready()
 }
 
-// ofEach looks at the conditions of every item of a list.
+// evaluateEach looks at the conditions of every item of a list.
 func (e *entry) evaluateEach(s subject) Result {
 	items, _ := valueAt(s.object, e.each).([]any)
 	for _, item := range items {
