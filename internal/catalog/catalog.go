@@ -13,8 +13,8 @@ import (
 
 	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -22,7 +22,7 @@ import (
 // Kind is one kind that the operator serves.
 type Kind struct {
 	watches.Watch
-	Chart *helm.Chart
+	Chart *chart.Chart
 	// Overrides win over the spec of every custom resource. Nobody may change
 	// it; values.Merge copies from it.
 	Overrides map[string]any
@@ -55,7 +55,7 @@ func FromFS(fsys fs.FS, name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return FromText(name, data, func(chart string) (*helm.Chart, error) {
+	return FromText(name, data, func(chart string) (*chart.Chart, error) {
 		return open(fsys, path.Join(path.Dir(name), chart))
 	})
 }
@@ -66,7 +66,7 @@ func FromFile(name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return FromText(name, data, func(chart string) (*helm.Chart, error) {
+	return FromText(name, data, func(chart string) (*chart.Chart, error) {
 		if !filepath.IsAbs(chart) {
 			chart = filepath.Join(filepath.Dir(name), chart)
 		}
@@ -75,7 +75,7 @@ func FromFile(name string) ([]Kind, error) {
 }
 
 // OpenChart loads a chart from a folder or a .tgz on disk.
-func OpenChart(name string) (*helm.Chart, error) {
+func OpenChart(name string) (*chart.Chart, error) {
 	// The base of a path that ends in ".." names no folder.
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -89,7 +89,7 @@ func OpenChart(name string) (*helm.Chart, error) {
 //
 // FromText parses the file and adds what is wrong with charts and overrides to
 // what is wrong with the file itself. The error is of type watches.LineErrors.
-func FromText(name string, data []byte, chart func(path string) (*helm.Chart, error)) ([]Kind, error) {
+func FromText(name string, data []byte, chart func(path string) (*chart.Chart, error)) ([]Kind, error) {
 	entries, err := watches.Parse(name, data)
 	var problems watches.LineErrors
 	if err != nil && !errors.As(err, &problems) {
@@ -105,7 +105,7 @@ func FromText(name string, data []byte, chart func(path string) (*helm.Chart, er
 }
 
 // complete makes an entry a kind, as far as nothing is wrong with it.
-func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error)) (kind Kind, problems watches.LineErrors) {
+func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
 	wrong := func(err error) {
 		if err != nil {
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
@@ -133,7 +133,7 @@ func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error))
 }
 
 // open loads a chart from a folder or an archive.
-func open(fsys fs.FS, name string) (*helm.Chart, error) {
+func open(fsys fs.FS, name string) (*chart.Chart, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
@@ -143,13 +143,13 @@ func open(fsys fs.FS, name string) (*helm.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		return helm.LoadDir(folder, kindFile)
+		return chart.LoadDir(folder, kindFile)
 	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	return helm.LoadArchive(bytes.NewReader(data))
+	return chart.LoadArchive(bytes.NewReader(data))
 }
 
 func explain(err error) error {
@@ -165,7 +165,7 @@ func overrides(texts map[string]string) (map[string]any, error) {
 	for _, at := range slices.Sorted(maps.Keys(texts)) {
 		value, err := values.Expand(texts[at])
 		if err == nil {
-			err = helm.Set(set, at, value)
+			err = chart.Set(set, at, value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("overrideValues: %s: %w", at, err)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -131,7 +131,7 @@ func parseSources(from []watches.ValuesFrom) ([]Source, error) {
 			return nil, err
 		}
 		if entry.TargetPath != "" {
-			if err := helm.CheckPath(entry.TargetPath); err != nil {
+			if err := chart.CheckPath(entry.TargetPath); err != nil {
 				return nil, fmt.Errorf("%s.targetPath: %w", at, err)
 			}
 		}

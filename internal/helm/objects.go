@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +21,7 @@ import (
 // watched makes sure that the kinds of the objects are watched before any object
 // is applied, so that all drift is detected. A kind that cannot be watched does not
 // fail the action; the status of the custom resource reports it.
-func (k *kubeClient) watched(resources kube.ResourceList) error {
+func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, info := range resources {
 		if !isHook(info) {
@@ -138,16 +138,16 @@ func (k *kubeClient) stored() release.Inventory {
 			references++
 		}
 	}
-	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: outside(k.applied, k.namespace)}
-	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.owner.UID, s.Key, s.UID) })
+	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: release.Outside(k.applied, k.namespace)}
+	return release.WithFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.owner.UID, s.Key, s.UID) })
 }
 
 // prune deletes what the original holds, or the inventory has under our name,
 // and the target does not. Objects that only copied our labels are not in the
 // inventory's answer. Objects that are to be kept stay, and no longer belong to
 // the release.
-func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceList, error) {
-	var deleted kube.ResourceList
+func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.ResourceList, error) {
+	var deleted helmkube.ResourceList
 	var errs []error
 	wanted := map[apply.Key]bool{}
 	for _, info := range target {

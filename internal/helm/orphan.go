@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -55,7 +55,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 }
 
 // unrefer removes the ownerReferences to the custom resource from objects.
-func (k *kubeClient) unrefer(objects kube.ResourceList) error {
+func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
 		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.owner.UID))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -23,7 +23,7 @@ import (
 // refuseForeign refuses objects that the release does not own. An object that the
 // inventory holds for the owner costs no request. The object of a hook, which is
 // deleted first, is not looked at.
-func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
+func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
@@ -34,7 +34,7 @@ func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
 
 // takeable reads the objects that an action is about to write, and refuses those
 // that the release neither owns nor may take over.
-func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
+func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
 	for _, info := range objects {
@@ -58,7 +58,7 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 
 // partForeign separates the objects that the release does not own from the rest.
 // The error names them.
-func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.ResourceList, err error) {
+func (k *kubeClient) partForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
 	if err := k.allow.check(k.namespace, objects); err != nil {
 		return nil, nil, err
 	}
@@ -175,7 +175,7 @@ func (k *kubeClient) owned() []apply.State {
 }
 
 // among returns those of the objects that stand in one of the manifests, too.
-func (k *kubeClient) among(objects kube.ResourceList, manifests []string) kube.ResourceList {
+func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
 	stored := map[apply.Key]bool{}
 	for _, manifest := range manifests {
 		list, err := k.builder.build(strings.NewReader(manifest))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -41,7 +42,7 @@ var apiServer struct {
 	mapper meta.RESTMapper
 
 	capabilities sync.Once
-	read         *Capabilities
+	read         *chart.Capabilities
 	err          error
 }
 
@@ -289,10 +290,10 @@ func (w *world) liveConfigMaps() []corev1.ConfigMap {
 }
 
 // request asks for the release web of a chart.
-func (w *world) request(c *Chart, digest string, values map[string]any) Request {
+func (w *world) request(c *chart.Chart, digest string, values map[string]any) Request {
 	return Request{
 		Target:   Target{Owner: w.owner, Release: "web", Namespace: w.namespace},
-		Input:    Input{Chart: c, Values: values, Digests: Digests{Input: digest, Chart: "chart", Values: "values"}},
+		Input:    Input{Chart: c, Values: values, Digests: release.Digests{Input: digest, Chart: "chart", Values: "values"}},
 		Options:  Options{Timeout: time.Minute},
 		Notifier: NoOp{}, Redactor: NoOp{}, Slot: NoOp{},
 	}

@@ -312,7 +312,6 @@ func (x *Index) removeOwnerIfEmpty(uid types.UID, of *owner) {
 	}
 }
 
-
 // older is no opposite of newer: a version that is no number is neither.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
-func rendered(t *testing.T, texts ...string) []helm.RenderedObject {
+func rendered(t *testing.T, texts ...string) []chart.RenderedObject {
 	t.Helper()
-	var objects []helm.RenderedObject
+	var objects []chart.RenderedObject
 	for _, text := range texts {
-		objects = append(objects, helm.RenderedObject{Unstructured: decoded(t, text)})
+		objects = append(objects, chart.RenderedObject{Unstructured: decoded(t, text)})
 	}
 	return objects
 }
@@ -62,8 +62,7 @@ func TestCompare(t *testing.T) {
 			var got []string
 			var texts strings.Builder
 			for _, d := range diffs {
-				at := objectKey{kind: d.Kind, group: d.Group, namespace: d.Namespace, name: d.Name, hook: d.Hook}
-				got = append(got, string(d.Change)+" "+at.String())
+				got = append(got, string(d.Change)+" "+d.String())
 				texts.WriteString(d.Diff)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/helm"
+
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -206,23 +206,23 @@ func (r revisionOutput) story() string {
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // revision reads a whole revision.
-func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*helm.Stored, error) {
+func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*release.Stored, error) {
 	client, err := s.typed()
 	if err != nil {
 		return nil, err
 	}
-	release := status.Release
-	secret, err := client.CoreV1().Secrets(release.Namespace).Get(ctx, helm.RecordName(release.Name, int(revision)), metav1.GetOptions{})
+	of := status.Release
+	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.RecordName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, release.Name, strings.Join(numbers(status.History), ", "))
+		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}
 	if err != nil {
 		return nil, permission{
-			verb: "get", resource: secretResource.GroupResource(), namespace: release.Namespace,
-			purpose: fmt.Sprintf("to read revision %d of release %s", revision, release.Name),
+			verb: "get", resource: secretResource.GroupResource(), namespace: of.Namespace,
+			purpose: fmt.Sprintf("to read revision %d of release %s", revision, of.Name),
 		}.explain(err)
 	}
-	return helm.ReadRecord(secret)
+	return release.ReadRecord(secret)
 }
 
 // numbers names the revisions that the status tells of, oldest first.

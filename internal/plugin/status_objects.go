@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,9 +20,9 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // objectSearch finds the objects of a release and out how they are.
@@ -111,9 +112,9 @@ func (x *objectSearch) lacks(what string) {
 }
 
 // read reads the objects that a revision has.
-func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
+func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found {
 	all := make([]found, len(stored.Objects))
-	finished := helm.FinishedJobs(stored.Inventory)
+	finished := release.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i, o := range stored.Objects {
@@ -137,16 +138,8 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
 		return f
 	}
-	resource := dynamic.ResourceInterface(x.dynamic.Resource(mapping.Resource))
-	f.Namespace = ""
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		f.Namespace = o.GetNamespace()
-		if f.Namespace == "" {
-			f.Namespace = namespace
-		}
-		resource = x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace)
-	}
-	live, err := resource.Get(ctx, f.Name, metav1.GetOptions{})
+	f.Namespace = scoped(mapping, cmp.Or(o.GetNamespace(), namespace))
+	live, err := x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace).Get(ctx, f.Name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		f.judge(live)

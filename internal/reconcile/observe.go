@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
+
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -48,7 +48,7 @@ type view struct {
 	// those of the release; see valuesOf where they are nil.
 	facts          *specFacts
 	values         map[string]any
-	digests        helm.Digests
+	digests        release.Digests
 	serviceAccount string
 	// accountUnknown: the template of the account's name failed.
 	accountUnknown bool
@@ -195,9 +195,9 @@ func (r *Reconciler) observeObjects(v *view) {
 	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
-	recorded := helm.FinishedJobs(v.history[0].Inventory)
+	recorded := release.FinishedJobs(v.history[0].Inventory)
 	o.Unverified = !r.Inventory.RestoreExpected(uid, inventory.Recorded{
-		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.history[0].Inventory),
+		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.history[0].Inventory),
 	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
@@ -315,7 +315,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
-	v.digests = helm.Digests{Chart: r.chartDigest(), Values: v.facts.values}
+	v.digests = release.Digests{Chart: r.chartDigest(), Values: v.facts.values}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
 }

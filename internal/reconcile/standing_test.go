@@ -9,7 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
@@ -21,7 +21,7 @@ import (
 // that of the kind.
 func ofCharts(charts ...string) func(*view) {
 	return func(v *view) {
-		v.digests = helm.Digests{Chart: "new", Values: "given"}
+		v.digests = release.Digests{Chart: "new", Values: "given"}
 		for i, chart := range charts {
 			v.history[i].ChartDigest, v.history[i].ValuesDigest = chart, "given"
 		}
@@ -108,7 +108,7 @@ func TestStanding(t *testing.T) {
 }
 
 func TestDowngrade(t *testing.T) {
-	chart, err := helm.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
+	chart, err := chart.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}

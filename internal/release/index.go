@@ -206,4 +206,3 @@ func (r *Record) name() types.NamespacedName {
 func (r *Record) release() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Release}
 }
-

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -70,6 +71,31 @@ func TestPlan_NeedsNoClient(t *testing.T) {
 			if banned, ok := refused[folder(p.ImportPath)]; ok && within(dep, banned) {
 				t.Errorf("%s depends on %s", p.ImportPath, dep)
 			}
+		}
+	}
+}
+
+// TestPackages_AreInRulesAndDocs checks that .golangci.yml limits the imports of
+// every package, and that docs/dev/architecture.md describes it.
+func TestPackages_AreInRulesAndDocs(t *testing.T) {
+	config, err := os.ReadFile("../../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/dev/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list(t) {
+		name := folder(p.ImportPath)
+		if !within(name, "internal") && !within(name, "cmd") {
+			continue
+		}
+		if want := "(../../" + name + ")"; !bytes.Contains(page, []byte(want)) {
+			t.Errorf("docs/dev/architecture.md: no link to %s", want)
+		}
+		if want := `"**/` + name + `/*.go"`; !bytes.Contains(config, []byte(want)) {
+			t.Errorf(".golangci.yml: no rule of depguard has the files %s", want)
 		}
 	}
 }

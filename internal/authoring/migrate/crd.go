@@ -11,10 +11,10 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // definitionFindings compares the kind's CRD in the project with the derived CRD.
@@ -194,7 +194,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 			f.addf(Breaks, sample.Place, "%v", err)
 			continue
 		}
-		if _, err = kind.Chart.Render(helm.Offline{
+		if _, err = kind.Chart.Render(chart.Offline{
 			Release: sample.Object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
 		}); err != nil {
 			f.unrendered(sample.Place, err)
@@ -208,7 +208,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 // unrendered adds a finding about a chart that cannot be rendered for a custom
 // resource.
 func (f *finder) unrendered(where string, err error) {
-	if errors.Is(err, helm.ErrInvalidValues) {
+	if errors.Is(err, chart.ErrInvalidValues) {
 		f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err).
 			Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
 		return

@@ -13,12 +13,12 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // dryRun applies the rendered objects by dry run. Hooks are left out: they are
 // created and not applied.
-func (r *resourceCheck) dryRun(ctx context.Context, release string, installed bool, rendered *helm.Rendered) error {
+func (r *resourceCheck) dryRun(ctx context.Context, release string, installed bool, rendered *chart.Rendered) error {
 	owner := apply.Owner{GVK: r.kind.GVK(), Namespace: r.cr.GetNamespace(), Name: r.cr.GetName(), UID: r.cr.GetUID(), Operator: "chartwright"}
 	for _, object := range rendered.Objects {
 		o := objectCheck{resourceCheck: r, owner: owner, release: release, installed: installed, source: object.Source}
@@ -42,7 +42,7 @@ type objectCheck struct {
 	source string
 }
 
-func (o *objectCheck) run(ctx context.Context, rendered helm.RenderedObject, all []helm.RenderedObject) error {
+func (o *objectCheck) run(ctx context.Context, rendered chart.RenderedObject, all []chart.RenderedObject) error {
 	gvk := rendered.GroupVersionKind()
 	mapping, err := o.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
@@ -102,7 +102,7 @@ func (o *objectCheck) corrected(what string) {
 }
 
 // refused adds a finding about an object that the API server refuses.
-func (o *objectCheck) refused(ctx context.Context, err error, all []helm.RenderedObject) error {
+func (o *objectCheck) refused(ctx context.Context, err error, all []chart.RenderedObject) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
@@ -138,8 +138,8 @@ func lacksPermission(err error) bool {
 }
 
 // rendersNamespace reports whether the release itself contains a namespace.
-func rendersNamespace(all []helm.RenderedObject, name string) bool {
-	return slices.ContainsFunc(all, func(o helm.RenderedObject) bool { return o.GetKind() == "Namespace" && o.GetName() == name })
+func rendersNamespace(all []chart.RenderedObject, name string) bool {
+	return slices.ContainsFunc(all, func(o chart.RenderedObject) bool { return o.GetKind() == "Namespace" && o.GetName() == name })
 }
 
 // changed adds a finding about the fields of a live object that an apply changes.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
@@ -100,7 +101,7 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 		return nil
 	}
 	given = values.Merge(given, r.kind.Overrides)
-	var stored *helm.Stored
+	var stored *release.Stored
 	names := catalog.ReleaseNames(r.cr.GetName(), r.kind.Kind)
 	name := names[0]
 	record, inherited, found := r.records.of(r.cr, r.kind.Kind)
@@ -119,7 +120,7 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 	}
 	rendered, err := r.render(ctx, stored, name, given)
 	switch {
-	case errors.Is(err, helm.ErrInvalidValues) && refused:
+	case errors.Is(err, chart.ErrInvalidValues) && refused:
 		return nil
 	case err != nil:
 		r.unrendered("", err)
@@ -129,7 +130,7 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 }
 
 // read reads a whole record, nil if it cannot be read.
-func (r *resourceCheck) read(ctx context.Context, record release.Record) (*helm.Stored, error) {
+func (r *resourceCheck) read(ctx context.Context, record release.Record) (*release.Stored, error) {
 	secret, err := r.typed.CoreV1().Secrets(record.Namespace).Get(ctx, record.Secret, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		r.forbidden(secrets.GroupResource(), "get", "to read the records of releases")
@@ -138,8 +139,8 @@ func (r *resourceCheck) read(ctx context.Context, record release.Record) (*helm.
 	if err != nil {
 		return nil, fmt.Errorf("read the record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
-	stored, err := helm.ReadRecord(secret)
-	if errors.Is(err, helm.ErrDamaged) {
+	stored, err := release.ReadRecord(secret)
+	if errors.Is(err, release.ErrDamaged) {
 		r.addf(ToDo, "", "the record of its release cannot be read: %v", err).
 			Do = "nothing: it is set aside, and the release goes on from the spec as revision 1"
 		return nil, nil
@@ -148,18 +149,18 @@ func (r *resourceCheck) read(ctx context.Context, record release.Record) (*helm.
 }
 
 // render renders an upgrade of the stored revision or, without one, an install.
-func (r *resourceCheck) render(ctx context.Context, stored *helm.Stored, name string, given map[string]any) (*helm.Rendered, error) {
-	chart := r.kind.Chart
+func (r *resourceCheck) render(ctx context.Context, stored *release.Stored, name string, given map[string]any) (*chart.Rendered, error) {
+	loaded := r.kind.Chart
 	if stored != nil {
-		return chart.Try(ctx, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: r.config})
+		return helm.DryRunUpgrade(ctx, loaded, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: r.config})
 	}
-	return chart.Render(helm.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, KubeVersion: r.kubeVersion, APIVersions: chart.Features.APIs})
+	return loaded.Render(chart.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, KubeVersion: r.kubeVersion, APIVersions: loaded.Features.APIs})
 }
 
 // adoption adds a finding about how the release is adopted: as it is, by another
 // revision, or not at all. An inherited release is one that the operator-sdk has
 // installed for this custom resource.
-func (r *resourceCheck) adoption(stored *helm.Stored, inherited bool, given map[string]any) {
+func (r *resourceCheck) adoption(stored *release.Stored, inherited bool, given map[string]any) {
 	chart := r.kind.Chart
 	switch {
 	case stored.Chart != chart.Name() && !inherited:

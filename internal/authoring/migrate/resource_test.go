@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -133,8 +132,8 @@ func TestTakenOver(t *testing.T) {
 	// Its chart is store-1.0.0, and its overrides image, replicas 2, metrics false.
 	kind := project(t).kinds[0]
 	given := map[string]any{"image": "", "replicas": int64(2), "metrics": false, "reader": true}
-	was := func(change func(*helm.Stored)) *helm.Stored {
-		stored := &helm.Stored{
+	was := func(change func(*release.Stored)) *release.Stored {
+		stored := &release.Stored{
 			Record: release.Record{Release: "a", Revision: 3, Status: "deployed", Description: release.Description{Chart: "store", ChartVersion: "1.0.0"}},
 			Values: map[string]any{"image": "", "replicas": "2", "metrics": false, "reader": true},
 		}
@@ -144,22 +143,22 @@ func TestTakenOver(t *testing.T) {
 		return stored
 	}
 	for name, test := range map[string]struct {
-		stored    *helm.Stored
+		stored    *release.Stored
 		inherited bool
 		verdict   Verdict
 		what      string
 	}{
 		"as it is":                             {was(nil), true, Works, "with no new revision"},
-		"false was a text":                     {was(func(s *helm.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
-		"values":                               {was(func(s *helm.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
-		"another version of the chart":         {was(func(s *helm.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
-		"another chart":                        {was(func(s *helm.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
-		"another chart, and of nobody":         {was(func(s *helm.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
+		"false was a text":                     {was(func(s *release.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
+		"values":                               {was(func(s *release.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
+		"another version of the chart":         {was(func(s *release.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
+		"another chart":                        {was(func(s *release.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
+		"another chart, and of nobody":         {was(func(s *release.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
 		"of nobody":                            {was(nil), false, Works, "with no new revision"},
-		"failed":                               {was(func(s *helm.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
-		"pending":                              {was(func(s *helm.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
-		"uninstalling":                         {was(func(s *helm.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
-		"of another name, whatever that means": {was(func(s *helm.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
+		"failed":                               {was(func(s *release.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
+		"pending":                              {was(func(s *release.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
+		"uninstalling":                         {was(func(s *release.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
+		"of another name, whatever that means": {was(func(s *release.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
 	} {
 		check := checkOf(&kindCheck{kind: kind}, store(nil))
 		check.adoption(test.stored, test.inherited, given)

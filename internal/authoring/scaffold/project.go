@@ -113,7 +113,11 @@ func (i Init) Plan() (*Plan, error) {
 		}
 	}
 	plan := newPlan()
-	if err := plan.writeTemplates("files/project", i.Dir, i); err != nil {
+	files, err := templateFiles("files/project", i)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.writeAll(files, i.Dir); err != nil {
 		return nil, err
 	}
 	// The rest follows from watches.yaml, although that names no kind yet.

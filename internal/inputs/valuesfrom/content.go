@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -74,7 +74,7 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 	case !c.found:
 		return nil, failf(api.ReasonValuesSourceMissing, "values come from key %s of %s, which has no such key: add it", from.Key, from.Ref)
 	case from.TargetPath != "":
-		if helm.SetText(over, from.TargetPath, c.text) != nil {
+		if chart.SetText(over, from.TargetPath, c.text) != nil {
 			return nil, failf(api.ReasonValuesSourceInvalid,
 				"key %s of %s goes to the value %s, and something is in its way: the spec, or a source before, has no map or list where the path needs one", from.Key, from.Ref, from.TargetPath)
 		}

@@ -101,7 +101,6 @@ func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version str
 	return keys[key], nil
 }
 
-
 // Ref names an object.
 type Ref struct {
 	Kind            watches.SourceKind
