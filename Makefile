@@ -91,7 +91,7 @@ RACE_PACKAGES := ./internal/release/... ./internal/reconcile/...
 RACE          := $(if $(shell command -v $${CC:-cc}),yes)
 
 # The attacks measure how long tenants wait, so they run when nothing else does.
-ATTACKS := test/attack
+ATTACKS := attack
 
 # Every test runs, also after one that failed, and the cluster is stopped
 # whatever happens.
@@ -105,9 +105,10 @@ test: build cluster-binaries ## Run every test, on a cluster of its own.
 	  CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright; \
 	result=0; \
 	echo "testing the operator ..."; \
-	$(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$') || result=1; \
+	$(GO_TEST) ./... || result=1; \
+	(cd test && $(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$')) || result=1; \
 	echo "attacking the operator ..."; \
-	$(GO_TEST) ./$(ATTACKS) || result=1; \
+	(cd test && $(GO_TEST) ./$(ATTACKS)) || result=1; \
 	$(if $(RACE),echo "testing what is concurrent with the race detector (about 3 minutes the first time) ..."; \
 	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES) || result=1;) \
 	echo "testing the local cluster ..."; \
@@ -119,8 +120,8 @@ PREVIOUS ?= $(BIN)/chartwright
 
 .PHONY: previous-state
 previous-state: build cluster-binaries ## Make anew what the operator PREVIOUS leaves in a cluster, for the next version's tests.
-	CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
-	  go test -count=1 ./test/e2e -run '^TestMakeStateOfThePreviousVersion$$'
+	cd test && CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
+	  go test -count=1 ./e2e -run '^TestMakeStateOfThePreviousVersion$$'
 
 # Seeds run side by side. Four decks of five seeds are about 20 of everything
 # that can happen, and some hundred kills and faults.
@@ -130,8 +131,8 @@ SOAK_TIME  ?= 30m
 
 .PHONY: soak
 soak: build cluster-binaries ## Do to the operator whatever can happen to one, for long: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
-	CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
-	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./test/soak
+	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
+	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./soak
 
 # Numbers of a machine that does other things besides are worth little. See
 # docs/performance.md.
@@ -165,6 +166,7 @@ test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, 
 lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
 	@echo "checking the code (about 1 minute the first time) ..."
 	$(BIN)/golangci-lint run --allow-serial-runners
+	cd test && ../$(BIN)/golangci-lint run --allow-serial-runners --config ../.golangci.yml
 	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster
 
 # Nothing here changes a file of the tree.
@@ -177,7 +179,7 @@ verify-format: $(BIN)/golangci-lint
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 
-MODULES := . test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vuln
+MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -431,15 +433,15 @@ $(BIN)/kubectl-chartwright: | $(BIN)/chartwright ## Link the plugin of kubectl, 
 	@ln -sfn chartwright $@
 	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
-$(BIN)/local: go.mod go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program behind run and demo.
+$(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program behind run and demo.
 	@echo "building the program behind make run ..."
 	@mkdir -p $(@D)
-	@$(BUILD) -ldflags '$(LDFLAGS)' -o $@ ./test/local
+	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./local
 
-$(BIN)/bench: go.mod go.sum $(call sources,test/bench) ## Build the program behind bench and bench-check.
+$(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench) ## Build the program behind bench and bench-check.
 	@echo "building the program behind make bench ..."
 	@mkdir -p $(@D)
-	@$(BUILD) -ldflags '$(LDFLAGS)' -o $@ ./test/bench
+	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./bench
 
 KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
 KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
@@ -492,7 +494,7 @@ $(BIN)/kube/stages/.complete: test/tools/kwok/go.mod test/tools/kwok/go.sum
 $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum ## Build the helm command.
 	@echo "building Helm $(HELM_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
-	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/api.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
+	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
 
 $(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) ## Build the cluster command, which starts and stops Kubernetes.
 	@echo "building the cluster command (about 1 minute the first time) ..."

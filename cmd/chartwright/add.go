@@ -13,7 +13,7 @@ import (
 func newAdd() *cobra.Command {
 	var project scaffold.Project
 	var add scaffold.Add
-	var dryRun bool
+	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "add [CHART]",
 		Short: "Make a kind of a chart",
@@ -41,10 +41,7 @@ that are rendered. The group and the version need not be given again.`,
 			if err != nil {
 				return err
 			}
-			if !dryRun {
-				return carryOut(cmd, plan)
-			}
-			if err := announce(cmd, plan); err != nil {
+			if err := finish.run(cmd, plan); err != nil || !finish.dryRun {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n%s", project.Watches, indented(plan.Entry))
@@ -62,11 +59,11 @@ that are rendered. The group and the version need not be given again.`,
 	flags.StringSliceVar(&add.Categories, "category", nil, "category for kubectl, such as all; may be given several times")
 	flags.StringVar(&add.Scope, "scope", "", "Namespaced or Cluster (default Namespaced)")
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases; needed for --scope Cluster, and may be a template such as {{ .spec.targetNamespace }}")
-	flags.BoolVar(&dryRun, "dry-run", false, "show the files and the entry of watches.yaml, and write nothing")
+	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files and the entry of watches.yaml, and write nothing")
 	return cmd
 }
 
-// indented sets a text apart.
+// indented indents each line of a text.
 func indented(text string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(text) {

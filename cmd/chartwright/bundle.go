@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +14,7 @@ func newBundle() *cobra.Command {
 	var project scaffold.Project
 	var options bundle.Options
 	var folder, createdAt string
-	var check, dryRun, strict bool
+	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "bundle",
 		Short: "Make a bundle for the Operator Lifecycle Manager",
@@ -34,9 +32,6 @@ What OLM would refuse is told instead. No cluster is asked.`,
 		Example: `  chartwright bundle --version 1.2.3 --image registry.example.com/shop:v1.2.3`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := os.Stat(project.Watches); errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", project.Watches)
-			}
 			if createdAt != "" {
 				var err error
 				if options.CreatedAt, err = time.Parse(time.RFC3339, createdAt); err != nil {
@@ -47,19 +42,7 @@ What OLM would refuse is told instead. No cluster is asked.`,
 			if err != nil {
 				return err
 			}
-			switch {
-			case check:
-				printNotes(cmd, plan)
-				err = upToDate(plan, "chartwright bundle")
-			case dryRun:
-				err = announce(cmd, plan)
-			default:
-				err = carryOut(cmd, plan)
-			}
-			if err == nil && strict && plan.Unsettled {
-				err = errors.New("--strict: a note is of what has to be seen to, see above")
-			}
-			return err
+			return finish.run(cmd, plan)
 		},
 	}
 	projectFlags(cmd, &project)
@@ -71,9 +54,9 @@ What OLM would refuse is told instead. No cluster is asked.`,
 	flags.StringVar(&options.DefaultChannel, "default-channel", "", "channel that people get who name none (default: the first of --channels)")
 	flags.StringVar(&options.Replaces, "replaces", "", "version that this one is the upgrade of, for catalogs that learn it from bundles")
 	flags.StringVar(&createdAt, "created-at", "", "when the version was made, such as 2026-01-31T12:00:00Z, to be noted (default: not noted)")
-	flags.BoolVar(&check, "check", false, "write nothing; fail if a file is missing or not up to date")
-	flags.BoolVar(&dryRun, "dry-run", false, "show the files, and write nothing")
-	flags.BoolVar(&strict, "strict", false, "fail if a note is of what has to be seen to, such as what was left out")
+	flags.BoolVar(&finish.check, "check", false, "write nothing; fail if a file is missing or not up to date")
+	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files, and write nothing")
+	flags.BoolVar(&finish.strict, "strict", false, "fail if a note is of what has to be seen to, such as what was left out")
 	// Only a flag that is not there is an error.
 	_ = cmd.MarkFlagRequired("version")
 	return cmd

@@ -9,7 +9,7 @@ import (
 
 func newInit() *cobra.Command {
 	var project scaffold.Init
-	var dryRun bool
+	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Make an operator project",
@@ -28,16 +28,13 @@ Files that are there are not written over.`,
 			if err != nil {
 				return err
 			}
-			if dryRun {
-				return announce(cmd, plan)
-			}
-			return carryOut(cmd, plan)
+			return finish.run(cmd, plan)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&project.Name, "name", "", "name of the operator, and prefix of what it is deployed as (default: that of the folder)")
 	flags.StringVar(&project.Domain, "domain", "", "domain of the kinds' groups: 'add --group shop' then means shop.<domain>")
-	flags.StringVar(&project.Image, "image", "chartwright:"+api.Get().Version, "Chartwright's own image, that the project's is made from")
-	flags.BoolVar(&dryRun, "dry-run", false, "show the files, and write nothing")
+	flags.StringVar(&project.Image, "image", "chartwright:"+api.BuildInfo().Version, "Chartwright's own image, that the project's is made from")
+	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files, and write nothing")
 	return cmd
 }

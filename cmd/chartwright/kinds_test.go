@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,4 +74,100 @@ func writeProject(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
+}
+
+// charts writes a folder of charts: one that is a kind for each name, and files
+// besides.
+func charts(t *testing.T, files map[string]string, kinds ...string) string {
+	t.Helper()
+	all := maps.Clone(files)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, kind := range kinds {
+		name := strings.ToLower(kind)
+		all[name+"/Chart.yaml"] = "apiVersion: v2\nname: " + name + "\nversion: 1.0.0\n"
+		all[name+"/kind.yaml"] = "group: shop.example.com\nversion: v1\nkind: " + kind + "\n"
+		all[name+"/templates/a.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	}
+	return writeProject(t, all)
+}
+
+func TestKindsBesideTheWatchesFile(t *testing.T) {
+	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
+	embedded := []string{"Addon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
+	for _, test := range []struct {
+		name   string
+		args   []string
+		kinds  []string
+		broken int
+	}{
+		{"the folder beside the embedded ones", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), 0},
+		{"the folder alone", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
+		{"beside a file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
+		{"one that is broken", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},
+		{"no folder, and an empty name", []string{"--watches-file="}, embedded, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := newRun()
+			if err := cmd.ParseFlags(test.args); err != nil {
+				t.Fatal(err)
+			}
+			flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+			kinds, broken, err := loadBeside(cmd, flag("watches-file"), flag("charts-dir"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, k := range kinds {
+				names = append(names, k.Kind)
+			}
+			slices.Sort(names)
+			if !slices.Equal(names, test.kinds) || len(broken) != test.broken {
+				t.Errorf("kinds are %v, and %v is broken", names, broken)
+			}
+		})
+	}
+}
+
+// TestCommandsKnowTheFolder: what is applied for its kinds can be derived
+// without an operator. There what is broken is an error.
+func TestCommandsKnowTheFolder(t *testing.T) {
+	good := charts(t, nil, "Cup")
+	bad := charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup")
+	for command, want := range map[string]string{"crd": "name: cups.shop.example.com", "rbac": "resources: [cups]"} {
+		for _, test := range []struct {
+			dir, stdout, err string
+		}{
+			{good, want, ""},
+			{bad, "", "bad/kind.yaml:1: expected one entry"},
+			{filepath.Join(good, "none"), "", "--charts-dir: "},
+		} {
+			root := newRoot()
+			var out, errs bytes.Buffer
+			root.SetOut(&out)
+			root.SetErr(&errs)
+			root.SetArgs([]string{command, "--watches-file=", "--charts-dir", test.dir})
+			err := root.Execute()
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s: error %v, want %q", command, err, test.err)
+			}
+			if test.stdout == "" && out.Len() > 0 || !strings.Contains(out.String(), test.stdout) {
+				t.Errorf("%s printed %q, want %q", command, out.String(), test.stdout)
+			}
+		}
+	}
+}
+
+func TestRunRefusesAFolderOfNothing(t *testing.T) {
+	for want, args := range map[string][]string{
+		"no folder of --charts-dir holds one": {"--charts-dir", t.TempDir(), "--watches-file="},
+		"--charts-dir: read the folder":       {"--charts-dir", filepath.Join(t.TempDir(), "none")},
+		// Kinds that are broken are told by an operator that runs.
+		"find the cluster": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},
+	} {
+		if code, _, stderr := program(t, append([]string{"run"}, args...)...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
 }

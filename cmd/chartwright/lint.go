@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +33,8 @@ there or on the line before: {{/* chartwright:ignore RULE why */}}.
 The exit code is 1 if there are errors and, with --strict, if there are
 warnings.`,
 		RunE: func(cmd *cobra.Command, charts []string) error {
-			if output != "" && output != "json" {
-				return fmt.Errorf("--output %q: expected json", output)
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			if list {
 				return printRules(cmd, output)
@@ -75,9 +76,9 @@ func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 		targets = append(targets, lint.Alone(path, chart))
 	}
 	if len(charts) == 0 {
-		kinds, err := catalog.Find(watchesFile)
+		kinds, err := findKinds(watchesFile)
 		if err != nil {
-			return nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
+			return nil, err
 		}
 		for _, kind := range kinds {
 			path := kind.Watch.Chart
@@ -110,22 +111,11 @@ func printRules(cmd *cobra.Command, output string) error {
 	if output == "json" {
 		return printJSON(cmd, lint.Rules())
 	}
-	for i, rule := range lint.Rules() {
-		between := "\n"
-		if i == 0 {
-			between = ""
-		}
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), between+"%s (%s)\n  finds: %s\n  why:   %s\n  fix:   %s\n", rule.Name, rule.Severity, rule.Finds, rule.Why, rule.Fix); err != nil {
-			return err
-		}
+	rules := lint.Rules()
+	texts := make([]string, len(rules))
+	for i, rule := range rules {
+		texts[i] = fmt.Sprintf("%s (%s)\n  finds: %s\n  why:   %s\n  fix:   %s\n", rule.Name, rule.Severity, rule.Finds, rule.Why, rule.Fix)
 	}
-	return nil
-}
-
-// printJSON prints for machines, and people who read along.
-func printJSON(cmd *cobra.Command, what any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(what)
+	_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n"))
+	return err
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -38,4 +39,20 @@ release.`,
 	}
 	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newMigrate(), newVersion())
 	return root
+}
+
+// checkOutput refuses formats that -o of most commands does not take.
+func checkOutput(format string) error {
+	if format != "" && format != "json" {
+		return fmt.Errorf("--output %q: expected json", format)
+	}
+	return nil
+}
+
+// printJSON prints a value as indented JSON.
+func printJSON(cmd *cobra.Command, value any) error {
+	encoder := json.NewEncoder(cmd.OutOrStdout())
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -39,10 +38,10 @@ something would break, or could not be looked at.`,
   chartwright migrate . --live --namespace team-a`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case f.output != "" && f.output != "json":
-				return fmt.Errorf("--output %q: expected json", f.output)
-			case len(f.namespaces) > 0 && !f.live:
+			if err := checkOutput(f.output); err != nil {
+				return err
+			}
+			if len(f.namespaces) > 0 && !f.live {
 				return errors.New("--namespace says where --live looks: expected --live, too")
 			}
 			return migrateProject(cmd, args[0], f)
@@ -75,11 +74,7 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 		}
 		// As kubectl has it: one person's requests need no slowing down.
 		kubeconfig.QPS, kubeconfig.Burst = 50, 300
-		live, err := migrate.NewLive(kubeconfig, project, f.namespaces)
-		if err != nil {
-			return err
-		}
-		more, err := live.Findings(cmd.Context())
+		more, err := project.LiveFindings(cmd.Context(), kubeconfig, f.namespaces)
 		if err != nil {
 			return err
 		}
@@ -91,7 +86,7 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 	} else {
 		err = migrate.Text(cmd.OutOrStdout(), findings)
 	}
-	return errors.Join(err, hindrances(findings))
+	return errors.Join(err, migrate.Blockers(findings))
 }
 
 // expandWith sets the variables of the manager's container in this process,
@@ -107,19 +102,4 @@ func expandWith(environment map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// hindrances is an error where a move would do harm, or may.
-func hindrances(findings []migrate.Finding) error {
-	var told []string
-	if n := migrate.Count(findings, migrate.Breaks); n > 0 {
-		told = append(told, countedChanges(n, "thing would break", "things would break"))
-	}
-	if n := migrate.Count(findings, migrate.Unknown); n > 0 {
-		told = append(told, countedChanges(n, "could not be looked at", "could not be looked at"))
-	}
-	if len(told) == 0 {
-		return nil
-	}
-	return errors.New("migrate: " + strings.Join(told, ", "))
 }

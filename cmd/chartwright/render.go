@@ -40,9 +40,9 @@ so is one that the API server would refuse by the kind's CRD, or of which the
 operator would refuse what the chart renders (allow in the watches file).`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			kinds, err := catalog.Find(f.watchesFile)
+			kinds, err := findKinds(f.watchesFile)
 			if err != nil {
-				return fmt.Errorf("the watches file cannot be used:\n%w", err)
+				return err
 			}
 			return render(cmd, files, kinds, f)
 		},

@@ -71,7 +71,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 				watches = "none"
 			}
 			options.ContextNamespace = contextNamespace()
-			info := api.Get()
+			info := api.BuildInfo()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
 			warnOfEverything(options.Kinds, logger)

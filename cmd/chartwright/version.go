@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -16,26 +17,20 @@ func newVersion() *cobra.Command {
 		Short: "Tell which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := api.Get()
-			switch output {
-			case "":
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",
-					info.Version, orUnknown(info.Commit), orUnknown(info.Date), info.Go, info.Platform, orUnknown(info.Helm), orUnknown(info.Kubernetes))
+			if err := checkOutput(output); err != nil {
 				return err
-			case "json":
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
-			default:
-				return fmt.Errorf("--output %q: expected json", output)
 			}
+			info := api.BuildInfo()
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",
+				info.Version, orUnknown(info.Commit), orUnknown(info.Date), info.Go, info.Platform, orUnknown(info.Helm), orUnknown(info.Kubernetes))
+			return err
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machines")
 	return cmd
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+func orUnknown(text string) string { return cmp.Or(text, "unknown") }

@@ -49,6 +49,10 @@ const (
 	// ConditionInvalidAnnotations is True while an annotation has a value that
 	// cannot be understood, or a key of ours that nobody knows; absent otherwise.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
+	// ConditionStatusFieldsFailed is True while a status field of the kind's own
+	// cannot be computed, and is therefore not there; the message names it, and
+	// nothing else is concerned. Absent otherwise.
+	ConditionStatusFieldsFailed = "StatusFieldsFailed"
 )
 
 // Reasons of Ready, Reconciling and Stalled.
@@ -186,6 +190,9 @@ const ReasonWatchFailed = "WatchFailed"
 // ReasonForbidden is the reason of ConditionRightsMissing.
 const ReasonForbidden = "Forbidden"
 
+// ReasonExpressionFailed is the reason of ConditionStatusFieldsFailed.
+const ReasonExpressionFailed = "ExpressionFailed"
+
 // Reasons of Deployed, by the operator-sdk's names.
 const (
 	// ReasonInstallSuccessful: the first revision is deployed.
@@ -250,4 +257,15 @@ const (
 	// EventSigningKeyRestored: the Secret of the key was deleted, and was created
 	// again with the same key.
 	EventSigningKeyRestored = "SigningKeyRestored"
+)
+
+// Reasons of Ready where values cannot be had from a Secret or ConfigMap that
+// the kind's watches entry names.
+const (
+	// ReasonValuesSourceMissing: the object is not there, or lacks the key.
+	ReasonValuesSourceMissing = "ValuesSourceMissing"
+	// ReasonValuesSourceInvalid: what the key holds cannot be made into values.
+	ReasonValuesSourceInvalid = "ValuesSourceInvalid"
+	// ReasonValuesSourceForbidden: the operator may not read the object.
+	ReasonValuesSourceForbidden = "ValuesSourceForbidden"
 )

@@ -90,27 +90,25 @@ func firstColumns(page string) (words []string) {
 func annotationKeys(t *testing.T) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
-	for _, name := range []string{"keys.go", "aliases.go"} {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(node ast.Node) bool {
-			spec, ok := node.(*ast.ValueSpec)
-			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Annotation") {
-				return true
-			}
-			value := spec.Values[0]
-			if sum, ok := value.(*ast.BinaryExpr); ok {
-				value = sum.Y
-			}
-			if text, ok := value.(*ast.BasicLit); ok {
-				key, _ := strconv.Unquote(text.Value)
-				keys[spec.Names[0].Name] = strings.TrimPrefix(key, "/")
-			}
-			return true
-		})
+	file, err := parser.ParseFile(token.NewFileSet(), "annotations.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Annotation") {
+			return true
+		}
+		value := spec.Values[0]
+		if sum, ok := value.(*ast.BinaryExpr); ok {
+			value = sum.Y
+		}
+		if text, ok := value.(*ast.BasicLit); ok {
+			key, _ := strconv.Unquote(text.Value)
+			keys[spec.Names[0].Name] = strings.TrimPrefix(key, "/")
+		}
+		return true
+	})
 	return keys
 }
 

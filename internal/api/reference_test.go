@@ -27,35 +27,33 @@ func reference(t *testing.T) string {
 	t.Helper()
 	values, _ := constants(t)
 	var conditions, reasons, single strings.Builder
-	for _, name := range []string{"conditions.go", "fields.go", "sources.go"} {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
+	file, err := parser.ParseFile(token.NewFileSet(), "conditions.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declaration := range file.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
 		}
-		for _, declaration := range file.Decls {
-			group, ok := declaration.(*ast.GenDecl)
-			if !ok || group.Tok != token.CONST {
-				continue
+		headed := false
+		for _, spec := range group.Specs {
+			constant, _ := spec.(*ast.ValueSpec)
+			name, comment := constant.Names[0].Name, constant.Doc
+			if comment == nil && len(group.Specs) == 1 {
+				comment = group.Doc
 			}
-			headed := false
-			for _, spec := range group.Specs {
-				constant, _ := spec.(*ast.ValueSpec)
-				name, comment := constant.Names[0].Name, constant.Doc
-				if comment == nil && len(group.Specs) == 1 {
-					comment = group.Doc
+			switch {
+			case strings.HasPrefix(name, "Condition"):
+				fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+			case strings.HasPrefix(name, "Reason") && len(group.Specs) == 1:
+				fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+			case strings.HasPrefix(name, "Reason"):
+				if !headed {
+					fmt.Fprintf(&reasons, "\n### %s\n\n| reason | what happened |\n|---|---|\n", strings.TrimSuffix(oneLine(group.Doc.Text()), "."))
+					headed = true
 				}
-				switch {
-				case strings.HasPrefix(name, "Condition"):
-					fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
-				case strings.HasPrefix(name, "Reason") && len(group.Specs) == 1:
-					fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
-				case strings.HasPrefix(name, "Reason"):
-					if !headed {
-						fmt.Fprintf(&reasons, "\n### %s\n\n| reason | what happened |\n|---|---|\n", strings.TrimSuffix(oneLine(group.Doc.Text()), "."))
-						headed = true
-					}
-					fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
-				}
+				fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
 			}
 		}
 	}

@@ -106,3 +106,63 @@ type HistoryEntry struct {
 	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
 	Description  string       `json:"description,omitempty"`
 }
+
+// AnsweredStatus repeats the annotations by which people ask for something
+// once, as soon as the answer is there: it was done, refused, or tried in vain.
+// Which of them it was, the conditions tell. Whoever asks can wait for the
+// value here, and then for Ready.
+type AnsweredStatus struct {
+	RollbackTo           string `json:"rollbackTo,omitempty"`
+	ReconcileRequestedAt string `json:"reconcileRequestedAt,omitempty"`
+	Force                string `json:"force,omitempty"`
+	Test                 string `json:"test,omitempty"`
+}
+
+// Statuses of a revision, by Helm's words.
+const (
+	StatusDeployed        = "deployed"
+	StatusSuperseded      = "superseded"
+	StatusFailed          = "failed"
+	StatusUninstalling    = "uninstalling"
+	StatusUninstalled     = "uninstalled"
+	StatusPendingInstall  = "pending-install"
+	StatusPendingUpgrade  = "pending-upgrade"
+	StatusPendingRollback = "pending-rollback"
+)
+
+// Pending tells whether a revision's status says that its action has begun and
+// not ended.
+func Pending(status string) bool {
+	switch status {
+	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback:
+		return true
+	}
+	return false
+}
+
+// Uninstalled tells whether a release is gone or on its way out.
+func Uninstalled(status string) bool {
+	return status == StatusUninstalling || status == StatusUninstalled
+}
+
+// HookState is how far a hook, a Job or a Pod, is. An action waits for each of
+// its hooks to end.
+type HookState string
+
+// The states of a hook that has not ended. Only HookStuck and HookCrashing are
+// states in which a hook does nothing and is not expected to.
+const (
+	// HookStarting: no container runs, and nothing says that none will.
+	HookStarting HookState = "Starting"
+	// HookRunning: a container of one of its pods runs.
+	HookRunning HookState = "Running"
+	// HookStuck: no container runs, and none can be started: the image cannot be
+	// pulled, the configuration is wrong, no node fits, or no pod can be made.
+	HookStuck HookState = "Stuck"
+	// HookCrashing: no container runs, since the last one failed, and the next try
+	// waits for its back-off.
+	HookCrashing HookState = "Crashing"
+)
+
+// Idle reports whether nothing is lost when the hook ends in this state.
+func (s HookState) Idle() bool { return s == HookStuck || s == HookCrashing }

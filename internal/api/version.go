@@ -28,7 +28,7 @@ type Info struct {
 
 // Get returns what the Go toolchain recorded about this build. Commit and Date
 // may be empty where it was built outside a checkout.
-func Get() Info {
+func BuildInfo() Info {
 	info := Info{Version: Version, Commit: Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -46,7 +46,7 @@ type Options struct {
 
 // maxMends bounds how often an object is mended; the API server names
 // undeclared fields one at a time.
-const maxMends = 20
+const maxAttempts = 20
 
 // Apply creates the object or changes it to the given one, and takes over fields
 // that others hold. It returns the metadata of the result.
@@ -86,23 +86,23 @@ func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructure
 // apply can show the result, for it takes over or removes fields of others.
 func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
 	seized, cleared := false, false
-	for range maxMends {
+	for range maxAttempts {
 		applied, err := send(o)
 		if err == nil {
 			return applied, nil
 		}
-		if collides(err) && !seized {
+		if hasDuplicateItems(err) && !seized {
 			if options.DryRun {
 				return nil, nil
 			}
 			seized = true
-			if err := c.seize(ctx, o); err != nil {
+			if err := c.forceOwnership(ctx, o); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		o.Unstructured = o.DeepCopy()
-		mended := mend(o.Unstructured, err.Error())
+		mended := normalize(o.Unstructured, err.Error())
 		for _, what := range mended {
 			if options.Warn != nil {
 				options.Warn(Describe(o.Unstructured) + ": " + what)
@@ -114,7 +114,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			var clearErr error
 			again, clearErr = c.clear(ctx, o, err, options.DryRun)
 			switch {
-			case errors.Is(clearErr, errUnclear):
+			case errors.Is(clearErr, errInconclusive):
 				return nil, nil
 			case clearErr != nil:
 				return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), clearErr)
@@ -124,13 +124,13 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
 		}
 	}
-	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxMends)
+	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxAttempts)
 }
 
 // collides tells whether the API server found list items that collide: when
 // somebody changes the key of an item of ours, an apply keeps theirs beside
 // ours, and both have, say, the same name.
-func collides(err error) bool {
+func hasDuplicateItems(err error) bool {
 	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeFieldValueDuplicate
 	})
@@ -162,17 +162,17 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 // none.
 func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-	return orNil(o, live, err)
+	return nilIfNotFound(o, live, err)
 }
 
 // Read reads the object as it is, whole. It returns nil where there is none.
 func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-	return orNil(o, live, err)
+	return nilIfNotFound(o, live, err)
 }
 
 // orNil is the answer to a read: nil, and no error, where nothing is there.
-func orNil[T any](o Object, live *T, err error) (*T, error) {
+func nilIfNotFound[T any](o Object, live *T, err error) (*T, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

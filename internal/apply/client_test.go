@@ -303,7 +303,7 @@ func TestWatch(t *testing.T) {
 		if err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-result; !errors.Is(err, apply.ErrDeletedWhileRunning) {
+		if err := <-result; !errors.Is(err, apply.ErrDeleted) {
 			t.Errorf("%v, want ErrDeletedWhileRunning", err)
 		}
 	})

@@ -2,12 +2,18 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -19,7 +25,7 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 	if err != nil || live == nil {
 		return err
 	}
-	if err := Belongs(live, owner); err != nil {
+	if err := CheckOwnership(live, owner); err != nil {
 		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
 	}
 	return c.DeleteUID(ctx, o, live.GetUID(), policy)
@@ -58,4 +64,82 @@ func (c Client) WaitGone(ctx context.Context, o Object) error {
 		return fmt.Errorf("wait until %s is gone: %w", Describe(o.Unstructured), err)
 	}
 	return nil
+}
+
+// precious kinds hold what cannot be made again.
+var neverRecreated = []schema.GroupKind{
+	{Kind: "PersistentVolumeClaim"},
+	{Kind: "PersistentVolume"},
+	{Kind: "Namespace"},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+}
+
+// Unchangeable tells whether an object was refused for what it is now, and
+// would be taken if it were made anew: the API server is asked so, by a dry
+// run under another name. Kinds that hold what cannot be made again are never,
+// nor are objects that a user keeps.
+func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool, error) {
+	if !apierrors.IsInvalid(refusal) || slices.Contains(neverRecreated, o.GroupVersionKind().GroupKind()) {
+		return false, nil
+	}
+	live, err := c.Get(ctx, o)
+	if err != nil || live == nil || HasKeepPolicy(live) || HasKeepPolicy(o) {
+		return false, err
+	}
+	return c.DryRunCreate(ctx, o) == nil, nil
+}
+
+// Try returns the API server's refusal of the object as a new one: it dry-runs
+// the object under another name. The refusal has the object's own name.
+func (c Client) DryRunCreate(ctx context.Context, o Object) error {
+	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
+	name := o.GetName()
+	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
+	clearNodePorts(probe.Object)
+	_, err := c.patch(ctx, probe, true)
+	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
+	}
+	return err
+}
+
+// giveUpPorts takes from a Service what only one at a time can have.
+func clearNodePorts(service map[string]any) {
+	if service["kind"] != "Service" {
+		return
+	}
+	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
+		unstructured.RemoveNestedField(service, "spec", field)
+	}
+	ports, _, _ := unstructured.NestedSlice(service, "spec", "ports")
+	for _, port := range ports {
+		if fields, ok := port.(map[string]any); ok {
+			delete(fields, "nodePort")
+		}
+	}
+	if len(ports) > 0 {
+		// It holds what was read from there.
+		_ = unstructured.SetNestedSlice(service, ports, "spec", "ports")
+	}
+}
+
+// Replace deletes the object and makes it again. What belongs to it goes, save
+// the pods of a StatefulSet, which the new one takes over. The error is
+// ErrForeign where the object is another's.
+func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Options) (*metav1.PartialObjectMetadata, error) {
+	policy := metav1.DeletePropagationBackground
+	if o.GetKind() == "StatefulSet" {
+		policy = metav1.DeletePropagationOrphan
+	}
+	if err := c.Delete(ctx, o, owner, policy); err != nil {
+		return nil, err
+	}
+	if err := c.WaitGone(ctx, o); err != nil {
+		return nil, err
+	}
+	applied, err := c.Apply(ctx, o, options)
+	if err != nil {
+		return nil, fmt.Errorf("it was deleted, to be made again: %w", err)
+	}
+	return applied, nil
 }

@@ -60,7 +60,7 @@ func TestUnchangeable(t *testing.T) {
 			}
 			before := mustApply(t, with(test.before))
 			refusal := refused(t, with(test.after))
-			got, err := apiServer.client.Unchangeable(t.Context(), with(test.after), refusal)
+			got, err := apiServer.client.IsImmutable(t.Context(), with(test.after), refusal)
 			if err != nil || got != test.want {
 				t.Errorf("unchangeable: %v, %v, want %v", got, err, test.want)
 			}
@@ -84,7 +84,7 @@ func TestChangeable(t *testing.T) {
 	invalid := object(t, of, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {'not a key': v}}")
 	check := func(name string, o apply.Object, refusal error, want bool) {
 		t.Helper()
-		if got, err := apiServer.client.Unchangeable(t.Context(), o, refusal); got != want || err != nil {
+		if got, err := apiServer.client.IsImmutable(t.Context(), o, refusal); got != want || err != nil {
 			t.Errorf("%s: unchangeable %v, %v, want %v", name, got, err, want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestChangeable(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := apiServer.client.Unchangeable(ctx, with("two"), refusal); got || !errors.Is(err, context.Canceled) {
+	if got, err := apiServer.client.IsImmutable(ctx, with("two"), refusal); got || !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody answers: %v, %v", got, err)
 	}
 	long := object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "None"), "name: a", "name: "+strings.Repeat("s", 63)))
@@ -132,7 +132,7 @@ func TestUnchangeableWhatOnlyOneCanHave(t *testing.T) {
 			}
 			mustApply(t, with("one"))
 			after := with("two")
-			got, err := apiServer.client.Unchangeable(t.Context(), after, refused(t, after))
+			got, err := apiServer.client.IsImmutable(t.Context(), after, refused(t, after))
 			if err != nil || !got {
 				t.Errorf("unchangeable: %v, %v", got, err)
 			}
@@ -267,13 +267,13 @@ func TestUnrefer(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := get(t, ours)
-	if err := apiServer.client.Unrefer(t.Context(), ours, "nobody"); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "nobody"); err != nil {
 		t.Fatal(err)
 	}
 	if after := get(t, ours); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("it is written for nothing: %v", after.OwnerReferences)
 	}
-	if err := apiServer.client.Unrefer(t.Context(), ours, of.UID); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
 		t.Fatal(err)
 	}
 	after := get(t, ours)
@@ -283,16 +283,16 @@ func TestUnrefer(t *testing.T) {
 	if after.Labels[api.LabelOwnerUID] != string(of.UID) || data(t, of)["k"] != "one" {
 		t.Errorf("more than the reference has changed: %v", after.Labels)
 	}
-	if err := apiServer.client.Unrefer(t.Context(), ours, of.UID); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	if err := apiServer.client.Unrefer(t.Context(), ours, "their-uid"); err != nil || len(get(t, ours).OwnerReferences) > 0 {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "their-uid"); err != nil || len(get(t, ours).OwnerReferences) > 0 {
 		t.Errorf("the last one: %v, %v", err, get(t, ours).OwnerReferences)
 	}
 	gone := ours
 	gone.Unstructured = ours.DeepCopy()
 	gone.SetName("gone")
-	if err := apiServer.client.Unrefer(t.Context(), gone, of.UID); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), gone, of.UID); err != nil {
 		t.Errorf("what is gone: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func TestMend(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			object := decode(t, test.object)
-			done := mend(object, test.refusal)
+			done := normalize(object, test.refusal)
 			if diff := cmp.Diff(test.done, done); diff != "" {
 				t.Errorf("done (-want +got):\n%s", diff)
 			}
@@ -155,7 +155,7 @@ func TestMend(t *testing.T) {
 			if diff := cmp.Diff(want, encode(t, object)); diff != "" {
 				t.Errorf("object (-want +got):\n%s", diff)
 			}
-			if again := mend(object, test.refusal); len(again) > 0 {
+			if again := normalize(object, test.refusal); len(again) > 0 {
 				t.Errorf("mended once more: %q", again)
 			}
 			if diff := cmp.Diff(want, encode(t, object)); diff != "" {
@@ -180,7 +180,7 @@ func FuzzMend(f *testing.F) {
 		}
 		// Each field and item can go once.
 		for range len(text) + 1 {
-			if len(mend(object, refusal)) == 0 {
+			if len(normalize(object, refusal)) == 0 {
 				return
 			}
 		}

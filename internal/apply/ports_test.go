@@ -42,7 +42,7 @@ func TestGiveUpPorts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, want := fromYAML(t, test.before), fromYAML(t, test.after)
-			giveUpPorts(got)
+			clearNodePorts(got)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

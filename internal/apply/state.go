@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -54,7 +55,7 @@ type State struct {
 	Referred bool
 	// Ours tells that the object carries an entry of our field manager: it was
 	// applied by us, and is no object that only copied our labels.
-	Ours bool
+	Managed bool
 	// Fingerprint changes when somebody changes, removes or takes over a field
 	// that we set, and on nothing else. It holds no values.
 	Fingerprint uint64
@@ -81,19 +82,19 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		Generation:      m.GetGeneration(),
 		Owner:           types.UID(m.GetLabels()[api.LabelOwnerUID]),
 		Applied:         m.GetAnnotations()[api.AnnotationApplied],
-		Kept:            Kept(m),
+		Kept:            HasKeepPolicy(m),
 		Ignored:         m.GetAnnotations()[api.AnnotationDrift] == api.DriftIgnore,
 		Deleting:        !m.GetDeletionTimestamp().IsZero(),
 	}
-	s.Referred = s.Owner != "" && Refers(m, s.Owner)
+	s.Referred = s.Owner != "" && HasOwnerReference(m, s.Owner)
 	ours := ownEntry(m.GetManagedFields())
 	if ours == nil {
 		return s
 	}
-	s.Ours = true
+	s.Managed = true
 	fields := ours.FieldsV1.GetRawBytes()
 	s.Fingerprint = fingerprint(fields, s.Applied)
-	if scaleEntry(m.GetManagedFields()) {
+	if hasScaleEntry(m.GetManagedFields()) {
 		if with, ok := withReplicas(fields); ok {
 			s.Scaled, s.unscaled = true, fingerprint(with, s.Applied)
 		}
@@ -121,8 +122,8 @@ func (s State) Unscaled() State {
 
 // Intact tells whether the object is as it was when it was last applied, but
 // for what others own and an autoscaler does.
-func (s State) Intact(expected State) bool {
-	return s.Owner == expected.Owner && s.Ours &&
+func (s State) Matches(expected State) bool {
+	return s.Owner == expected.Owner && s.Managed &&
 		(s.Fingerprint == expected.Fingerprint || s.Scaled && s.unscaled == expected.Fingerprint)
 }
 
@@ -139,12 +140,12 @@ func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 
 // controllers is the manager under which Kubernetes' own controllers write, the
 // horizontal pod autoscaler among them; kubectl scale writes under kubectl's.
-const controllers = "kube-controller-manager"
+const controllerManager = "kube-controller-manager"
 
 // scaleEntry tells whether an autoscaler holds replicas.
-func scaleEntry(entries []metav1.ManagedFieldsEntry) bool {
+func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
 	for _, e := range entries {
-		if e.Manager == controllers && e.Subresource == "scale" && e.FieldsV1 != nil &&
+		if e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
 			strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:replicas"`) {
 			return true
 		}
@@ -175,7 +176,7 @@ func parseFields(fields []byte) (*fieldpath.Set, error) {
 
 // Lost returns the fields that we held after an apply and not before it: what
 // somebody had changed, removed or taken over. There are at most limit.
-func Lost(before, after metav1.Object, limit int) []string {
+func CorrectedFields(before, after metav1.Object, limit int) []string {
 	was, now := &fieldpath.Set{}, &fieldpath.Set{}
 	if e := ownEntry(before.GetManagedFields()); e != nil {
 		if set, err := parseFields(e.FieldsV1.GetRawBytes()); err == nil {
@@ -198,4 +199,14 @@ func Lost(before, after metav1.Object, limit int) []string {
 		}
 	})
 	return lost
+}
+
+// Digest covers what a set of objects is, in whatever order they stand. Two
+// sets with equal digests were applied from the same and not damaged since.
+func Digest(objects []State) string {
+	var sum uint64
+	for _, s := range objects {
+		sum += xxhash.Sum64String(fmt.Sprintf("%s|%s|%s|%s|%x", s.Group, s.Kind, s.Namespace, s.Name, s.Fingerprint))
+	}
+	return fmt.Sprintf("%d-%016x", len(objects), sum)
 }

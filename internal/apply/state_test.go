@@ -91,7 +91,7 @@ func TestStateOf(t *testing.T) {
 	s.Fingerprint = 0
 	want := State{
 		Key: Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "3f0e", ResourceVersion: "52",
-		Generation: 1, Owner: "b2a1", Ours: true, Applied: "0123",
+		Generation: 1, Owner: "b2a1", Managed: true, Applied: "0123",
 	}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)
@@ -124,10 +124,10 @@ func TestStateOfWhatIsNotOurs(t *testing.T) {
 		"with an entry of no fields": strings.Replace(deployment, `"fieldsV1": {"f:metadata": {"f:annotations": {"f:chartwright`, `"x": {"f:metadata": {"f:annotations": {"f:chartwright`, 1),
 	} {
 		s := stateOf(t, object)
-		if s.Ours || s.Fingerprint != 0 || s.Owner != "b2a1" {
+		if s.Managed || s.Fingerprint != 0 || s.Owner != "b2a1" {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if s.Intact(s) {
+		if s.Matches(s) {
 			t.Errorf("%s: it is intact", name)
 		}
 	}
@@ -175,7 +175,7 @@ func TestIntact(t *testing.T) {
 				test.expected = deployment
 			}
 			live := stateOf(t, test.live)
-			if got := live.Intact(stateOf(t, test.expected)); got != test.intact {
+			if got := live.Matches(stateOf(t, test.expected)); got != test.intact {
 				t.Errorf("intact: %v", got)
 			}
 			if live.Scaled != test.scaled {
@@ -193,10 +193,10 @@ func TestUnscaled(t *testing.T) {
 	if scaled.Unscaled().Fingerprint != before.Fingerprint {
 		t.Error("without the autoscaler it is not what it was before")
 	}
-	if !scaled.Intact(scaled.Unscaled()) {
+	if !scaled.Matches(scaled.Unscaled()) {
 		t.Error("that an autoscaler scales it is damage")
 	}
-	if person := stateOf(t, and(without(deployment), scale("kubectl"))); person.Intact(scaled.Unscaled()) {
+	if person := stateOf(t, and(without(deployment), scale("kubectl"))); person.Matches(scaled.Unscaled()) {
 		t.Error("that a person scales it afterwards is none")
 	}
 }
@@ -217,7 +217,7 @@ func TestLost(t *testing.T) {
 		{"not ours before or after", wiped, wiped, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := Lost(metaOf(t, test.before), metaOf(t, test.after), 5)
+			got := CorrectedFields(metaOf(t, test.before), metaOf(t, test.after), 5)
 			slices.Sort(got)
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)

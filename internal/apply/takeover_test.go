@@ -129,7 +129,7 @@ func TestApplyLeavesReplicas(t *testing.T) {
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o))
 	patch(t, o, "kube-controller-manager", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
 	after := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o))
-	if !after.Scaled || !after.Intact(before) {
+	if !after.Scaled || !after.Matches(before) {
 		t.Fatalf("an autoscaler's work is damage: %+v", after)
 	}
 	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{LeaveReplicas: true})
@@ -139,7 +139,7 @@ func TestApplyLeavesReplicas(t *testing.T) {
 	if got := field(t, live(t, o), "spec", "replicas"); got != "5" {
 		t.Errorf("replicas are %s, want the autoscaler's 5", got)
 	}
-	if left := apply.StateOf(o.GroupVersionKind().GroupKind(), applied); !left.Intact(before) || !after.Intact(left) {
+	if left := apply.StateOf(o.GroupVersionKind().GroupKind(), applied); !left.Matches(before) || !after.Matches(left) {
 		t.Errorf("leaving the replicas out is damage: %+v", left)
 	}
 	if field(t, o.Unstructured, "spec", "replicas") != "2" {
@@ -158,11 +158,11 @@ func TestScaledByAPersonIsDamage(t *testing.T) {
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	patch(t, o, "kubectl", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
 	damaged := live(t, o)
-	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), damaged); now.Intact(before) {
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), damaged); now.Matches(before) {
 		t.Errorf("it is intact: %+v", now)
 	}
 	after := mustApply(t, o)
-	if got := apply.Lost(damaged, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
+	if got := apply.CorrectedFields(damaged, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
 		t.Errorf("lost: %q", got)
 	}
 	if got := field(t, live(t, o), "spec", "replicas"); got != "2" {
@@ -184,7 +184,7 @@ func TestApplyRestoresAKey(t *testing.T) {
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	ports := field(t, live(t, o), "spec", "ports")
 	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000},{"op":"add","path":"/metadata/labels/theirs","value":"a"}]`)
-	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Intact(before) {
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Matches(before) {
 		t.Fatalf("a changed port is no damage: %+v", now)
 	}
 	if got, err := apiServer.client.Apply(t.Context(), o, apply.Options{DryRun: true}); err != nil || got != nil {
@@ -197,7 +197,7 @@ func TestApplyRestoresAKey(t *testing.T) {
 	if got := field(t, live(t, o), "spec", "ports"); got != ports {
 		t.Errorf("ports are %s, want %s", got, ports)
 	}
-	if !after.Intact(before) {
+	if !after.Matches(before) {
 		t.Errorf("it is not intact: %+v, want %+v", after, before)
 	}
 }
@@ -328,7 +328,7 @@ func TestUpgrade(t *testing.T) {
 			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/theirs":"1"}}}`)
 			controllers := entries(live(t, wide), "kube-controller-manager")
 
-			if _, err := apiServer.client.Upgrade(t.Context(), wide, get(t, wide), []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
+			if _, err := apiServer.client.TakeOverFields(t.Context(), wide, get(t, wide), []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
 				t.Fatal(err)
 			}
 			now := live(t, wide)
@@ -355,7 +355,7 @@ func TestUpgrade(t *testing.T) {
 			}
 			// There is nothing more to take.
 			version := now.GetResourceVersion()
-			if _, err := apiServer.client.Upgrade(t.Context(), narrow, get(t, narrow), []string{manager}); err != nil {
+			if _, err := apiServer.client.TakeOverFields(t.Context(), narrow, get(t, narrow), []string{manager}); err != nil {
 				t.Fatal(err)
 			}
 			if live(t, wide).GetResourceVersion() != version {
@@ -371,7 +371,7 @@ func TestUpgradeOfWhatHasChanged(t *testing.T) {
 	create(t, o, "helm")
 	read := get(t, o)
 	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"theirs"}}`)
-	upgraded, err := apiServer.client.Upgrade(t.Context(), o, read, []string{"helm"})
+	upgraded, err := apiServer.client.TakeOverFields(t.Context(), o, read, []string{"helm"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +380,7 @@ func TestUpgradeOfWhatHasChanged(t *testing.T) {
 	}
 	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"again"}}`)
 	remove(t, apply.Owner{Namespace: o.GetNamespace()})
-	if upgraded, err := apiServer.client.Upgrade(t.Context(), o, read, []string{"helm"}); upgraded != nil || err != nil {
+	if upgraded, err := apiServer.client.TakeOverFields(t.Context(), o, read, []string{"helm"}); upgraded != nil || err != nil {
 		t.Errorf("of what is gone: %v, %v", upgraded, err)
 	}
 }

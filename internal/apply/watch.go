@@ -16,12 +16,12 @@ import (
 )
 
 // ErrDeletedWhileRunning marks a hook that somebody deleted before it ended.
-var ErrDeletedWhileRunning = errors.New("it was deleted while it ran")
+var ErrDeleted = errors.New("it was deleted while it ran")
 
 // errCut marks a watch that cannot go on from where it was. An API server that
 // was restarted does not know what happened before, and refuses everybody until
 // it has read its roles. Neither says anything of the object.
-var errCut = errors.New("the watch was cut short")
+var errInterrupted = errors.New("the watch was cut short")
 
 // Watch calls done with every state of a created object, beginning with the
 // one given, until done returns true or an error, or the context ends. Where the
@@ -31,9 +31,9 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 		if finished, err := done(o.Unstructured); finished || err != nil {
 			return err
 		}
-		err := c.follow(ctx, o, done)
-		if errors.Is(err, errCut) {
-			o, err = c.again(ctx, o)
+		err := c.watchOnce(ctx, o, done)
+		if errors.Is(err, errInterrupted) {
+			o, err = c.reread(ctx, o)
 			if err == nil {
 				continue
 			}
@@ -51,16 +51,16 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 
 // follow calls done with the states after the one given. The error is errCut
 // where some of them cannot be had.
-func (c Client) follow(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
+func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()).String()
 	began := false
 	watcher := &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = selector
 			events, err := c.dynamic(o).Watch(ctx, options)
-			if cuts(err, began) {
+			if isInterruption(err, began) {
 				// Until would ask the same again and again.
-				return only(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), nil
+				return singleEvent(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), nil
 			}
 			began = began || err == nil
 			return events, err
@@ -69,11 +69,11 @@ func (c Client) follow(ctx context.Context, o Object, done func(*unstructured.Un
 	_, err := toolswatch.Until(ctx, o.GetResourceVersion(), watcher, func(event watch.Event) (bool, error) {
 		switch event.Type {
 		case watch.Deleted:
-			return false, ErrDeletedWhileRunning
+			return false, ErrDeleted
 		case watch.Error:
 			err := apierrors.FromObject(event.Object)
-			if cuts(err, false) {
-				return false, errCut
+			if isInterruption(err, false) {
+				return false, errInterrupted
 			}
 			return false, fmt.Errorf("watch: %w", err)
 		}
@@ -91,20 +91,20 @@ var expired = apierrors.NewResourceExpired("the watch was cut short")
 
 // cuts tells whether an error of a watch comes of a restart of the API server.
 // Who was let watch before has the right to, unless he is refused once more.
-func cuts(err error, began bool) bool {
+func isInterruption(err error, began bool) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
 }
 
 // only is a watch that brings one event.
-func only(event watch.Event) watch.Interface {
+func singleEvent(event watch.Event) watch.Interface {
 	events := make(chan watch.Event, 1)
 	events <- event
 	return watch.NewProxyWatcher(events)
 }
 
 // again reads an object whose watch was cut short, as soon as that can be done.
-func (c Client) again(ctx context.Context, o Object) (Object, error) {
+func (c Client) reread(ctx context.Context, o Object) (Object, error) {
 	var live *unstructured.Unstructured
 	err := wait.PollUntilContextCancel(ctx, pollInterval, false, func(ctx context.Context) (bool, error) {
 		var err error
@@ -116,7 +116,7 @@ func (c Client) again(ctx context.Context, o Object) (Object, error) {
 		return o, err
 	}
 	if live == nil || live.GetUID() != o.GetUID() {
-		return o, ErrDeletedWhileRunning
+		return o, ErrDeleted
 	}
 	o.Unstructured = live
 	return o, nil

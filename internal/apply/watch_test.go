@@ -92,11 +92,11 @@ func TestWatchGoesOnAfterTheAPIServerWasRestarted(t *testing.T) {
 				want      error
 			}{
 				{"it has changed", func(t *testing.T, o apply.Owner) { mustApply(t, configMap(t, o, "two")) }, nil},
-				{"it is gone", remove, apply.ErrDeletedWhileRunning},
+				{"it is gone", remove, apply.ErrDeleted},
 				{"another has its name", func(t *testing.T, o apply.Owner) {
 					remove(t, o)
 					mustApply(t, configMap(t, o, "two"))
-				}, apply.ErrDeletedWhileRunning},
+				}, apply.ErrDeleted},
 			} {
 				t.Run(test.name, func(t *testing.T) {
 					t.Parallel()

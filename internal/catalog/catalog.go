@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -21,7 +22,7 @@ import (
 // Kind is one kind that the operator serves.
 type Kind struct {
 	watches.Watch
-	Chart *helm.Chart
+	Chart *chart.Chart
 	// Overrides win over the spec of every custom resource. Nobody may change
 	// it; values.Merge copies from it.
 	Overrides map[string]any
@@ -29,13 +30,13 @@ type Kind struct {
 	Sources []Source
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
-	Namespace *Name
+	Namespace *NameTemplate
 	// CreateNamespace tells, for a custom resource, whether an install makes
 	// the namespace; nil means that none does.
-	CreateNamespace *Switch
+	CreateNamespace *BoolTemplate
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
-	ServiceAccount *Name
+	ServiceAccount *NameTemplate
 	// Fields are Status, compiled, and Observes Observe with its labels as
 	// templates.
 	Fields   *kindstatus.Fields
@@ -54,7 +55,7 @@ func FromFS(fsys fs.FS, name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return load(name, data, func(chart string) (*helm.Chart, error) {
+	return load(name, data, func(chart string) (*chart.Chart, error) {
 		return open(fsys, path.Join(path.Dir(name), chart))
 	})
 }
@@ -65,7 +66,7 @@ func FromFile(name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return load(name, data, func(chart string) (*helm.Chart, error) {
+	return load(name, data, func(chart string) (*chart.Chart, error) {
 		if !filepath.IsAbs(chart) {
 			chart = filepath.Join(filepath.Dir(name), chart)
 		}
@@ -74,7 +75,7 @@ func FromFile(name string) ([]Kind, error) {
 }
 
 // OpenChart loads a chart from a folder or a .tgz on disk.
-func OpenChart(name string) (*helm.Chart, error) {
+func OpenChart(name string) (*chart.Chart, error) {
 	// The base of a path that ends in ".." names no folder.
 	name, err := filepath.Abs(name)
 	if err != nil {
@@ -85,7 +86,7 @@ func OpenChart(name string) (*helm.Chart, error) {
 
 // load parses the file and adds what is wrong with charts and overrides to
 // what is wrong with the file itself. The error is of type watches.LineErrors.
-func load(name string, data []byte, chart func(path string) (*helm.Chart, error)) ([]Kind, error) {
+func load(name string, data []byte, chart func(path string) (*chart.Chart, error)) ([]Kind, error) {
 	entries, err := watches.Parse(name, data)
 	var problems watches.LineErrors
 	if err != nil && !errors.As(err, &problems) {
@@ -101,7 +102,7 @@ func load(name string, data []byte, chart func(path string) (*helm.Chart, error)
 }
 
 // complete makes an entry a kind, as far as nothing is wrong with it.
-func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error)) (kind Kind, problems watches.LineErrors) {
+func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
 	wrong := func(err error) {
 		if err != nil {
 			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
@@ -129,7 +130,7 @@ func complete(entry watches.Watch, chart func(path string) (*helm.Chart, error))
 }
 
 // open loads a chart from a folder or an archive.
-func open(fsys fs.FS, name string) (*helm.Chart, error) {
+func open(fsys fs.FS, name string) (*chart.Chart, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
@@ -139,13 +140,13 @@ func open(fsys fs.FS, name string) (*helm.Chart, error) {
 		if err != nil {
 			return nil, err
 		}
-		return helm.LoadDir(folder, kindFile)
+		return chart.LoadDir(folder, kindFile)
 	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	return helm.LoadArchive(bytes.NewReader(data))
+	return chart.LoadArchive(bytes.NewReader(data))
 }
 
 func explain(err error) error {
@@ -161,11 +162,48 @@ func overrides(texts map[string]string) (map[string]any, error) {
 	for _, at := range slices.Sorted(maps.Keys(texts)) {
 		value, err := values.Expand(texts[at])
 		if err == nil {
-			err = helm.Set(set, at, value)
+			err = chart.Set(set, at, value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("overrideValues: %s: %w", at, err)
 		}
 	}
 	return set, nil
+}
+
+// Find reads the kinds of a watches file. With no name it is the one of the
+// working folder, which is how an operator project is built and run, and else
+// the embedded one. A file that is there and cannot be used is an error: other
+// kinds than those that are meant must not be served instead.
+func Find(watchesFile string) ([]Kind, error) {
+	file, err := FindFile(watchesFile)
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		return FromFS(chartwright.Files, chartwright.WatchesFile)
+	}
+	return FromFile(file)
+}
+
+// FindFile returns the path of the file that Find reads, empty for the embedded
+// one.
+func FindFile(watchesFile string) (string, error) {
+	if watchesFile != "" {
+		return watchesFile, nil
+	}
+	switch _, err := os.Stat(chartwright.WatchesFile); {
+	case err == nil:
+		return chartwright.WatchesFile, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	default:
+		return "", fmt.Errorf("look for the watches file: %w", err)
+	}
+}
+
+// FromText reads a watches file whose text is at hand. The name is used in
+// messages alone; open loads the chart of a path that an entry names.
+func FromText(name string, data []byte, open func(chart string) (*chart.Chart, error)) ([]Kind, error) {
+	return load(name, data, open)
 }

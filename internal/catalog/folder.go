@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -66,10 +66,10 @@ var errNoKind = errors.New("neither a chart nor a " + kindFile)
 // of the kind.
 func fromFolder(folder string, beside []Kind) (Kind, error) {
 	name := filepath.Join(folder, kindFile)
-	chart, chartErr := findChart(folder)
+	loaded, chartErr := findChart(folder)
 	data, err := os.ReadFile(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && chart == "" && chartErr == nil:
+	case errors.Is(err, fs.ErrNotExist) && loaded == "" && chartErr == nil:
 		return Kind{}, errNoKind
 	case errors.Is(err, fs.ErrNotExist) && chartErr == nil:
 		return Kind{}, fmt.Errorf("%s: not found: expected one entry with group, version and kind beside the chart", name)
@@ -81,11 +81,11 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 	if err != nil && !errors.As(err, &problems) {
 		return Kind{}, err
 	}
-	if chartErr == nil && chart == "" {
+	if chartErr == nil && loaded == "" {
 		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside %s", folder, kindFile)
 	}
-	entry.Chart = chart
-	kind, wrong := complete(entry, func(string) (*helm.Chart, error) { return OpenChart(chart) })
+	entry.Chart = loaded
+	kind, wrong := complete(entry, func(string) (*chart.Chart, error) { return OpenChart(loaded) })
 	problems = append(problems, wrong...)
 	if at := slices.IndexFunc(beside, func(k Kind) bool { return k.GVK().GroupKind() == kind.GVK().GroupKind() }); at >= 0 && kind.Kind != "" {
 		problems = append(problems, watches.LineError{File: name, Line: entry.Line, Message: fmt.Sprintf(

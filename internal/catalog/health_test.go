@@ -79,7 +79,7 @@ func TestDocsHealth_Examples(t *testing.T) {
 		if rule == nil {
 			t.Fatalf("no rule for %s", o.GroupVersionKind())
 		}
-		got := health.Of(o, health.Kind{Rule: rule})
+		got := health.Evaluate(o, health.Kind{Rule: rule})
 		if got.Ready != test.ready || got.Failed != test.failed || got.OpenEnded != test.waiting || !strings.Contains(got.Message, test.message) {
 			t.Errorf("%s: got %+v", test.object, got)
 		}

@@ -16,7 +16,7 @@ func TestReleaseNames(t *testing.T) {
 	}{
 		{"as it is", "web", "PodSet", []string{"web", "web-podset"}},
 		{"dots become dashes", "web.example", "PodSet", []string{"web-example", "web-example-podset"}},
-		{"53 characters fit", strings.Repeat("a", 53), "A", []string{strings.Repeat("a", 53), fit(strings.Repeat("a", 53) + "-A")}},
+		{"53 characters fit", strings.Repeat("a", 53), "A", []string{strings.Repeat("a", 53), releaseName(strings.Repeat("a", 53) + "-A")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, ReleaseNames(test.resource, test.kind)); diff != "" {
@@ -68,8 +68,8 @@ func TestReleaseNamesThatAreCutDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := rapid.StringMatching(`[a-z0-9.]{0,3}[a-z0-9]`)
 		a, b := start+end.Draw(t, "a"), start+end.Draw(t, "b")
-		if a != b && fit(a) == fit(b) {
-			t.Fatalf("%s and %s are both called %s", a, b, fit(a))
+		if a != b && releaseName(a) == releaseName(b) {
+			t.Fatalf("%s and %s are both called %s", a, b, releaseName(a))
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestSources(t *testing.T) {
 		t.Fatalf("%+v", found)
 	}
 	for i, want := range []string{"web-values", "all"} {
-		if name, err := found[i].Object.Of(map[string]any{"metadata": map[string]any{"name": "web"}}); err != nil || name != want {
+		if name, err := found[i].Object.For(map[string]any{"metadata": map[string]any{"name": "web"}}); err != nil || name != want {
 			t.Errorf("%q, %v, want %q", name, err, want)
 		}
 	}

@@ -1,18 +1,26 @@
 package catalog
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 	"text/template"
 
 	sprig "github.com/go-task/slim-sprig/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Name is a name in a watches entry, as it stands or as a template over the
 // custom resource: "{{ .spec.targetNamespace }}".
-type Name struct {
+type NameTemplate struct {
 	key      string
 	template *template.Template
 	// problems tells what keeps a text from being the name of such a thing.
@@ -21,16 +29,16 @@ type Name struct {
 
 // parseName reads the name of a namespace or an account. It returns nil for an
 // empty text.
-func parseName(key, text string) (*Name, error) {
+func parseName(key, text string) (*NameTemplate, error) {
 	return parse(key, text, validation.IsDNS1123Label)
 }
 
 // parseObjectName reads the name of any other object, which may have dots.
-func parseObjectName(key, text string) (*Name, error) {
+func parseObjectName(key, text string) (*NameTemplate, error) {
 	return parse(key, text, validation.IsDNS1123Subdomain)
 }
 
-func parse(key, text string, problems func(string) []string) (*Name, error) {
+func parse(key, text string, problems func(string) []string) (*NameTemplate, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -38,15 +46,15 @@ func parse(key, text string, problems func(string) []string) (*Name, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a template: %w", key, err)
 	}
-	return &Name{key: key, template: parsed, problems: problems}, nil
+	return &NameTemplate{key: key, template: parsed, problems: problems}, nil
 }
 
 // Switch is "true" or "false" in a watches entry, as it stands or as a template
 // over the custom resource.
-type Switch struct{ text *Name }
+type BoolTemplate struct{ text *NameTemplate }
 
 // parseSwitch reads createNamespace. It returns nil for an empty text.
-func parseSwitch(text string) (*Switch, error) {
+func parseSwitch(text string) (*BoolTemplate, error) {
 	parsed, err := parse("createNamespace", text, func(text string) []string {
 		if _, err := strconv.ParseBool(text); err != nil {
 			return []string{"expected true or false"}
@@ -57,17 +65,17 @@ func parseSwitch(text string) (*Switch, error) {
 		return nil, err
 	}
 	if !strings.Contains(text, "{{") {
-		if _, err := parsed.Of(nil); err != nil {
+		if _, err := parsed.For(nil); err != nil {
 			return nil, err
 		}
 	}
-	return &Switch{parsed}, nil
+	return &BoolTemplate{parsed}, nil
 }
 
 // Of returns whether the switch is on for a custom resource. It is an error if
 // the resource lacks what the template asks for, or the result is no bool.
-func (s *Switch) Of(object map[string]any) (bool, error) {
-	text, err := s.text.Of(object)
+func (s *BoolTemplate) For(object map[string]any) (bool, error) {
+	text, err := s.text.For(object)
 	if err != nil {
 		return false, err
 	}
@@ -76,7 +84,7 @@ func (s *Switch) Of(object map[string]any) (bool, error) {
 
 // Of returns the name for a custom resource. It is an error if the resource
 // lacks what the template asks for, or the result is no name.
-func (n *Name) Of(object map[string]any) (string, error) {
+func (n *NameTemplate) For(object map[string]any) (string, error) {
 	var text strings.Builder
 	if err := n.template.Execute(&text, object); err != nil {
 		return "", fmt.Errorf("%s: %w", n.key, err)
@@ -86,4 +94,69 @@ func (n *Name) Of(object map[string]any) (string, error) {
 		return "", fmt.Errorf("%s: %q: %s", n.key, name, strings.Join(problems, "; "))
 	}
 	return name, nil
+}
+
+// Source is one object that values come from.
+type Source struct {
+	watches.ValuesFrom
+	// Object is its name for a custom resource.
+	Object *NameTemplate
+}
+
+// SourcesFor returns the objects that a custom resource's values come from
+// beside its spec, in their order. They are in its namespace or, if it has
+// none, in that of its release: nothing in a spec can name another.
+func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
+	from := make([]valuesfrom.Source, len(k.Sources))
+	for i, source := range k.Sources {
+		name, err := source.Object.For(cr.Object)
+		if err != nil {
+			return nil, err
+		}
+		from[i] = valuesfrom.Source{
+			Ref: valuesfrom.Ref{Kind: source.Kind, Namespace: cmp.Or(cr.GetNamespace(), releaseNamespace), Name: name},
+			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
+		}
+	}
+	return from, nil
+}
+
+// parseSources parses the names of valuesFrom and tries its paths.
+func parseSources(from []watches.ValuesFrom) ([]Source, error) {
+	var list []Source
+	for i, entry := range from {
+		at := fmt.Sprintf("valuesFrom[%d]", i)
+		name, err := parseObjectName(at+".name", entry.Name)
+		if err != nil {
+			return nil, err
+		}
+		if entry.TargetPath != "" {
+			if err := chart.CheckPath(entry.TargetPath); err != nil {
+				return nil, fmt.Errorf("%s.targetPath: %w", at, err)
+			}
+		}
+		list = append(list, Source{ValuesFrom: entry, Object: name})
+	}
+	return list, nil
+}
+
+// maxReleaseName is Helm's limit, which leaves room for what charts append.
+const maxReleaseName = 53
+
+// ReleaseNames returns the names that the release of a custom resource may
+// have, the best one first: the resource's own, and where that is taken the
+// one with its kind.
+func ReleaseNames(name, kind string) []string {
+	return []string{releaseName(name), releaseName(name + "-" + kind)}
+}
+
+// fit makes a name one that Helm takes: dashes for dots, and 40 characters and
+// a hash of the whole where it is too long.
+func releaseName(name string) string {
+	fitting := strings.ReplaceAll(strings.ToLower(name), ".", "-")
+	if len(fitting) <= maxReleaseName {
+		return fitting
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(fitting[:40], "-") + "-" + hex.EncodeToString(sum[:])[:12]
 }

@@ -37,7 +37,7 @@ func TestName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := name.Of(cr)
+			got, err := name.For(cr)
 			switch {
 			case test.fails == "":
 				if err != nil || got != test.want {
@@ -70,7 +70,7 @@ func TestObjectNameMayHaveDots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := name.Of(cr)
+		got, err := name.For(cr)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
@@ -94,7 +94,7 @@ func TestSwitch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if on, err := s.Of(cluster); on != test.on || (err != nil) != test.ends {
+		if on, err := s.For(cluster); on != test.on || (err != nil) != test.ends {
 			t.Errorf("%s: %t, %v", test.text, on, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"unique"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -25,7 +26,6 @@ const (
 )
 
 const (
-	lastApplied          = "kubectl.kubernetes.io/last-applied-configuration"
 	fieldAnnotations     = "annotations"
 	fieldFinalizers      = "finalizers"
 	fieldManagedFields   = "managedFields"
@@ -90,14 +90,14 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 // withoutLastApplied returns annotations without the one in which kubectl apply
 // keeps the whole custom resource, nil if no other is left.
 func withoutLastApplied(raw json.RawMessage) (json.RawMessage, error) {
-	if !bytes.Contains(raw, []byte(lastApplied)) {
+	if !bytes.Contains(raw, []byte(corev1.LastAppliedConfigAnnotation)) {
 		return raw, nil
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	delete(all, lastApplied)
+	delete(all, corev1.LastAppliedConfigAnnotation)
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -130,5 +130,5 @@ func shortened(key string, raw json.RawMessage) (json.RawMessage, error) {
 // the operator-sdk whose work it continues, or to a deletion that orphans.
 func ours(name string) bool {
 	return name == api.Finalizer || name == metav1.FinalizerOrphanDependents ||
-		slices.Contains(api.FinalizersOperatorSDK, name) || annotations.Heeded(name)
+		slices.Contains(api.FinalizersOperatorSDK, name) || annotations.IsKnown(name)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -127,7 +128,7 @@ func TestTheIndexKnowsAtOnce(t *testing.T) {
 func TestVerify(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1", "b=1"))
-	if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrStale) {
+	if err := w.helm.Verify(t.Context(), r); !errors.Is(err, release.ErrStale) {
 		t.Errorf("without a release: %v, want ErrStale", err)
 	}
 	if err := w.helm.Install(t.Context(), r); err != nil {
@@ -155,7 +156,7 @@ func TestVerify(t *testing.T) {
 
 // TestRefusedBeforeAnythingIsWritten: what runs is left alone.
 func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
-	chart := mapsChart()
+	loaded := mapsChart()
 	for _, test := range []struct {
 		name   string
 		values map[string]any
@@ -163,14 +164,14 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{"values that the schema refuses", map[string]any{"maps": map[string]any{"a": int64(2)}}, chart, ErrInvalidValues, "spec.maps.a: got number, want string"},
-		{"a template that fails", map[string]any{"maps": map[string]any{"a": "2"}, "fail": "not like this"}, chart, ErrRender, "not like this"},
-		{"a manifest that is no YAML", nil, chart.with("templates/bad.yaml", "a: ["), ErrRender, "bad.yaml"},
-		{"an object without a name", nil, chart.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), ErrRender, "a ConfigMap has no metadata.name"},
-		{"an object of an unknown kind", nil, chart.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), ErrRender, "no matches for kind"},
-		{"two objects of one name", nil, chart.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), ErrRender, "/twice is rendered twice"},
-		{"a hook without a name", nil, chart.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), ErrRender, "a ConfigMap has no metadata.name"},
-		{"an object of somebody else", valuesOf("a=2", "foreign=2"), chart, ErrConflict, "foreign"},
+		{"values that the schema refuses", map[string]any{"maps": map[string]any{"a": int64(2)}}, loaded, chart.ErrInvalidValues, "spec.maps.a: got number, want string"},
+		{"a template that fails", map[string]any{"maps": map[string]any{"a": "2"}, "fail": "not like this"}, loaded, chart.ErrRender, "not like this"},
+		{"a manifest that is no YAML", nil, loaded.with("templates/bad.yaml", "a: ["), chart.ErrRender, "bad.yaml"},
+		{"an object without a name", nil, loaded.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
+		{"an object of an unknown kind", nil, loaded.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), chart.ErrRender, "no matches for kind"},
+		{"two objects of one name", nil, loaded.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), chart.ErrRender, "/twice is rendered twice"},
+		{"a hook without a name", nil, loaded.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
+		{"an object of somebody else", valuesOf("a=2", "foreign=2"), loaded, ErrConflict, "foreign"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -188,7 +189,7 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("%s: error %v, want %v with %q", when, err, test.want, test.text)
 				}
-				for _, other := range []error{ErrInvalidValues, ErrRender, ErrConflict, ErrStale, ErrTooLarge} {
+				for _, other := range []error{chart.ErrInvalidValues, chart.ErrRender, ErrConflict, release.ErrStale, release.ErrTooLarge} {
 					if !errors.Is(test.want, other) && errors.Is(err, other) {
 						t.Errorf("%s: the error counts as %v, too", when, other)
 					}
@@ -201,7 +202,7 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 			}
 			check("install", func() error { return w.helm.Install(t.Context(), w.request(broken, "bad", test.values)) }, []string{}, []string{})
 
-			if err := w.helm.Install(t.Context(), w.request(chart.load(t), "good", valuesOf("a=1"))); err != nil {
+			if err := w.helm.Install(t.Context(), w.request(loaded.load(t), "good", valuesOf("a=1"))); err != nil {
 				t.Fatal(err)
 			}
 			check("upgrade", func() error { return w.helm.Upgrade(t.Context(), w.request(broken, "bad", test.values)) }, []string{"v1 deployed"}, []string{"a=1"})
@@ -220,13 +221,13 @@ func TestTooLarge(t *testing.T) {
 	for i := range 40 {
 		var text strings.Builder
 		for j := range 1500 {
-			text.WriteString(string(types.UID(newStamp("", w.owner, Digests{}, release.Marks{}).action)))
+			text.WriteString(string(types.UID(release.NewStamp("", w.owner, release.Digests{}, release.Marks{}).Action)))
 			_ = j
 		}
 		noise = append(noise, "m"+strings.Repeat("x", i+1)+"="+text.String())
 	}
 	err := w.helm.Install(t.Context(), w.request(mapsChart().load(t), "one", valuesOf(noise...)))
-	if !errors.Is(err, ErrTooLarge) {
+	if !errors.Is(err, release.ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
 	}
 	equal(t, "the revisions", []string{}, w.statuses())
@@ -244,7 +245,7 @@ func TestStale(t *testing.T) {
 		behind := release.NewIndex(func(release.Record) {})
 		w.helm.index = behind
 		err := w.helm.Install(t.Context(), w.request(c, "two", valuesOf("a=2")))
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, release.ErrStale) {
 			t.Errorf("error %v, want ErrStale", err)
 		}
 		w.helm.index = w.index
@@ -261,7 +262,7 @@ func TestStale(t *testing.T) {
 		if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v2", rls); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrStale) {
+		if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, release.ErrStale) {
 			t.Errorf("error %v, want ErrStale", err)
 		}
 		equal(t, "the objects", []string{"a=1"}, w.configMaps())
@@ -278,7 +279,7 @@ func TestStale(t *testing.T) {
 			if err := w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := action(w); !errors.Is(err, ErrStale) {
+			if err := action(w); !errors.Is(err, release.ErrStale) {
 				t.Errorf("%s: error %v, want ErrStale", name, err)
 			}
 			if left := w.index.History(w.namespace, "web"); len(left) > 0 {
@@ -301,7 +302,7 @@ func TestStale(t *testing.T) {
 		w.net.armed.Store(p)
 		err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2")))
 		w.net.armed.Store(nil)
-		if !errors.Is(err, ErrStale) {
+		if !errors.Is(err, release.ErrStale) {
 			t.Errorf("error %v, want ErrStale, after %v", err, p.log())
 		}
 		w.settle(w.request(c, "two", valuesOf("a=2")), false)
@@ -324,7 +325,7 @@ func TestADamagedRecordIsNoSuccess(t *testing.T) {
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, ErrStale) || !errors.Is(err, ErrDamaged) {
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, release.ErrStale) || !errors.Is(err, release.ErrDamaged) {
 		t.Errorf("upgrade: %v, want ErrDamaged, and ErrStale to look again", err)
 	}
 	equal(t, "the objects", []string{"a=1"}, w.configMaps())

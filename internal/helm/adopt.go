@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,11 +46,11 @@ func (c *Client) Adopt(ctx context.Context, r Request) error {
 }
 
 // restriction is what is done about objects that the kind's rules forbid.
-type restriction func(*kubeClient, kube.ResourceList) (kube.ResourceList, error)
+type restriction func(*kubeClient, helmkube.ResourceList) (helmkube.ResourceList, error)
 
 // adopt is Adopt. The function otherwise is called with objects that stay as they
 // are, since the cluster does not prove the record; nil is not called.
-func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, otherwise func(*kubeClient, kube.ResourceList) error) error {
+func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
@@ -58,10 +58,10 @@ func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, oth
 	return run.expect(run.outcome(ctx, run.adopt(c, r, restrict, otherwise)))
 }
 
-func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise func(*kubeClient, kube.ResourceList) error) error {
+func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
 	history := c.index.History(request.Namespace, request.Release)
 	if len(history) == 0 {
-		return fmt.Errorf("%w: it is gone", ErrStale)
+		return fmt.Errorf("%w: it is gone", release.ErrStale)
 	}
 	newest := history[0]
 	inherited := isInherited(history, request.Owner)
@@ -84,7 +84,7 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 		return err
 	}
 	for _, record := range history[1:] {
-		if err := r.driver.unrefer(record, request.Owner.UID); err != nil {
+		if err := r.driver.RemoveOwnerReference(record, request.Owner.UID); err != nil {
 			return err
 		}
 	}
@@ -97,66 +97,66 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 		}
 		// Without this a field that the chart drops later would stay, held by
 		// whoever wrote it first.
-		live, err := r.kube.objects.Upgrade(r.kube.ctx, o, live, managers)
+		live, err := r.kube.objects.TakeOverFields(r.kube.ctx, o, live, managers)
 		if err != nil {
 			return err
 		}
 		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	switch err := r.matches(c, request, stored, newest, objects, found); {
-	case errors.Is(err, ErrUntrusted):
+	case errors.Is(err, release.ErrUntrusted):
 		r.kube.log("the record is not adopted: %v", err)
 		if otherwise != nil {
 			if err := otherwise(r.kube, objects); err != nil {
 				return err
 			}
 		}
-		r.driver.stamp.digests = Digests{}
+		r.driver.Stamp.Digests = release.Digests{}
 	case err != nil:
 		return err
 	default:
 		if _, err := r.kube.Create(objects); err != nil {
 			return err
 		}
-		r.driver.created = stored.Version
-		r.driver.accept(newest.Secret, stored)
+		r.driver.Created = stored.Version
+		r.driver.Accept(newest.Secret, stored)
 	}
-	r.driver.stamp.mark(stored)
+	r.driver.Stamp.Mark(stored)
 	return r.driver.Update(newest.Secret, stored)
 }
 
 // matches returns nil if the cluster and the chart agree with a record that nobody
 // has signed, so that applying its objects changes nothing but metadata. Otherwise
 // the error is ErrUntrusted.
-func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, record release.Record, objects kube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
+func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
 	if !agrees(stored, request) {
-		return fmt.Errorf("%w: its chart or values are others", ErrUntrusted)
+		return fmt.Errorf("%w: its chart or values are others", release.ErrUntrusted)
 	}
 	rendered, err := r.renderAgain(c, request, stored)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
-	if !slices.Equal(hookDefinitions(stored.Hooks), hookDefinitions(rendered.Hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", ErrUntrusted)
+	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(rendered.Hooks)) {
+		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
 	}
 	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
 	renders := keys(list)
 	if err := r.kube.leaveFinished(objects, record); err != nil {
 		return err
 	}
-	var absent kube.ResourceList
+	var absent helmkube.ResourceList
 	for _, info := range objects {
 		o := object(info)
 		key := apply.KeyOf(o)
 		_, finished := r.kube.finished[key]
 		switch {
 		case !renders[key]:
-			return fmt.Errorf("%w: the chart does not render %s", ErrUntrusted, key)
+			return fmt.Errorf("%w: the chart does not render %s", release.ErrUntrusted, key)
 		case found[key] == nil && !finished:
-			return fmt.Errorf("%w: %s does not exist", ErrUntrusted, key)
+			return fmt.Errorf("%w: %s does not exist", release.ErrUntrusted, key)
 		case found[key] == nil:
 			absent = append(absent, info)
 			continue
@@ -166,7 +166,7 @@ func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, r
 			return err
 		}
 		if !same {
-			return fmt.Errorf("%w: %s is not as the record has it", ErrUntrusted, key)
+			return fmt.Errorf("%w: %s is not as the record has it", release.ErrUntrusted, key)
 		}
 	}
 	return r.rendersSame(absent, rendered)

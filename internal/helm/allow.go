@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -35,7 +36,7 @@ type allow struct {
 
 // check refuses objects outside the release's namespace, unless the block
 // says otherwise. It names every one of them, and the rule.
-func (a allow) check(namespace string, objects kube.ResourceList) error {
+func (a allow) check(namespace string, objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		if why := a.refusesBuilt(namespace, info); why != "" {
@@ -127,10 +128,10 @@ func notAllowed(refused []string) error {
 	return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
 }
 
-// Refused says why the operator would refuse an object that was rendered
+// Refused returns why the operator would refuse an object that was rendered
 // offline for a release in a namespace, by which rule of the block; nothing if
 // it would not.
-func (o RenderedObject) Refused(block watches.Allow, namespace string, clusterScoped bool) string {
+func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clusterScoped bool) string {
 	return allow{Allow: block}.refuses(namespace, placed{
 		what:       apply.Describe(o.Unstructured),
 		kind:       o.GroupVersionKind().GroupKind(),

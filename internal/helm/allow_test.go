@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,22 +43,22 @@ func TestAllow(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		allow   watches.Allow
-		objects kube.ResourceList
+		objects helmkube.ResourceList
 		want    string
 	}{
 		{name: "nothing"},
-		{name: "its own", objects: kube.ResourceList{own}},
-		{name: "another namespace", objects: kube.ResourceList{own, foreign}, want: foreignRefused},
-		{name: "another namespace, allowed", allow: watches.Allow{OtherNamespaces: true}, objects: kube.ResourceList{own, foreign}},
-		{name: "cluster-scoped", objects: kube.ResourceList{admin}, want: adminRefused},
-		{name: "cluster-scoped, allowed", allow: watches.Allow{ClusterScoped: []string{role}}, objects: kube.ResourceList{admin}},
-		{name: "cluster-scoped, of the core", objects: kube.ResourceList{room}, want: roomRefused},
-		{name: "cluster-scoped, of the core, allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace"}}, objects: kube.ResourceList{room}},
-		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: kube.ResourceList{room, admin}, want: adminRefused},
-		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: kube.ResourceList{foreign, admin}, want: adminRefused},
-		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: kube.ResourceList{foreign, admin}, want: foreignRefused},
-		{name: "everything, where the operator-sdk's entry says nothing", allow: watches.Allow{Everything: true}, objects: kube.ResourceList{admin, own, foreign, room}},
-		{name: "all that is refused is named", objects: kube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
+		{name: "its own", objects: helmkube.ResourceList{own}},
+		{name: "another namespace", objects: helmkube.ResourceList{own, foreign}, want: foreignRefused},
+		{name: "another namespace, allowed", allow: watches.Allow{OtherNamespaces: true}, objects: helmkube.ResourceList{own, foreign}},
+		{name: "cluster-scoped", objects: helmkube.ResourceList{admin}, want: adminRefused},
+		{name: "cluster-scoped, allowed", allow: watches.Allow{ClusterScoped: []string{role}}, objects: helmkube.ResourceList{admin}},
+		{name: "cluster-scoped, of the core", objects: helmkube.ResourceList{room}, want: roomRefused},
+		{name: "cluster-scoped, of the core, allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace"}}, objects: helmkube.ResourceList{room}},
+		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: helmkube.ResourceList{room, admin}, want: adminRefused},
+		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: helmkube.ResourceList{foreign, admin}, want: adminRefused},
+		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: helmkube.ResourceList{foreign, admin}, want: foreignRefused},
+		{name: "everything, where the operator-sdk's entry says nothing", allow: watches.Allow{Everything: true}, objects: helmkube.ResourceList{admin, own, foreign, room}},
+		{name: "all that is refused is named", objects: helmkube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := allow{Allow: test.allow}.check("apps", test.objects)
@@ -104,7 +104,7 @@ func TestAllow_RefusesSigningKey(t *testing.T) {
 		"that name elsewhere":          {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "apps", key), false},
 		"another Secret":               {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", "web"), false},
 	} {
-		err := everything.check("apps", kube.ResourceList{test.object})
+		err := everything.check("apps", helmkube.ResourceList{test.object})
 		if refused := errors.Is(err, ErrNotAllowed); refused != test.refused || !refused && err != nil {
 			t.Errorf("%s: got %v, want refused %v", name, err, test.refused)
 		}

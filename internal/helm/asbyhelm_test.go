@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -40,11 +40,11 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 		w.Fatal(err)
 	}
 	build := &builder{
-		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]kube.ResourceList{},
+		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
 		// Some requests are made when the test is over.
 		clients: newBoundClients(context.Background(), apiServer.config, shared),
 	}
-	client := &kube.Client{Log: func(string, ...any) {}}
+	client := &helmkube.Client{Log: func(string, ...any) {}}
 	original, err := build.build(strings.NewReader(w.filled(test.from)))
 	if err != nil {
 		w.Fatal(err)
@@ -96,7 +96,7 @@ func (w *world) byApply(test upgradeCase) (*unstructured.Unstructured, error) {
 		w.watch()
 	}
 	build := &builder{
-		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]kube.ResourceList{},
+		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
 		clients: newBoundClients(w.Context(), apiServer.config, http.DefaultClient),
 	}
 	list, err := build.build(strings.NewReader(w.filled(last)))
@@ -119,7 +119,7 @@ func (w *world) filled(manifest string) string {
 }
 
 // live reads the first object of a list.
-func (w *world) live(list kube.ResourceList) *unstructured.Unstructured {
+func (w *world) live(list helmkube.ResourceList) *unstructured.Unstructured {
 	w.Helper()
 	client, err := dynamic.NewForConfig(apiServer.config)
 	if err != nil {

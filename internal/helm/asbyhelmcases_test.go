@@ -19,13 +19,20 @@ func workload(kind, spec, pod, container string) string {
 	return manifestOf("apps/v1", kind, "x", fmt.Sprintf("spec: {%sselector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {%scontainers: [{%sname: c, image: i}]}}}", spec, pod, container))
 }
 
-func ofSpec(spec string) string      { return workload("Deployment", spec, "", "") }
-func ofPod(pod string) string        { return workload("Deployment", "", pod, "") }
+func ofSpec(spec string) string { return workload("Deployment", spec, "", "") }
+
+func ofPod(pod string) string { return workload("Deployment", "", pod, "") }
+
 func ofContainer(some string) string { return workload("Deployment", "", "", some) }
-func ofVolume(source string) string  { return ofPod("volumes: [{name: v" + source + "}], ") }
-func service(spec string) string     { return manifestOf("v1", "Service", "x", "spec: {"+spec+"}") }
-func configMap(some string) string   { return manifestOf("v1", "ConfigMap", "x", some) }
-func secret(some string) string      { return manifestOf("v1", "Secret", "x", some) }
+
+func ofVolume(source string) string { return ofPod("volumes: [{name: v" + source + "}], ") }
+
+func service(spec string) string { return manifestOf("v1", "Service", "x", "spec: {"+spec+"}") }
+
+func configMap(some string) string { return manifestOf("v1", "ConfigMap", "x", some) }
+
+func secret(some string) string { return manifestOf("v1", "Secret", "x", some) }
+
 func ingress(spec string) string {
 	return manifestOf("networking.k8s.io/v1", "Ingress", "x", "spec: {"+spec+"}")
 }

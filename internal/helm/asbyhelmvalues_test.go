@@ -1,6 +1,8 @@
 package helm
 
-import "strings"
+import (
+	"strings"
+)
 
 // valueCases are values that one of the two might take for something else.
 func valueCases() []upgradeCase {

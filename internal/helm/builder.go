@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,12 +38,12 @@ type builder struct {
 	awaited map[schema.GroupKind]bool
 	// ctx is the action's.
 	ctx   context.Context
-	built map[string]kube.ResourceList
+	built map[string]helmkube.ResourceList
 	// turn is held from the end of a render until its manifest is parsed.
 	turn turn
 }
 
-func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
+func (b *builder) build(reader io.Reader) (helmkube.ResourceList, error) {
 	text, err := io.ReadAll(reader)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
 		}
 		b.built[string(text)] = list
 	}
-	copied := make(kube.ResourceList, len(list))
+	copied := make(helmkube.ResourceList, len(list))
 	for i, info := range list {
 		one := *info
 		one.Object = info.Object.DeepCopyObject()
@@ -64,7 +64,7 @@ func (b *builder) build(reader io.Reader) (kube.ResourceList, error) {
 	return copied, nil
 }
 
-func (b *builder) parse(text string) (kube.ResourceList, error) {
+func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 	// The manifest of a stored revision was not rendered here, perhaps.
 	if err := manifestLimits().Check(text); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
@@ -74,7 +74,7 @@ func (b *builder) parse(text string) (kube.ResourceList, error) {
 	}
 	defer b.turn.done()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	var list kube.ResourceList
+	var list helmkube.ResourceList
 	for {
 		var raw runtime.RawExtension
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
@@ -108,9 +108,9 @@ func manifestLimits() boundedyaml.Limits {
 // document returns the objects of one document, which is a hook, or a list of
 // hooks, if it is annotated as one: what the items of a list say counts as
 // little as it does for Helm.
-func (b *builder) document(document *unstructured.Unstructured) (kube.ResourceList, error) {
+func (b *builder) document(document *unstructured.Unstructured) (helmkube.ResourceList, error) {
 	writeTexts(document)
-	_, hook := document.GetAnnotations()[release.HookAnnotation]
+	_, hook := document.GetAnnotations()[helmrelease.HookAnnotation]
 	objects := []unstructured.Unstructured{*document}
 	if document.IsList() {
 		items, err := document.ToList()
@@ -119,7 +119,7 @@ func (b *builder) document(document *unstructured.Unstructured) (kube.ResourceLi
 		}
 		objects = items.Items
 	}
-	var list kube.ResourceList
+	var list helmkube.ResourceList
 	for i := range objects {
 		writeTexts(&objects[i])
 		infos, err := b.info(&objects[i])
@@ -137,7 +137,7 @@ func (b *builder) document(document *unstructured.Unstructured) (kube.ResourceLi
 }
 
 // info returns one Info, or none for an object that is to be left out.
-func (b *builder) info(object *unstructured.Unstructured) (kube.ResourceList, error) {
+func (b *builder) info(object *unstructured.Unstructured) (helmkube.ResourceList, error) {
 	gvk := object.GroupVersionKind()
 	if gvk.Kind == "" || gvk.Version == "" {
 		return nil, fmt.Errorf("an object named %q has no apiVersion or kind", object.GetName())
@@ -163,7 +163,7 @@ func (b *builder) info(object *unstructured.Unstructured) (kube.ResourceList, er
 	if err != nil {
 		return nil, err
 	}
-	return kube.ResourceList{{
+	return helmkube.ResourceList{{
 		Client:    client,
 		Mapping:   mapping,
 		Namespace: object.GetNamespace(),

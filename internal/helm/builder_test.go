@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 func newTestBuilder(t *testing.T) *builder {
@@ -29,11 +30,11 @@ func newTestBuilder(t *testing.T) *builder {
 		clients:   newBoundClients(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, http.DefaultClient),
 		namespace: "apps",
 		ctx:       t.Context(),
-		built:     map[string]kube.ResourceList{},
+		built:     map[string]helmkube.ResourceList{},
 	}
 }
 
-func build(t *testing.T, b *builder, manifest string) kube.ResourceList {
+func build(t *testing.T, b *builder, manifest string) helmkube.ResourceList {
 	t.Helper()
 	list, err := b.build(strings.NewReader(manifest))
 	if err != nil {
@@ -43,7 +44,7 @@ func build(t *testing.T, b *builder, manifest string) kube.ResourceList {
 }
 
 // places tells where the objects of a list are.
-func places(list kube.ResourceList) []string {
+func places(list helmkube.ResourceList) []string {
 	found := []string{}
 	for _, info := range list {
 		found = append(found, info.Mapping.GroupVersionKind.Kind+" "+info.Namespace+"/"+info.Name)
@@ -51,7 +52,7 @@ func places(list kube.ResourceList) []string {
 	return found
 }
 
-func content(t *testing.T, list kube.ResourceList, i int) map[string]any {
+func content(t *testing.T, list helmkube.ResourceList, i int) map[string]any {
 	t.Helper()
 	object, ok := list[i].Object.(*unstructured.Unstructured)
 	if !ok {
@@ -182,31 +183,31 @@ func TestBuildHandsOutCopies(t *testing.T) {
 func TestPanicsBecomeErrors(t *testing.T) {
 	k := &kubeClient{ctx: t.Context(), namespace: "apps", log: func(string, ...any) {}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	for name, call := range map[string]func() (*kube.Result, error){
-		"Build": func() (*kube.Result, error) {
+	for name, call := range map[string]func() (*helmkube.Result, error){
+		"Build": func() (*helmkube.Result, error) {
 			_, err := k.Build(strings.NewReader(""), false)
-			return &kube.Result{}, err
+			return &helmkube.Result{}, err
 		},
-		"Create": func() (*kube.Result, error) { return k.Create(list) },
-		"Update": func() (*kube.Result, error) { return k.Update(nil, list, false) },
-		"UpdateThreeWayMerge": func() (*kube.Result, error) {
+		"Create": func() (*helmkube.Result, error) { return k.Create(list) },
+		"Update": func() (*helmkube.Result, error) { return k.Update(nil, list, false) },
+		"UpdateThreeWayMerge": func() (*helmkube.Result, error) {
 			return k.UpdateThreeWayMerge(nil, list, false)
 		},
-		"prune": func() (*kube.Result, error) { return k.Update(list, nil, false) },
-		"WaitForDelete": func() (*kube.Result, error) {
-			broken := kube.ResourceList{{Mapping: list[0].Mapping}}
-			return &kube.Result{}, k.WaitForDelete(broken, time.Minute)
+		"prune": func() (*helmkube.Result, error) { return k.Update(list, nil, false) },
+		"WaitForDelete": func() (*helmkube.Result, error) {
+			broken := helmkube.ResourceList{{Mapping: list[0].Mapping}}
+			return &helmkube.Result{}, k.WaitForDelete(broken, time.Minute)
 		},
-		"Delete": func() (*kube.Result, error) {
+		"Delete": func() (*helmkube.Result, error) {
 			result, errs := k.Delete(list)
 			if len(errs) != 1 {
 				t.Fatalf("%d errors", len(errs))
 			}
 			return result, errs[0]
 		},
-		"WatchUntilReady": func() (*kube.Result, error) {
+		"WatchUntilReady": func() (*helmkube.Result, error) {
 			job := &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}}
-			return &kube.Result{}, k.WatchUntilReady(kube.ResourceList{{Mapping: job}}, time.Minute)
+			return &helmkube.Result{}, k.WatchUntilReady(helmkube.ResourceList{{Mapping: job}}, time.Minute)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestPanicsBecomeErrors(t *testing.T) {
 			}
 		})
 	}
-	d := &recordDriver{}
+	d := &release.Driver{}
 	for name, call := range map[string]func() error{
 		"Get":    func() error { _, err := d.Get("a"); return err },
 		"Query":  func() error { _, err := d.Query(map[string]string{"name": "a"}); return err },

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,18 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
-
-// ErrStale marks an action that found the release's records other than the
-// index said. It counts as no failure; look again.
-var ErrStale = errors.New("the stored release changed meanwhile")
-
-// ErrRender marks an action that ended before anything was written, because
-// the chart cannot be rendered with these values or renders what is no object.
-var ErrRender = errors.New("the chart cannot be rendered")
 
 // ErrConflict marks an action that ended before anything was written, because
 // an object of the chart exists and is not owned by the release.
@@ -63,7 +56,7 @@ type Client struct {
 	kubernetes   kubernetes.Interface
 	index        *release.Index
 	inventory    Inventory
-	capabilities *Capabilities
+	capabilities *chart.Capabilities
 	renderer     *render.Renderer
 }
 
@@ -84,28 +77,28 @@ func NewClient(config Config) (*Client, error) {
 		kubernetes:   config.Clientset,
 		index:        config.Index,
 		inventory:    config.Inventory,
-		capabilities: newCapabilities(config.Clientset.Discovery()),
+		capabilities: chart.NewCapabilities(config.Clientset.Discovery()),
 		renderer:     render.New(render.Defaults()),
 	}, nil
 }
 
 // Capabilities returns what charts see as .Capabilities.
-func (c *Client) Capabilities() *Capabilities { return c.capabilities }
+func (c *Client) Capabilities() *chart.Capabilities { return c.capabilities }
 
 // run holds what belongs to one action.
 type run struct {
 	config   *action.Configuration
 	kube     *kubeClient
-	driver   *recordDriver
+	driver   *release.Driver
 	log      *tail
 	redactor Redactor
 	// input is what an action that renders renders.
-	input *input
+	input *chart.Prepared
 }
 
 // begin prepares an action that ends when the context does.
 func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
-	capabilities, _, err := c.capabilities.read()
+	capabilities, _, err := c.capabilities.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +106,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.inventory.Place(r.Owner.UID, r.Namespace)
+	c.inventory.SetReleaseNamespace(r.Owner.UID, r.Namespace)
 	for _, record := range c.index.History(r.Namespace, r.Release) {
-		c.inventory.Name(r.Owner.UID, OutsideObjects(record.Inventory))
+		c.inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
 	log := &tail{redact: r.Redactor.Redact}
 	objects := &kubeClient{
@@ -148,38 +141,30 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			clients:   newBoundClients(ctx, as.config, as.http),
 			namespace: r.Namespace,
 			ctx:       ctx,
-			built:     map[string]kube.ResourceList{},
+			built:     map[string]helmkube.ResourceList{},
 		},
 	}
 	// Where delete hooks must run before the objects go, the garbage collector
 	// must not be the first: a foreground deletion takes what is owned at once.
 	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
-	storedBy := &recordDriver{
-		ctx:       ctx,
-		secrets:   c.kubernetes.CoreV1().Secrets(r.Namespace),
-		index:     c.index,
-		stamp:     newStamp(r.Release, r.Owner, r.Digests, r.Marks),
-		namespace: r.Namespace,
-		versions:  map[string]string{},
-
-		keys:       c.config.Keys,
-		unverified: map[string]error{},
-
-		annotations: map[string]map[string]string{},
-
-		stubs:     map[*helmrelease.Release]bool{},
-		redactor:  r.Redactor,
-		notifier:  r.Notifier,
-		inventory: objects.stored,
-		looked:    objects.looked,
-
-		neverReady: r.NeverReady,
-	}
-	storedBy.stamp.redact = r.Redactor.Redact
-	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.hooks }
-	objects.recordedManifests = func() []string { return storedBy.manifests }
-	storedBy.check = func(rls *helmrelease.Release) error {
-		return objects.preflight(rls, storedBy.manifests, storedBy.readUnverified())
+	stamp := release.NewStamp(r.Release, r.Owner, r.Digests, r.Marks)
+	stamp.Redact = r.Redactor.Redact
+	storedBy := release.NewDriver(ctx, release.DriverConfig{
+		Secrets:    c.kubernetes.CoreV1().Secrets(r.Namespace),
+		Namespace:  r.Namespace,
+		Index:      c.index,
+		Stamp:      stamp,
+		Keys:       c.config.Keys,
+		Redactor:   r.Redactor,
+		Notifier:   r.Notifier,
+		Inventory:  objects.stored,
+		Lookups:    objects.looked,
+		NeverReady: r.NeverReady,
+	})
+	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.Hooks }
+	objects.recordedManifests = func() []string { return storedBy.Manifests }
+	storedBy.Check = func(rls *helmrelease.Release) error {
+		return objects.preflight(rls, storedBy.Manifests, storedBy.ReadUnverified())
 	}
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
@@ -196,16 +181,16 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 // error is not enough: it only logs some writes of the record that failed.
 func (r *run) outcome(ctx context.Context, err error) error {
 	switch {
-	case err == nil && r.driver.writeErr != nil:
-		err = r.driver.writeErr
+	case err == nil && r.driver.WriteErr != nil:
+		err = r.driver.WriteErr
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrStale), errors.Is(err, ErrTooLarge), errors.Is(err, ErrInvalidValues),
+	case errors.Is(err, release.ErrStale), errors.Is(err, release.ErrTooLarge), errors.Is(err, chart.ErrInvalidValues),
 		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
-	case errors.Is(r.driver.readErr, ErrUntrusted):
-		err = r.driver.readErr
-	case errors.Is(r.driver.writeErr, ErrStale):
-		err = r.driver.writeErr
+	case errors.Is(r.driver.ReadErr, release.ErrUntrusted):
+		err = r.driver.ReadErr
+	case errors.Is(r.driver.WriteErr, release.ErrStale):
+		err = r.driver.WriteErr
 	case errors.Is(r.kube.failedHook, ErrInterrupted):
 		// Helm makes a text of some errors.
 		err = interruptedError{error: err, hook: r.kube.failedHook}
@@ -213,7 +198,7 @@ func (r *run) outcome(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
 	redact := r.redactor.Redact
-	if errors.Is(err, ErrRender) {
+	if errors.Is(err, chart.ErrRender) {
 		redact = r.redactor.RedactParts
 	}
 	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
@@ -231,3 +216,11 @@ func (e *ActionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ActionError) Unwrap() error { return e.Err }
+
+// redactError returns an error with the redacted text of err that wraps err.
+func redactError(redact func(string) string, err error) error {
+	if text := redact(err.Error()); text != err.Error() {
+		return redactedError{error: err, text: text}
+	}
+	return err
+}

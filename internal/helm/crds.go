@@ -1,23 +1,20 @@
 package helm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"strings"
 
-	"helm.sh/helm/v3/pkg/chart"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -30,11 +27,11 @@ var errBreakingCRD = errors.New("the chart's CRD would break objects that are st
 // that a subchart that is off installs none. CRDs belong to no release: they are
 // never deleted, and no other field of theirs is changed. A CRD that is as the
 // chart has it costs one read.
-func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRDPolicy) error {
+func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches.CRDPolicy) error {
 	if policy == watches.CRDsSkip {
 		return nil
 	}
-	crds, err := definitions(c)
+	crds, err := chart.CRDsOf(c)
 	if err != nil {
 		return err
 	}
@@ -48,30 +45,6 @@ func (r *run) ensureCRDs(ctx context.Context, c *chart.Chart, policy watches.CRD
 		}
 	}
 	return nil
-}
-
-// definitions returns the CRDs in the folders crds/ of a chart and its
-// subcharts.
-func definitions(c *chart.Chart) ([]RenderedObject, error) {
-	var found []RenderedObject
-	for _, file := range c.CRDObjects() {
-		source := strings.TrimPrefix(file.Filename, c.Name()+"/")
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(file.File.Data), 4096)
-		for {
-			crd := &unstructured.Unstructured{}
-			err := decoder.Decode(&crd.Object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", source, err)
-			}
-			if crd.GetKind() == "CustomResourceDefinition" {
-				found = append(found, RenderedObject{Unstructured: crd, Source: source})
-			}
-		}
-	}
-	return found, nil
 }
 
 func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, policy watches.CRDPolicy) error {

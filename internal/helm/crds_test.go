@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -178,8 +179,8 @@ status:
   conditions: []
   storedVersions: []
 `
-	chart := func(manifest string) *Chart { return mapsChart().with("crds/gauge.yaml", manifest).load(t) }
-	requests := func(what string, act func(context.Context, Request) error, c *Chart, digest string) []string {
+	gaugeChart := func(manifest string) *chart.Chart { return mapsChart().with("crds/gauge.yaml", manifest).load(t) }
+	requests := func(what string, act func(context.Context, Request) error, c *chart.Chart, digest string) []string {
 		t.Helper()
 		p := &disturbance{}
 		w.net.armed.Store(p)
@@ -196,7 +197,7 @@ status:
 		t.Logf("%s: %v", what, about)
 		return about
 	}
-	if got := requests("install", w.helm.Install, chart(manifest), "one"); !slices.Contains(got, "PATCH") {
+	if got := requests("install", w.helm.Install, gaugeChart(manifest), "one"); !slices.Contains(got, "PATCH") {
 		t.Errorf("the first action sends %v", got)
 	}
 	version := func() string {
@@ -209,7 +210,7 @@ status:
 	}
 	before := version()
 	for _, digest := range []string{"two", "three"} {
-		equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, chart(manifest), digest))
+		equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, gaugeChart(manifest), digest))
 	}
 	if version() != before {
 		t.Error("the CRD was changed")
@@ -218,11 +219,11 @@ status:
 	if _, err := crds.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec": {"names": {"shortNames": ["g"]}}, "metadata": {"annotations": {"theirs": "yes"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := requests("after drift", w.helm.Upgrade, chart(manifest), "four"); !slices.Contains(got, "PATCH") {
+	if got := requests("after drift", w.helm.Upgrade, gaugeChart(manifest), "four"); !slices.Contains(got, "PATCH") {
 		t.Errorf("after somebody changed a field of the chart, the action sends %v", got)
 	}
 	less := strings.Replace(manifest, "  annotations: {generator: v0.1.0}\n", "", 1)
-	if got := requests("after a field less", w.helm.Upgrade, chart(less), "five"); !slices.Contains(got, "PATCH") {
+	if got := requests("after a field less", w.helm.Upgrade, gaugeChart(less), "five"); !slices.Contains(got, "PATCH") {
 		t.Errorf("after the chart dropped a field, the action sends %v", got)
 	}
 	live, err := crds.Get(t.Context(), name, metav1.GetOptions{})
@@ -232,5 +233,5 @@ status:
 	if annotations := live.GetAnnotations(); annotations["generator"] != "" || annotations["theirs"] != "yes" {
 		t.Errorf("the CRD has the annotations %v", annotations)
 	}
-	equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, chart(less), "six"))
+	equal(t, "the requests of an upgrade", []string{"GET"}, requests("upgrade", w.helm.Upgrade, gaugeChart(less), "six"))
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // withHook adds a hook that the API server refuses where .Values.bad is set.
@@ -62,7 +64,7 @@ func TestFailureTellsHelmsLog(t *testing.T) {
 	if !errors.As(err, &failed) || len(failed.Log) == 0 {
 		t.Fatalf("error %v carries no log", err)
 	}
-	if errors.Is(err, ErrRender) || errors.Is(err, ErrStale) {
+	if errors.Is(err, chart.ErrRender) || errors.Is(err, release.ErrStale) {
 		t.Errorf("what the API server refuses counts as %v", err)
 	}
 	newest := w.index.History(w.namespace, "web")[0]
@@ -95,7 +97,7 @@ func TestOutageIsNotTheChartsFault(t *testing.T) {
 			if err == nil {
 				t.Errorf("%s without an API server from request %d on succeeds", name, at)
 			}
-			if errors.Is(err, ErrRender) || errors.Is(err, ErrInvalidValues) || errors.Is(err, ErrConflict) {
+			if errors.Is(err, chart.ErrRender) || errors.Is(err, chart.ErrInvalidValues) || errors.Is(err, ErrConflict) {
 				t.Errorf("%s, request %d: the error counts as the chart's fault: %v", name, at, err)
 			}
 			w.restart()

@@ -12,7 +12,7 @@ import (
 // remake deletes an object that was refused for what it is now, and makes it
 // again, whole. One that would be refused anyway stays.
 func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
-	unchangeable, err := k.objects.Unchangeable(k.ctx, o, refusal)
+	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -35,7 +36,7 @@ func (w *world) uid(name string) types.UID {
 }
 
 // forced asks for force, and notes what a person is told.
-func (w *world) forced(c *Chart, digest string, values map[string]any, told *[]string) Request {
+func (w *world) forced(c *chart.Chart, digest string, values map[string]any, told *[]string) Request {
 	r := w.request(c, digest, values)
 	r.Force = true
 	r.Notifier = warnFunc(func(reason, what string) { *told = append(*told, reason+": "+what) })
@@ -127,7 +128,7 @@ func TestForceByKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			load := func(value string) *Chart {
+			load := func(value string) *chart.Chart {
 				return small().with("templates/it.yaml", fmt.Sprintf(test.object, value)).load(t)
 			}
 			uid := func() types.UID {

@@ -2,14 +2,37 @@ package helm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/release"
 )
+
+// Record notes on the record of the deployed revision which of its Jobs with
+// ttlSecondsAfterFinished have finished.
+func (c *Client) Record(ctx context.Context, r Request) error {
+	history := c.index.History(r.Namespace, r.Release)
+	states, known := c.inventory.Expected(r.Owner.UID)
+	if len(history) == 0 || history[0].Status != api.StatusDeployed || !known {
+		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
+	}
+	jobs := c.inventory.JobOutcomes(r.Owner.UID)
+	stored := release.WithFinished(history[0].Inventory, states, func(s apply.State) string { return jobs[s.Key] })
+	if maps.Equal(stored.Finished, history[0].Inventory.Finished) {
+		return nil
+	}
+	text, err := json.Marshal(stored)
+	if err != nil {
+		return err
+	}
+	return c.patchRecord(ctx, history[0], map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
+}
 
 // MarkFailed records that an action was cut short, so that the release can be
 // acted on again. The reason becomes the revision's description.
@@ -55,8 +78,8 @@ func (r *run) restate(record release.Record, status helmrelease.Status, descript
 	if err != nil {
 		return err
 	}
-	if r.driver.versions[record.Secret] != record.ResourceVersion {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+	if r.driver.Versions[record.Secret] != record.ResourceVersion {
+		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
 	rls.Info.Status = status
 	if description != "" {

@@ -9,12 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -103,7 +100,7 @@ func TestExcessProperties(t *testing.T) {
 }
 
 func TestTailKeepsTheLastLines(t *testing.T) {
-	log := &tail{redact: NoOp{}.Redact}
+	log := &tail{redact: func(text string) string { return text }}
 	if got := log.lines(); len(got) != 0 {
 		t.Errorf("an empty log: %v", got)
 	}
@@ -138,7 +135,7 @@ func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("aé€😀"))).Draw(t, "text")
 		limit := rapid.IntRange(3, 40).Draw(t, "limit")
-		got := truncate(text, limit)
+		got := release.Truncate(text, limit)
 		switch {
 		case !utf8.ValidString(got):
 			t.Fatalf("%q is no UTF-8", got)
@@ -150,47 +147,4 @@ func TestTruncate(t *testing.T) {
 			t.Fatalf("%q became %q", text, got)
 		}
 	})
-}
-
-func TestStamp(t *testing.T) {
-	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}, Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "op"}
-	s := newStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"}, release.Marks{})
-	rls := aRelease()
-	rls.Labels["chartwright.dev/input-digest"] = "of an older revision"
-	rls.Labels["chartwright.dev/held"] = "of an older revision"
-	before := rls.Labels
-	s.mark(rls)
-	rls.Info.Description = strings.Repeat("é", 300)
-	secret := mustEncode(t, rls)
-	s.annotate(secret, rls, release.Inventory{})
-	r, ok := release.FromMeta(secret)
-	if !ok || !r.Genuine() {
-		t.Fatalf("no genuine record: %+v", r)
-	}
-	for _, check := range []struct{ what, got, want string }{
-		{"owner", r.Owner, "A.g/apps/web"},
-		{"owner uid", string(r.OwnerUID), "cr-uid"},
-		{"operator", r.Operator, "op"},
-		{"input digest", r.InputDigest, "i"},
-		{"chart digest", r.ChartDigest, "c"},
-		{"values digest", secret.Labels[api.LabelValuesDigest], "v"},
-		{"chart", r.Chart + "-" + r.ChartVersion + " " + r.AppVersion, "small-1.2.3 9"},
-		{"a label of the user's", secret.Labels["team"], "a"},
-		{"a label of ours that it did not set", secret.Labels["chartwright.dev/held"], ""},
-		{"the map that Helm may share", before["chartwright.dev/held"], "of an older revision"},
-	} {
-		if check.got != check.want {
-			t.Errorf("%s: %q, want %q", check.what, check.got, check.want)
-		}
-	}
-	if !utf8.ValidString(r.Description.Description) || len(r.Description.Description) > maxDescription {
-		t.Errorf("the description has %d bytes", len(r.Description.Description))
-	}
-	if other := newStamp("web", owner, Digests{}, release.Marks{}); other.action == s.action || s.action == "" {
-		t.Error("two actions have one id")
-	}
-	s.annotate(secret, &helmrelease.Release{Info: &helmrelease.Info{}}, release.Inventory{})
-	if r, _ := release.FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
-		t.Errorf("a release without a chart and a time: %+v", r.Description)
-	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -25,7 +25,7 @@ const (
 	logTime = 10 * time.Second
 )
 
-var _ kube.InterfaceLogs = (*kubeClient)(nil)
+var _ helmkube.InterfaceLogs = (*kubeClient)(nil)
 
 // GetPodList returns the newest pods of a hook, the newest last, so that the
 // last try has the last word. It never fails, and logs why there are none:

@@ -70,11 +70,11 @@ func (k *kubeClient) unhook(o apply.Object) error {
 // readHooks reads the records that were not read yet and may have hooks.
 func (r *run) readHooks(history []release.Record) error {
 	for _, record := range history {
-		if _, read := r.driver.versions[record.Secret]; read || record.NoHooks && record.Genuine() {
+		if _, read := r.driver.Versions[record.Secret]; read || record.NoHooks && record.Genuine() {
 			continue
 		}
 		_, err := r.driver.Get(record.Secret)
-		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, driver.ErrReleaseNotFound) {
+		if err != nil && !errors.Is(err, release.ErrDamaged) && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (r *run) readHooks(history []release.Record) error {
 func (r *run) hookObjects(request Request) []apply.Object {
 	var found []apply.Object
 	seen := map[apply.Key]bool{}
-	for _, hook := range r.driver.named {
+	for _, hook := range r.driver.AllHooks {
 		list, err := r.kube.builder.build(strings.NewReader(hook.Manifest))
 		if err != nil {
 			// The hook cannot have been created.
@@ -96,7 +96,7 @@ func (r *run) hookObjects(request Request) []apply.Object {
 			o := object(info)
 			key := apply.KeyOf(o)
 			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
-			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.Kept(o) {
+			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
 				continue
 			}
 			seen[key] = true
@@ -116,6 +116,6 @@ func (r *run) hookObjects(request Request) []apply.Object {
 // madeByHook reports whether a hook of the release has created an object, which
 // is not to be kept.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
-	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.Belongs(live, k.owner) == nil &&
-		!apply.Kept(live) && live.DeletionTimestamp == nil
+	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.owner) == nil &&
+		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
 }

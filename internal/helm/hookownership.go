@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,8 +87,8 @@ func (k *kubeClient) labeled(live *metav1.PartialObjectMetadata) bool {
 // hooksByObject returns the hooks of the verified records that the action has read,
 // by what they create. A hook of a kind that the server does not know has created
 // nothing.
-func (k *kubeClient) hooksByObject() map[apply.Key][]*release.Hook {
-	found := map[apply.Key][]*release.Hook{}
+func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
+	found := map[apply.Key][]*helmrelease.Hook{}
 	for _, hook := range k.recordedHooks() {
 		list, err := k.builder.build(strings.NewReader(hook.Manifest))
 		if err != nil {
@@ -104,7 +104,7 @@ func (k *kubeClient) hooksByObject() map[apply.Key][]*release.Hook {
 // findHookLeftovers remembers which plain objects have to replace the object of
 // a hook: one that carries our label of hooks, and that a stored revision of this
 // release has as a hook.
-func (k *kubeClient) findHookLeftovers(objects kube.ResourceList) error {
+func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 	hooks := k.hooksByObject()
 	for _, info := range objects {
 		o := object(info)
@@ -125,7 +125,7 @@ func (k *kubeClient) findHookLeftovers(objects kube.ResourceList) error {
 
 // hideHookLeftovers makes Helm, which refuses what exists and is not the
 // release's, find nothing where an object of a hook is to be replaced.
-func (k *kubeClient) hideHookLeftovers(objects kube.ResourceList) {
+func (k *kubeClient) hideHookLeftovers(objects helmkube.ResourceList) {
 	for _, info := range objects {
 		if _, ok := k.hookLeftovers[apply.KeyOf(object(info))]; ok && !isHook(info) {
 			info.Client = absentClient{}
@@ -171,15 +171,15 @@ func (k *kubeClient) explainConflict(fallback error) error {
 // and what can be done about it; nothing if Helm does.
 func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
-	name, namespace := annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"]
+	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {
-	case apply.Belongs(live, k.owner) != nil:
+	case apply.CheckOwnership(live, k.owner) != nil:
 		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
 	case labels[api.LabelHookOwnerUID] != "":
 		return "was created by a hook of this release and is left over; delete it"
 	case name != "" && (name != k.release || namespace != k.namespace):
 		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.wayOut())
-	case name == "" || labels["app.kubernetes.io/managed-by"] != "Helm":
+	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
 		return "exists and belongs to no release" + k.wayOut()
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -210,7 +210,7 @@ func TestCreated_JobsAndPodsWithoutAnOwner(t *testing.T) {
 		{"a ConfigMap", "v1", "ConfigMap", nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			k := &kubeClient{release: "web", namespace: "apps", recordedHooks: func() []*release.Hook { return nil }}
+			k := &kubeClient{release: "web", namespace: "apps", recordedHooks: func() []*helmrelease.Hook { return nil }}
 			o := apply.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": test.apiVersion, "kind": test.kind, "metadata": map[string]any{"name": "a", "namespace": "apps"},
 			}}}

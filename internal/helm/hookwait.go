@@ -22,11 +22,3 @@ func (k *kubeClient) removeInterrupted(info *resource.Info) error {
 	}
 	return nil
 }
-
-// interruptedError is what Helm made of the error of a hook, and that error.
-type interruptedError struct {
-	error
-	hook error
-}
-
-func (e interruptedError) Unwrap() []error { return []error{e.error, e.hook} }

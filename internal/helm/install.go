@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -44,7 +45,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
 	// That of Helm is 1, too, whatever revision it becomes.
 	defer run.kube.builder.turn.done()
-	rendered, err := c.render(ctx, run, r, firstRevision(r.Release, r.Namespace))
+	rendered, err := c.render(ctx, run, r, chart.FirstRevision(r.Release, r.Namespace))
 	if err == nil {
 		_, err = install.Run(rendered, r.Values)
 	}
@@ -67,12 +68,12 @@ func (c *Client) ready(ctx context.Context, r Request) (*run, error) {
 // prepare returns what is going to be rendered. Before, it checks the values
 // against the chart's schemas, which were compiled when it was loaded, and
 // brings the CRDs that the chart's objects may need.
-func (r *run) prepare(ctx context.Context, request Request) (*input, error) {
-	prepared, err := request.Chart.input(request.Values)
+func (r *run) prepare(ctx context.Context, request Request) (*chart.Prepared, error) {
+	prepared, err := request.Chart.Prepare(request.Values)
 	if err != nil {
 		return nil, err
 	}
-	return prepared, r.ensureCRDs(ctx, prepared.chart, request.CRDs)
+	return prepared, r.ensureCRDs(ctx, prepared.Chart, request.CRDs)
 }
 
 // forgetFailed deletes the record of the newest try if it failed, so that
@@ -94,7 +95,7 @@ func (r *run) expect(err error) error {
 	switch {
 	case err == nil:
 		r.kube.inventory.Expect(r.kube.owner.UID, r.kube.applied)
-	case r.driver.created > 0:
+	case r.driver.Created > 0:
 		r.kube.inventory.Expect(r.kube.owner.UID, nil)
 	}
 	return err
@@ -105,9 +106,9 @@ func (r *run) expect(err error) error {
 // what it read.
 func (r *run) classify(err error) error {
 	switch {
-	case err == nil || r.driver.writeErr != nil:
+	case err == nil || r.driver.WriteErr != nil:
 		return err
-	case r.driver.created > 0, r.driver.readErr != nil, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
+	case r.driver.Created > 0, r.driver.ReadErr != nil, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
 		return err
 	case strings.Contains(err.Error(), "could not get information about the resource"):
 		// The API server is away.
@@ -115,6 +116,6 @@ func (r *run) classify(err error) error {
 	case strings.Contains(err.Error(), "cannot be imported into the current release"):
 		return r.kube.explainConflict(fmt.Errorf("%w: %w%s", ErrConflict, err, r.kube.wayOut()))
 	default:
-		return fmt.Errorf("%w: %w", ErrRender, err)
+		return fmt.Errorf("%w: %w", chart.ErrRender, err)
 	}
 }

@@ -15,8 +15,8 @@ type Inventory interface {
 	Get(key apply.Key) (apply.State, bool)
 	// Place sets the namespace of an owner's release, and Name notes objects that it
 	// has, which may be outside of that namespace.
-	Place(owner types.UID, namespace string)
-	Name(owner types.UID, objects []apply.Key)
+	SetReleaseNamespace(owner types.UID, namespace string)
+	AddObjects(owner types.UID, objects []apply.Key)
 	// OwnedBy returns the objects that count for an owner. ClaimedBy returns those that
 	// only carry its label, outside of the namespace of its release.
 	OwnedBy(owner types.UID) []apply.State
@@ -27,21 +27,21 @@ type Inventory interface {
 	// Intact tells whether an object is as it was last applied for an owner.
 	Intact(owner types.UID, key apply.Key) bool
 	// Damaged tells whether an object is not what is expected for an owner.
-	Damaged(owner types.UID, key apply.Key) bool
+	Drifted(owner types.UID, key apply.Key) bool
 	// Put and Remove tell what an action has just written.
 	Put(state apply.State)
 	Remove(state apply.State)
 	// Expect says what the objects of an owner are to be from now on, and
 	// Repaired says it of one of them.
 	Expect(owner types.UID, objects []apply.State)
-	Repaired(owner types.UID, state apply.State)
+	ExpectOne(owner types.UID, state apply.State)
 	// Outcome returns how a Job with ttlSecondsAfterFinished has finished, and an
 	// empty text if it has not; Finish notes that one that is gone has.
-	Outcome(owner types.UID, key apply.Key, uid types.UID) string
-	Finish(owner types.UID, key apply.Key, outcome string)
+	JobOutcome(owner types.UID, key apply.Key, uid types.UID) string
+	SetJobOutcome(owner types.UID, key apply.Key, outcome string)
 	// Finished returns the expected Jobs that have finished so, and Expected what
 	// is expected of every object.
-	Finished(owner types.UID) map[apply.Key]string
+	JobOutcomes(owner types.UID) map[apply.Key]string
 	Expected(owner types.UID) ([]apply.State, bool)
 	// Forget drops what is known of an owner whose release is gone.
 	Forget(owner types.UID)
@@ -49,5 +49,5 @@ type Inventory interface {
 	Kinds(owner types.UID) []schema.GroupVersionKind
 	// Need makes sure that the kinds are watched, in the namespace of the
 	// release, before objects are applied.
-	Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error
+	EnsureWatched(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error
 }

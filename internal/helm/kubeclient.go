@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,7 +74,7 @@ type kubeClient struct {
 	remaining []string
 	// recordedHooks returns the hooks of the revisions that the action has read,
 	// and hookLeftovers the objects of hooks that become plain objects.
-	recordedHooks func() []*release.Hook
+	recordedHooks func() []*helmrelease.Hook
 	hookLeftovers map[apply.Key]types.UID
 	// recordedManifests returns the manifests of the revisions that the action has
 	// read.
@@ -82,23 +82,23 @@ type kubeClient struct {
 	// undeleted is why objects could not be deleted.
 	undeleted error
 	// target is what was rendered.
-	target kube.ResourceList
+	target helmkube.ResourceList
 	// failedHook is why the last hook that failed did so.
 	failedHook error
 }
 
 var (
-	_ kube.Interface                    = (*kubeClient)(nil)
-	_ kube.InterfaceExt                 = (*kubeClient)(nil)
-	_ kube.InterfaceThreeWayMerge       = (*kubeClient)(nil)
-	_ kube.InterfaceDeletionPropagation = (*kubeClient)(nil)
+	_ helmkube.Interface                    = (*kubeClient)(nil)
+	_ helmkube.InterfaceExt                 = (*kubeClient)(nil)
+	_ helmkube.InterfaceThreeWayMerge       = (*kubeClient)(nil)
+	_ helmkube.InterfaceDeletionPropagation = (*kubeClient)(nil)
 )
 
 // IsReachable answers nil: the first real request tells, at no extra cost.
 func (k *kubeClient) IsReachable() error { return nil }
 
 // Build parses a manifest. It never validates: the API server does.
-func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, err error) {
+func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList, err error) {
 	defer recovered(&err)
 	list, err = k.builder.build(reader)
 	switch {
@@ -127,8 +127,8 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list kube.ResourceList, er
 }
 
 // Create creates hooks and applies everything else.
-func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, err error) {
-	result = &kube.Result{}
+func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.Result, err error) {
+	result = &helmkube.Result{}
 	defer recovered(&err)
 	if err := k.allow.check(k.namespace, resources); err != nil {
 		return result, err
@@ -149,9 +149,9 @@ func (k *kubeClient) Create(resources kube.ResourceList) (result *kube.Result, e
 }
 
 // Update applies the target and deletes what only the original holds.
-func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result *kube.Result, err error) {
+func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (result *helmkube.Result, err error) {
 	// Helm reads the result of a failed update, too.
-	result = &kube.Result{}
+	result = &helmkube.Result{}
 	defer recovered(&err)
 	if err := k.allow.check(k.namespace, target); err != nil {
 		return result, err
@@ -172,18 +172,18 @@ func (k *kubeClient) Update(original, target kube.ResourceList, _ bool) (result 
 
 // UpdateThreeWayMerge is what Helm calls to take objects over; an apply by
 // force does that anyway.
-func (k *kubeClient) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+func (k *kubeClient) UpdateThreeWayMerge(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
 	return k.Update(original, target, force)
 }
 
 // Delete deletes hooks, in the background, as Helm does by default.
-func (k *kubeClient) Delete(resources kube.ResourceList) (*kube.Result, []error) {
+func (k *kubeClient) Delete(resources helmkube.ResourceList) (*helmkube.Result, []error) {
 	return k.takeAll(resources, metav1.DeletePropagationBackground)
 }
 
 // DeleteWithPropagationPolicy deletes the objects of a release that is
 // uninstalled. What its manifest does not name goes, too.
-func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
 	result, errs := k.takeAll(resources, policy)
 	if !k.uninstalls {
 		return result, errs
@@ -198,8 +198,8 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources kube.ResourceList, po
 
 // takeAll deletes the objects that the release owns. The others stay, and an event
 // reports them.
-func (k *kubeClient) takeAll(resources kube.ResourceList, policy metav1.DeletionPropagation) (result *kube.Result, errs []error) {
-	result = &kube.Result{}
+func (k *kubeClient) takeAll(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (result *helmkube.Result, errs []error) {
+	result = &helmkube.Result{}
 	var err error
 	defer func() {
 		if err != nil {
@@ -221,7 +221,7 @@ func (k *kubeClient) takeAll(resources kube.ResourceList, policy metav1.Deletion
 }
 
 // WaitForDelete waits until the objects are gone, or the timeout passed.
-func (k *kubeClient) WaitForDelete(resources kube.ResourceList, timeout time.Duration) (err error) {
+func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
 	var objects []apply.Object
 	for _, info := range resources {
@@ -278,7 +278,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 }
 
 // WatchUntilReady waits until hooks are done, or the timeout passed.
-func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) (err error) {
+func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) (err error) {
 	defer recovered(&err)
 	resume := k.slot.Release()
 	defer resume()
@@ -295,10 +295,10 @@ func (k *kubeClient) WatchUntilReady(resources kube.ResourceList, timeout time.D
 
 // Wait answers nil: nobody waits for readiness inside an action, which would
 // hold a slot; the custom resource's status follows the objects afterwards.
-func (k *kubeClient) Wait(kube.ResourceList, time.Duration) error { return nil }
+func (k *kubeClient) Wait(helmkube.ResourceList, time.Duration) error { return nil }
 
 // WaitWithJobs answers nil, like Wait.
-func (k *kubeClient) WaitWithJobs(kube.ResourceList, time.Duration) error { return nil }
+func (k *kubeClient) WaitWithJobs(helmkube.ResourceList, time.Duration) error { return nil }
 
 // WaitAndGetCompletedPodPhase is no part of any action that is run here.
 func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 )
 
 func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
@@ -18,7 +18,7 @@ func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped while it waited")
 	cancel(stopped)
-	waiting := &builder{ctx: ctx, built: map[string]kube.ResourceList{}}
+	waiting := &builder{ctx: ctx, built: map[string]helmkube.ResourceList{}}
 	if _, err := waiting.parse(large); !errors.Is(err, stopped) {
 		t.Errorf("beside another large manifest, parse returns %v", err)
 	}

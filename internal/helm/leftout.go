@@ -3,7 +3,7 @@ package helm
 import (
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -18,12 +18,12 @@ import (
 // objects are left out, unless the operator has made them.
 
 // allowed refuses objects that are against the rules.
-func (k *kubeClient) allowed(objects kube.ResourceList) (kube.ResourceList, error) {
+func (k *kubeClient) allowed(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return objects, k.allow.check(k.namespace, objects)
 }
 
 // leaveRefused leaves out every object that is against the rules.
-func (k *kubeClient) leaveRefused(objects kube.ResourceList) (kube.ResourceList, error) {
+func (k *kubeClient) leaveRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return k.leaveOut(objects, func(info *resource.Info) (string, error) {
 		return k.allow.refusesBuilt(k.namespace, info), nil
 	})
@@ -32,14 +32,14 @@ func (k *kubeClient) leaveRefused(objects kube.ResourceList) (kube.ResourceList,
 // leaveForeign leaves out of what is deleted, and of the hooks that run then,
 // what is against the rules. Objects that the operator has made are deleted all
 // the same.
-func (k *kubeClient) leaveForeign(objects kube.ResourceList) (kube.ResourceList, error) {
+func (k *kubeClient) leaveForeign(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return k.leaveOut(objects, k.spares)
 }
 
 // leaveOut returns the objects against which nothing speaks, and tells of the
 // others.
-func (k *kubeClient) leaveOut(objects kube.ResourceList, against func(*resource.Info) (string, error)) (kube.ResourceList, error) {
-	var kept kube.ResourceList
+func (k *kubeClient) leaveOut(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
+	var kept helmkube.ResourceList
 	for _, info := range objects {
 		why, err := against(info)
 		if err != nil {
@@ -64,7 +64,7 @@ func (k *kubeClient) spares(info *resource.Info) (why string, err error) {
 		return why, nil
 	}
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
+	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
 		return "", nil
 	}
 	live, err := k.objects.Get(k.ctx, o)

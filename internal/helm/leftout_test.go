@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -45,7 +46,7 @@ func (w *world) untouched(namespace string) {
 }
 
 // forge changes what a record holds, and none of its labels.
-func (w *world) forge(key string, change func(*release.Release)) {
+func (w *world) forge(key string, change func(*helmrelease.Release)) {
 	w.Helper()
 	secrets := w.plain.CoreV1().Secrets(w.namespace)
 	rls, err := driver.NewSecrets(secrets).Get(key)
@@ -57,7 +58,7 @@ func (w *world) forge(key string, change func(*release.Release)) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if secret.Data["release"], err = pack(rls); err != nil {
+	if secret.Data["release"], err = release.Pack(rls); err != nil {
 		w.Fatal(err)
 	}
 	_, err = secrets.Update(w.Context(), secret, metav1.UpdateOptions{})
@@ -66,19 +67,19 @@ func (w *world) forge(key string, change func(*release.Release)) {
 
 // rewrite changes what a record holds and signs it, as an operator whose rules
 // were wider has done.
-func (w *world) rewrite(key string, change func(*release.Release)) {
+func (w *world) rewrite(key string, change func(*helmrelease.Release)) {
 	w.Helper()
 	w.forge(key, change)
 	secret := w.secret(key)
-	rls, err := decode(secret)
+	rls, err := release.Decode(secret)
 	w.must(err)
-	signature := testKeys.Sign(contentOf(w.namespace, rls))
+	signature := testKeys.Sign(release.SignedContent(w.namespace, rls))
 	w.patchRecord(key[len("sh.helm.release.v1.web."):], `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+signature+`"}}}`)
 }
 
-func hookOf(event release.HookEvent, manifest string) *release.Hook {
-	return &release.Hook{
-		Name: "prize", Kind: "ConfigMap", Path: "hook.yaml", Events: []release.HookEvent{event},
+func hookOf(event helmrelease.HookEvent, manifest string) *helmrelease.Hook {
+	return &helmrelease.Hook{
+		Name: "prize", Kind: "ConfigMap", Path: "hook.yaml", Events: []helmrelease.HookEvent{event},
 		Manifest: strings.Replace(manifest, "{name", "{annotations: {helm.sh/hook: "+string(event)+"}, name", 1),
 	}
 }
@@ -111,7 +112,7 @@ func TestRecordsObeyTheRules(t *testing.T) {
 		w := newWorld(t)
 		namespace, manifest := w.vault()
 		w.leftBySDK(2, w.owner.UID)
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 		refuses(w, namespace, func() error { return w.helm.Adopt(t.Context(), r) })
 
@@ -122,18 +123,20 @@ func TestRecordsObeyTheRules(t *testing.T) {
 	})
 	t.Run("verify", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		refuses(w, namespace, func() error { return w.helm.Verify(t.Context(), r) })
 	})
 	t.Run("repair", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		damaged := map[apply.Key]bool{{Kind: "ConfigMap", Namespace: namespace, Name: "prize"}: true}
 		refuses(w, namespace, func() error { _, err := w.helm.Repair(t.Context(), r, damaged); return err })
 	})
 	t.Run("test", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *release.Release) { rls.Hooks = []*release.Hook{hookOf(release.HookTest, manifest)} })
+		w.rewrite(key, func(rls *helmrelease.Release) {
+			rls.Hooks = []*helmrelease.Hook{hookOf(helmrelease.HookTest, manifest)}
+		})
 		if err := w.helm.Test(t.Context(), r); !errors.Is(err, ErrTestsFailed) || !strings.Contains(err.Error(), "allow.otherNamespaces is false") {
 			t.Errorf("error %v", err)
 		}
@@ -142,12 +145,12 @@ func TestRecordsObeyTheRules(t *testing.T) {
 	t.Run("rollback", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
 		w.must(w.helm.Upgrade(t.Context(), w.request(r.Chart, "two", valuesOf("a=2"))))
-		w.rewrite(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		refuses(w, namespace, func() error { return w.helm.Rollback(t.Context(), r, 1) })
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *release.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		r.Digests.Input = "two"
 		told := r.tell()
 		w.must(w.helm.Upgrade(t.Context(), r))
@@ -158,9 +161,9 @@ func TestRecordsObeyTheRules(t *testing.T) {
 	})
 	t.Run("uninstall", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *release.Release) {
+		w.rewrite(key, func(rls *helmrelease.Release) {
 			rls.Manifest += "---\n" + manifest
-			rls.Hooks = []*release.Hook{hookOf(release.HookPreDelete, manifest), hookOf(release.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
+			rls.Hooks = []*helmrelease.Hook{hookOf(helmrelease.HookPreDelete, manifest), hookOf(helmrelease.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
 		})
 		told := r.tell()
 		r.WaitForDelete = true

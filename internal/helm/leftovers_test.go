@@ -19,7 +19,7 @@ type onDemand struct {
 	w *world
 }
 
-func (d onDemand) Need(ctx context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
+func (d onDemand) EnsureWatched(ctx context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
 	for _, kind := range kinds {
 		if kind.Kind != "Secret" {
 			continue

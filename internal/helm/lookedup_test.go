@@ -66,7 +66,7 @@ func (w *world) lookedUp(revision int) (input string, paths []string) {
 		w.Errorf("the index has the digest %q and the record %q", record.InputDigest, live.InputDigest)
 	}
 	var found []lookedUp
-	if text, ok := secret.Annotations[AnnotationLookups]; ok {
+	if text, ok := secret.Annotations[release.AnnotationLookups]; ok {
 		if err := json.Unmarshal([]byte(text), &found); err != nil {
 			w.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestNothingLookedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, ok := secret.Annotations[AnnotationLookups]; ok {
+	if text, ok := secret.Annotations[release.AnnotationLookups]; ok {
 		t.Errorf("the record says %q", text)
 	}
 }
@@ -274,7 +274,7 @@ func TestLookAgain(t *testing.T) {
 			r := &run{
 				config: &action.Configuration{RESTClientGetter: getter},
 				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
-				driver: &recordDriver{annotations: map[string]map[string]string{"v1": {AnnotationLookups: test.annotation}}},
+				driver: &release.Driver{Annotations: map[string]map[string]string{"v1": {release.AnnotationLookups: test.annotation}}},
 			}
 			outdated, err := r.lookAgain(t.Context(), current{record: release.Record{Secret: "v1", InputDigest: input}, release: rls})
 			if outdated != test.outdated || (err != nil) != test.fails || errors.Is(err, ErrNotAllowed) != test.forbidden {

@@ -3,6 +3,7 @@ package helm
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,12 +12,68 @@ import (
 	"sync"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/engine"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
+
+// lookAgain reads again what the templates of a revision have read, as they
+// did: in the same name, as far as the kind's rules let them. It tells whether
+// the answers are others.
+func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
+	text := r.driver.Annotations[of.record.Secret][release.AnnotationLookups]
+	if text == "" || of.record.InputDigest == "" {
+		// With no digest an upgrade is due already, or held back.
+		return false, nil
+	}
+	var before []lookedUp
+	if err := json.Unmarshal([]byte(text), &before); err != nil {
+		// An annotation that somebody broke costs one upgrade.
+		return true, nil //nolint:nilerr // see above
+	}
+	client, err := r.reader()
+	if err != nil {
+		return false, err
+	}
+	for _, one := range before {
+		if _, ok := placeOf(one.Path); !ok {
+			return true, nil
+		}
+		err := client.Get().AbsPath(one.Path).SetHeader("Accept", "application/json").Do(ctx).Error()
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("look up %s again: %w", one.Path, err)
+		}
+	}
+	own, err := r.kube.builder.places(of.release)
+	if err != nil {
+		return false, err
+	}
+	now := map[string]string{}
+	for _, one := range r.kube.readings.lookups(own) {
+		now[one.Path] = one.Digest
+	}
+	return slices.ContainsFunc(before, func(one lookedUp) bool {
+		digest, counts := now[one.Path]
+		return counts && digest != one.Digest
+	}), nil
+}
+
+// reader returns a client that reads as templates do.
+func (r *run) reader() (*rest.RESTClient, error) {
+	config, err := r.config.RESTClientGetter.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientFor(config)
+}
 
 // lookupGetter gives the template function lookup its access to the cluster:
 // as the identity of the action, within its context, as far as the kind's
@@ -154,4 +211,20 @@ func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
 	response.Header = known.response.Header.Clone()
 	response.Body = io.NopCloser(bytes.NewReader(known.body))
 	return &response, nil
+}
+
+// lookup returns the function by which the action's templates read the cluster.
+func (r *run) lookup() render.Lookup {
+	var config *rest.Config
+	return func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+		if config == nil {
+			made, err := r.config.RESTClientGetter.ToRESTConfig()
+			if err != nil {
+				return nil, err
+			}
+			config = made
+		}
+		found, err := engine.NewLookupFunction(config)(apiVersion, kind, namespace, name)
+		return r.kube.readings.readable(found), err
+	}
 }

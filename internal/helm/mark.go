@@ -20,7 +20,7 @@ func (c *Client) Mark(ctx context.Context, r Request) error {
 			return c.mark(ctx, record, r.Marks.Labels(), nil)
 		}
 	}
-	return fmt.Errorf("%w: no revision is ours", ErrStale)
+	return fmt.Errorf("%w: no revision is ours", release.ErrStale)
 }
 
 // mark patches labels and annotations of a record. Empty values take a key
@@ -32,7 +32,7 @@ func (c *Client) mark(ctx context.Context, record release.Record, labels, annota
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
 	if apierrors.IsNotFound(err) {
 		c.index.Remove(record)
-		return fmt.Errorf("%w: record %s is gone", ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s is gone", release.ErrStale, record.Secret)
 	}
 	return err
 }

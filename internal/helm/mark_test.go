@@ -20,7 +20,7 @@ func TestMark(t *testing.T) {
 	c := mapsChart().load(t)
 	r := w.request(c, "one", valuesOf("a=1"))
 	r.Marks = backTo(1, 2)
-	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, ErrStale) {
+	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, release.ErrStale) {
 		t.Errorf("of no release: %v, want ErrStale", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -52,7 +52,7 @@ func TestMark(t *testing.T) {
 	w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), after.Secret, metav1.DeleteOptions{}))
 	w.index.Put(after)
 	r.Marks = release.Marks{}
-	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, ErrStale) {
+	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, release.ErrStale) {
 		t.Errorf("of a record that is gone: %v, want ErrStale", err)
 	}
 	if left := w.index.History(w.namespace, "web"); len(left) > 0 {

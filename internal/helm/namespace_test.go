@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // elsewhere moves the world to a namespace that does not exist.
@@ -32,7 +33,7 @@ func (w *world) goes() bool {
 	return namespace.DeletionTimestamp != nil
 }
 
-func (w *world) inNewNamespace(c *Chart) Request {
+func (w *world) inNewNamespace(c *chart.Chart) Request {
 	r := w.request(c, "one", valuesOf("a=1"))
 	r.CreateNamespace = true
 	return r

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +21,7 @@ import (
 // watched makes sure that the kinds of the objects are watched before any object
 // is applied, so that all drift is detected. A kind that cannot be watched does not
 // fail the action; the status of the custom resource reports it.
-func (k *kubeClient) watched(resources kube.ResourceList) error {
+func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, info := range resources {
 		if !isHook(info) {
@@ -38,7 +38,7 @@ func (k *kubeClient) watched(resources kube.ResourceList) error {
 }
 
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
-	err := k.inventory.Need(k.ctx, k.owner.UID, k.namespace, kinds)
+	err := k.inventory.EnsureWatched(k.ctx, k.owner.UID, k.namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
 		k.log("%v", err)
 		return nil
@@ -138,16 +138,16 @@ func (k *kubeClient) stored() release.Inventory {
 			references++
 		}
 	}
-	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: outside(k.applied, k.namespace)}
-	return withFinished(stored, k.applied, func(s apply.State) string { return k.inventory.Outcome(k.owner.UID, s.Key, s.UID) })
+	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: release.Outside(k.applied, k.namespace)}
+	return release.WithFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.owner.UID, s.Key, s.UID) })
 }
 
 // prune deletes what the original holds, or the inventory has under our name,
 // and the target does not. Objects that only copied our labels are not in the
 // inventory's answer. Objects that are to be kept stay, and no longer belong to
 // the release.
-func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceList, error) {
-	var deleted kube.ResourceList
+func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.ResourceList, error) {
+	var deleted helmkube.ResourceList
 	var errs []error
 	wanted := map[apply.Key]bool{}
 	for _, info := range target {
@@ -182,7 +182,7 @@ func (k *kubeClient) prune(original, target kube.ResourceList) (kube.ResourceLis
 // a user has said so on the object itself, as with Helm. The object is read, since
 // the watch may not have shown the annotation yet, and what is deleted is lost.
 func (k *kubeClient) kept(o apply.Object) (bool, error) {
-	if apply.Kept(o) {
+	if apply.HasKeepPolicy(o) {
 		return true, nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
@@ -190,7 +190,7 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 		// Nor may it be deleted, as the next request shows.
 		return false, nil
 	}
-	return err == nil && live != nil && apply.Kept(live), err
+	return err == nil && live != nil && apply.HasKeepPolicy(live), err
 }
 
 // letGo ends the ownership of an object that is kept. With the ownerReference, the
@@ -257,7 +257,7 @@ func (k *kubeClient) cause(err error) error {
 // place, an object that is not owned is an error.
 func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Ours && state.Owner == k.owner.UID {
+	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
 		return k.remove(o, state, policy)
 	}
 	why, err := k.spares(info)
@@ -306,14 +306,14 @@ func markRelease(o *unstructured.Unstructured, release, namespace string) {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels["app.kubernetes.io/managed-by"] = "Helm"
+	labels[api.LabelManagedBy] = api.ManagedByHelm
 	o.SetLabels(labels)
 	annotations := o.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations["meta.helm.sh/release-name"] = release
-	annotations["meta.helm.sh/release-namespace"] = namespace
+	annotations[api.AnnotationReleaseName] = release
+	annotations[api.AnnotationReleaseNamespace] = namespace
 	o.SetAnnotations(annotations)
 }
 

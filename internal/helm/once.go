@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -12,7 +12,7 @@ import (
 // checkOnce refuses objects that are rendered more than once, as an install of
 // Helm's does half-way: it makes each, and the second is there already. Applied
 // over each other they would change with every look.
-func checkOnce(objects kube.ResourceList) error {
+func checkOnce(objects helmkube.ResourceList) error {
 	var errs []error
 	times := map[apply.Key]int{}
 	for _, info := range objects {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -43,7 +43,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	for _, state := range states {
 		o, err := run.kube.named(state.Key)
 		if err == nil {
-			err = run.kube.objects.Unrefer(ctx, o, r.Owner.UID)
+			err = run.kube.objects.RemoveOwnerReference(ctx, o, r.Owner.UID)
 		}
 		errs = append(errs, err)
 	}
@@ -55,10 +55,10 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 }
 
 // unrefer removes the ownerReferences to the custom resource from objects.
-func (k *kubeClient) unrefer(objects kube.ResourceList) error {
+func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
-		errs = append(errs, k.objects.Unrefer(k.ctx, object(info), k.owner.UID))
+		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.owner.UID))
 	}
 	return errors.Join(errs...)
 }

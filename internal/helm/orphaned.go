@@ -68,7 +68,7 @@ type referenceSearch struct {
 // look reports whether an object that should have an ownerReference has it.
 func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
 	key := apply.KeyOf(o)
-	if s.looked[key] || key.Namespace != s.kube.owner.Namespace || apply.Kept(o) {
+	if s.looked[key] || key.Namespace != s.kube.owner.Namespace || apply.HasKeepPolicy(o) {
 		return false, nil
 	}
 	s.looked[key] = true
@@ -80,7 +80,7 @@ func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
 		return false, err
 	}
 	state := apply.StateOf(key.GroupKind(), live)
-	if !state.Ours || state.Owner != s.kube.owner.UID || state.Kept || state.Deleting {
+	if !state.Managed || state.Owner != s.kube.owner.UID || state.Kept || state.Deleting {
 		return false, nil
 	}
 	s.found = true

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -22,7 +23,7 @@ import (
 // refuseForeign refuses objects that the release does not own. An object that the
 // inventory holds for the owner costs no request. The object of a hook, which is
 // deleted first, is not looked at.
-func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
+func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
@@ -33,7 +34,7 @@ func (k *kubeClient) refuseForeign(objects kube.ResourceList) error {
 
 // takeable reads the objects that an action is about to write, and refuses those
 // that the release neither owns nor may take over.
-func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
+func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
 	for _, info := range objects {
@@ -57,7 +58,7 @@ func (k *kubeClient) takeable(objects kube.ResourceList) (map[apply.Key]*metav1.
 
 // partForeign separates the objects that the release does not own from the rest.
 // The error names them.
-func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.ResourceList, err error) {
+func (k *kubeClient) partForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
 	if err := k.allow.check(k.namespace, objects); err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +88,7 @@ func (k *kubeClient) partForeign(objects kube.ResourceList) (ours, foreign kube.
 // somebody has changed may be another's although it has our label.
 func (k *kubeClient) knownAsOurs(key apply.Key) bool {
 	state, known := k.inventory.Get(key)
-	return known && state.Ours && state.Owner == k.owner.UID && !k.inventory.Damaged(k.owner.UID, key)
+	return known && state.Managed && state.Owner == k.owner.UID && !k.inventory.Drifted(k.owner.UID, key)
 }
 
 // mayTake returns an error if the release neither owns an object nor may take it
@@ -97,7 +98,7 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 	if live == nil {
 		return nil
 	}
-	if err := apply.Belongs(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.owner); err != nil {
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
 	if err := k.ours(key, live); err != nil && !k.takeOwnership {
@@ -132,10 +133,10 @@ func (k *kubeClient) ours(key apply.Key, live *metav1.PartialObjectMetadata) err
 // foreign returns an error if a live object belongs to another custom resource or
 // another release.
 func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
-	if err := apply.Belongs(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.owner); err != nil {
 		return err
 	}
-	name, namespace := live.Annotations["meta.helm.sh/release-name"], live.Annotations["meta.helm.sh/release-namespace"]
+	name, namespace := live.Annotations[api.AnnotationReleaseName], live.Annotations[api.AnnotationReleaseNamespace]
 	if name != "" && (name != k.release || namespace != k.namespace) {
 		return fmt.Errorf("%w: it belongs to release %s/%s", apply.ErrForeign, namespace, name)
 	}
@@ -145,8 +146,8 @@ func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 // marked reports whether a live object carries what Helm recognizes the objects of
 // this release by.
 func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
-	return live.Labels["app.kubernetes.io/managed-by"] == "Helm" &&
-		live.Annotations["meta.helm.sh/release-name"] == k.release && live.Annotations["meta.helm.sh/release-namespace"] == k.namespace
+	return live.Labels[api.LabelManagedBy] == api.ManagedByHelm &&
+		live.Annotations[api.AnnotationReleaseName] == k.release && live.Annotations[api.AnnotationReleaseNamespace] == k.namespace
 }
 
 // owned returns the objects of the owner in the inventory, and those that only carry
@@ -174,7 +175,7 @@ func (k *kubeClient) owned() []apply.State {
 }
 
 // among returns those of the objects that stand in one of the manifests, too.
-func (k *kubeClient) among(objects kube.ResourceList, manifests []string) kube.ResourceList {
+func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
 	stored := map[apply.Key]bool{}
 	for _, manifest := range manifests {
 		list, err := k.builder.build(strings.NewReader(manifest))

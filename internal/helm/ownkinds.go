@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +17,7 @@ const servedWithin = 10 * time.Second
 
 // definedIn returns the kinds that CustomResourceDefinitions among objects
 // define.
-func definedIn(objects kube.ResourceList) map[schema.GroupKind]bool {
+func definedIn(objects helmkube.ResourceList) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, info := range objects {
 		definition := object(info).Unstructured

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 // place is where an object is in the API, whatever version it is asked for in.
@@ -47,7 +47,7 @@ func (p place) at(namespace, name string) place {
 }
 
 // places tells where the objects of a revision are, its hooks among them.
-func (b *builder) places(rls *release.Release) (map[place]bool, error) {
+func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	manifests := append(make([]string, 0, 1+len(rls.Hooks)), rls.Manifest)
 	for _, hook := range rls.Hooks {
 		manifests = append(manifests, hook.Manifest)

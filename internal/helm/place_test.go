@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
 func TestPlaceOf(t *testing.T) {
@@ -39,9 +39,9 @@ func TestPlaceOf(t *testing.T) {
 
 func TestPlacesOfARevision(t *testing.T) {
 	b := newTestBuilder(t)
-	rls := &release.Release{
+	rls := &helmrelease.Release{
 		Manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: other}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c}\n",
-		Hooks:    []*release.Hook{{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n"}},
+		Hooks:    []*helmrelease.Hook{{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n"}},
 	}
 	got, err := b.places(rls)
 	if err != nil {

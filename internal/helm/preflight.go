@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // ErrRefused marks an upgrade that ended before anything was written, because
@@ -27,7 +28,7 @@ var ErrRefused = errors.New("the API server refuses an object of the new revisio
 // manifests are those of the verified records that the action has read. Helm
 // checks no object that a record names: if a record was read that does not
 // verify, every object is checked here.
-func (k *kubeClient) preflight(rls *release.Release, manifests []string, unverified bool) error {
+func (k *kubeClient) preflight(rls *helmrelease.Release, manifests []string, unverified bool) error {
 	objects, err := k.builder.build(strings.NewReader(rls.Manifest))
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string, unverif
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrRender, err)
+			return fmt.Errorf("%w: %w", chart.ErrRender, err)
 		}
 		everything = append(everything, list...)
 	}
@@ -71,7 +72,7 @@ func (k *kubeClient) preflight(rls *release.Release, manifests []string, unverif
 }
 
 // checkNumbers refuses numbers that an apply would change into others.
-func checkNumbers(objects kube.ResourceList) error {
+func checkNumbers(objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		if err := apply.CheckNumbers(object(info).Unstructured); err != nil {
@@ -85,7 +86,7 @@ func checkNumbers(objects kube.ResourceList) error {
 }
 
 // rehearse applies what changes without changing anything.
-func (k *kubeClient) rehearse(objects kube.ResourceList) error {
+func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		o, err := k.prepare(object(info))
@@ -97,7 +98,7 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
 			// It is deleted first.
-			if err := k.objects.Try(k.ctx, o); err != nil && refusal(err) {
+			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && refusal(err) {
 				refused = append(refused, err.Error())
 			}
 			continue
@@ -107,7 +108,7 @@ func (k *kubeClient) rehearse(objects kube.ResourceList) error {
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
 		if err != nil && k.force {
-			if unchangeable, probeErr := k.objects.Unchangeable(k.ctx, o, err); probeErr != nil || unchangeable {
+			if unchangeable, probeErr := k.objects.IsImmutable(k.ctx, o, err); probeErr != nil || unchangeable {
 				err = probeErr
 			}
 		}
@@ -145,7 +146,7 @@ func missing(err error, applied apply.Object) metav1.StatusDetails {
 }
 
 // comes tells whether something is among the objects.
-func comes(what metav1.StatusDetails, objects kube.ResourceList) bool {
+func comes(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
 		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
 			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)

@@ -65,7 +65,7 @@ func TestOurs_NeedsProof(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
 			if test.knows != "" {
-				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.knows, Owner: owner.UID, Ours: true}})
+				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.knows, Owner: owner.UID, Managed: true}})
 			}
 			k := &kubeClient{owner: owner, release: "web", namespace: "apps", inventory: dependents{index}}
 			err := k.ours(key, &metav1.PartialObjectMetadata{ObjectMeta: test.live})

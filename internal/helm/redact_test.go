@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -35,18 +33,18 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	if _, err := log.output("", "", "hook").Write([]byte(hook + "\n")); err != nil {
 		t.Fatal(err)
 	}
-	cause := fmt.Errorf("%w: spec.password is %s", ErrInvalidValues, canary)
+	cause := fmt.Errorf("%w: spec.password is %s", chart.ErrInvalidValues, canary)
 	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
-		r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactor: canaryRedactor{}}
+		r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: log, redactor: canaryRedactor{}}
 		if err == nil {
-			r.driver.writeErr = cause
+			r.driver.WriteErr = cause
 		}
 		err := r.outcome(t.Context(), err)
 		if strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "spec.password is …") {
 			t.Errorf("%s: %v", name, err)
 		}
 		var action *ActionError
-		if !errors.Is(err, ErrInvalidValues) || !errors.As(err, &action) {
+		if !errors.Is(err, chart.ErrInvalidValues) || !errors.As(err, &action) {
 			t.Fatalf("%s: %v is no longer what it was", name, err)
 		}
 		if said := strings.Join(action.Log, "\n"); strings.Contains(said, canary[:4]) || !strings.HasPrefix(said, "creating …\nhook: xxx") {
@@ -54,12 +52,12 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// What a parser quotes is known by less.
-	parts := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: log, redactor: canaryRedactor{}}
+	parts := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: log, redactor: canaryRedactor{}}
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("%w: %s", ErrRender, canary[:5]), ErrRender.Error() + ": …" + canary[4:5]},
+		{fmt.Errorf("%w: %s", chart.ErrRender, canary[:5]), chart.ErrRender.Error() + ": …" + canary[4:5]},
 		{fmt.Errorf("%w: %s", ErrConflict, canary[:5]), ErrConflict.Error() + ": " + canary[:5]},
 	} {
 		if got := parts.outcome(t.Context(), test.err); got.Error() != test.want || !errors.Is(got, errors.Unwrap(test.err)) {
@@ -67,19 +65,8 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{kube: &kubeClient{}, driver: &recordDriver{}, log: &tail{}, redactor: NoOp{}}
+	r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: &tail{}, redactor: NoOp{}}
 	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestWhatARecordSaysForTheStatusHoldsNoSecret(t *testing.T) {
-	secret := &corev1.Secret{}
-	// What is cut off must not leave the half of a secret.
-	said := strings.Repeat("x", maxDescription-len("…")-5) + canary
-	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: said}}
-	stamp{redact: hideCanary}.annotate(secret, rls, release.Inventory{})
-	if got := secret.Annotations[release.AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
-		t.Errorf("%s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -71,7 +71,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 		done = append(done, repaired)
 	}
 	for _, state := range run.kube.applied {
-		c.inventory.Repaired(r.Owner.UID, state)
+		c.inventory.ExpectOne(r.Owner.UID, state)
 	}
 	if !within(damaged, keys(is.objects)) {
 		// What is expected is of another revision.
@@ -109,7 +109,7 @@ func (k *kubeClient) readAhead(damaged map[apply.Key]bool) map[apply.Key]asItIs 
 
 // repair applies one damaged object and finds out what was damaged.
 func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
-	if err := k.allow.check(k.namespace, kube.ResourceList{info}); err != nil {
+	if err := k.allow.check(k.namespace, helmkube.ResourceList{info}); err != nil {
 		return Repaired{}, err
 	}
 	o, err := k.prepare(object(info))
@@ -133,7 +133,7 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 	if before == nil {
 		repaired.Recreated = true
 	} else {
-		repaired.Fields = apply.Lost(before, after, maxFields)
+		repaired.Fields = apply.CorrectedFields(before, after, maxFields)
 	}
 	return repaired, nil
 }
@@ -191,7 +191,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	if outdated {
 		// The signature covers the digest.
 		delete(is.release.Labels, api.LabelInputDigest)
-		labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.keys.Sign(contentOf(r.Namespace, is.release))}
+		labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, is.release))}
 		if err := c.mark(ctx, is.record, labels, nil); err != nil {
 			return run.outcome(ctx, err)
 		}
@@ -215,7 +215,7 @@ func (c *Client) store(ctx context.Context, record release.Record, inventory rel
 type current struct {
 	record  release.Record
 	release *helmrelease.Release
-	objects kube.ResourceList
+	objects helmkube.ResourceList
 }
 
 // deployed reads the newest deployed revision. Where some of its objects are
@@ -232,7 +232,7 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 		if err := r.trust(c, request, record, stored); err != nil {
 			return current{}, err
 		}
-		if !r.driver.keys.Current(record.Signature) {
+		if !r.driver.Keys.Current(record.Signature) {
 			if err := r.signRecord(c, record, stored); err != nil {
 				return current{}, err
 			}
@@ -243,7 +243,7 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 		}
 		return current{record: record, release: stored, objects: objects}, err
 	}
-	return current{}, fmt.Errorf("%w: no revision is deployed", ErrStale)
+	return current{}, fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 }
 
 // mentioning returns the documents of a manifest in which the kind and the name
@@ -275,7 +275,7 @@ func within(some, all map[apply.Key]bool) bool {
 	return true
 }
 
-func keys(objects kube.ResourceList) map[apply.Key]bool {
+func keys(objects helmkube.ResourceList) map[apply.Key]bool {
 	set := map[apply.Key]bool{}
 	for _, info := range objects {
 		set[apply.KeyOf(object(info))] = true

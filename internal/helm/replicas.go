@@ -1,7 +1,7 @@
 package helm
 
 import (
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -11,7 +11,7 @@ import (
 // regained returns the objects whose spec.replicas a change of the manifest takes
 // back from an autoscaler, which has them otherwise until a person scales: those
 // that it sets anew, and those that it had an autoscaler for and has no more.
-func regained(original, target kube.ResourceList) map[apply.Key]bool {
+func regained(original, target helmkube.ResourceList) map[apply.Key]bool {
 	before, scaledBefore, scaled := map[apply.Key]bool{}, map[apply.Key]bool{}, map[apply.Key]bool{}
 	for _, info := range original {
 		o := object(info)

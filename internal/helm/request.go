@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -35,14 +36,14 @@ type Target struct {
 
 // Input is what the release is rendered from.
 type Input struct {
-	Chart *Chart
+	Chart *chart.Chart
 	// Values are given to the chart; the action may change them.
 	Values map[string]any
 	// CurrentValues returns the values that an upgrade would give to the chart now.
 	// Actions that render nothing call it to compare a stored revision with a
 	// render. Nil returns Values.
 	CurrentValues func() (map[string]any, error)
-	Digests       Digests
+	Digests       release.Digests
 	// Overrides are the values that the watches entry sets. Nothing else may change
 	// them.
 	Overrides map[string]any

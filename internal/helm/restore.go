@@ -30,21 +30,21 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 func (r *run) restore(c *Client, request Request) error {
 	history := c.index.History(request.Namespace, request.Release)
 	if len(history) == 0 || !history[0].Stripped() {
-		return fmt.Errorf("%w: the newest record has its annotations", ErrStale)
+		return fmt.Errorf("%w: the newest record has its annotations", release.ErrStale)
 	}
 	record := history[0]
 	stored, err := r.readTrusted(c, request, record)
 	if err != nil {
 		return err
 	}
-	signature := r.driver.keys.Sign(contentOf(r.driver.namespace, stored))
+	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
 	if signature == "" {
-		return errNoKey
+		return release.ErrNoKey
 	}
 	var secret corev1.Secret
-	r.driver.stamp.annotate(&secret, stored, record.Inventory)
+	r.driver.Stamp.Annotate(&secret, stored, record.Inventory)
 	if record.Lookups != "" {
-		secret.Annotations[AnnotationLookups] = record.Lookups
+		secret.Annotations[release.AnnotationLookups] = record.Lookups
 	}
 	if record.Tested != nil {
 		text, err := json.Marshal(record.Tested)
@@ -54,13 +54,13 @@ func (r *run) restore(c *Client, request Request) error {
 		secret.Annotations[release.AnnotationTested] = string(text)
 	}
 	// The helm CLI writes without asking who else does, and may do so again.
-	err = c.patchRecord(r.driver.ctx, record, map[string]any{
+	err = c.patchRecord(r.driver.Ctx, record, map[string]any{
 		"resourceVersion": record.ResourceVersion,
 		"annotations":     secret.Annotations,
 		"labels":          map[string]string{api.LabelSignature: signature},
 	})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
 	return err
 }

@@ -22,7 +22,7 @@ func (w *world) byCLI(change func(*helmrelease.Release)) {
 	w.Helper()
 	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
 	cli.Log = func(string, ...any) {}
-	key := RecordName("web", 2)
+	key := release.RecordName("web", 2)
 	stored, err := cli.Get(key)
 	w.must(err)
 	change(stored)
@@ -87,7 +87,7 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 				}
 				equal(t, "the revisions", []string{"v2 deployed", "v1 superseded"}, w.statuses())
 			}
-			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, ErrStale) {
+			if err := w.helm.Restore(t.Context(), r); !errors.Is(err, release.ErrStale) {
 				t.Errorf("with its annotations: %v, want ErrStale", err)
 			}
 		})
@@ -138,7 +138,7 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 			w.net.armed.Store(p)
 			err := w.helm.Restore(t.Context(), r)
 			w.net.armed.Store(nil)
-			if !errors.Is(err, ErrUntrusted) || len(p.log()) != 1 {
+			if !errors.Is(err, release.ErrUntrusted) || len(p.log()) != 1 {
 				t.Errorf("%v, requests %v, want ErrUntrusted and one to read the record", err, p.log())
 			}
 		})
@@ -153,8 +153,8 @@ func TestRestore_Unsigned(t *testing.T) {
 		want   error
 	}{
 		{"the cluster proves it", func(*helmrelease.Release) {}, nil},
-		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, ErrUntrusted},
-		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }, ErrUntrusted},
+		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, release.ErrUntrusted},
+		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }, release.ErrUntrusted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
@@ -179,10 +179,10 @@ func TestRestore_GivesWay(t *testing.T) {
 	w.byCLI(asTests(helmrelease.HookPhaseRunning))
 	// The index learns nothing of this.
 	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
-	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), RecordName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), release.RecordName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.helm.Restore(t.Context(), r); !errors.Is(err, ErrStale) {
+	if err := w.helm.Restore(t.Context(), r); !errors.Is(err, release.ErrStale) {
 		t.Errorf("behind the record: %v, want ErrStale", err)
 	}
 	w.watch()

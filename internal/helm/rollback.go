@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,9 +35,9 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	if !found {
 		return fmt.Errorf("%w: %d", errNoSuchRevision, revision)
 	}
-	r.Digests = Digests{}
+	r.Digests = release.Digests{}
 	if target.Written() {
-		r.Digests = Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
+		r.Digests = release.Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
 	}
 	run, err := c.begin(ctx, r)
 	if err != nil {
@@ -50,8 +50,8 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		return run.outcome(ctx, err)
 	}
 	// Nothing is rendered, and what the earlier one was rendered from counts on.
-	run.driver.looked = func(*helmrelease.Release) (string, error) {
-		return run.driver.annotations[target.Secret][AnnotationLookups], nil
+	run.driver.Lookups = func(*helmrelease.Release) (string, error) {
+		return run.driver.Annotations[target.Secret][release.AnnotationLookups], nil
 	}
 	run.guardRollback(c, r, target)
 	rollback := action.NewRollback(run.config)
@@ -63,16 +63,16 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		return run.expect(run.outcome(ctx, err))
 	}
 	// Helm leaves the revision pending where, say, a hook failed.
-	run.driver.pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
-	key := run.driver.keyOf(run.driver.pending)
-	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.pending))))
+	run.driver.Pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
+	key := run.driver.KeyOf(run.driver.Pending)
+	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.Pending))))
 }
 
 // guardRollback has the action check what it repeats, before anything is stored.
 func (r *run) guardRollback(c *Client, request Request, target release.Record) {
-	check, looked := r.driver.check, r.driver.looked
-	r.driver.check = func(rls *helmrelease.Release) error {
-		if why := r.driver.untrusted(target.Secret); why != nil {
+	check, looked := r.driver.Check, r.driver.Lookups
+	r.driver.Check = func(rls *helmrelease.Release) error {
+		if why := r.driver.Untrusted(target.Secret); why != nil {
 			if err := r.mayRepeat(c, request, rls); err != nil {
 				return fmt.Errorf("%w, and %w", why, err)
 			}
@@ -81,10 +81,10 @@ func (r *run) guardRollback(c *Client, request Request, target release.Record) {
 			}
 			// Helm runs the hooks of this release. Its digests are as little proven.
 			rls.Hooks = nil
-			r.driver.stamp.digests = Digests{}
+			r.driver.Stamp.Digests = release.Digests{}
 			looked = func(*helmrelease.Release) (string, error) { return "", nil }
 		}
-		r.driver.looked = looked
+		r.driver.Lookups = looked
 		return check(rls)
 	}
 }
@@ -106,7 +106,7 @@ func (r *run) mayRepeat(c *Client, request Request, rls *helmrelease.Release) er
 		return err
 	}
 	known := keys(list)
-	var granting kube.ResourceList
+	var granting helmkube.ResourceList
 	for _, info := range objects {
 		what := apply.Describe(object(info).Unstructured)
 		switch {
@@ -124,7 +124,7 @@ func (r *run) mayRepeat(c *Client, request Request, rls *helmrelease.Release) er
 // unfinished tells whether the action has stored a revision and has not said
 // how it ended.
 func (r *run) unfinished() bool {
-	return r.driver.pending != nil && r.driver.pending.Info.Status.IsPending() && r.driver.writeErr == nil
+	return r.driver.Pending != nil && r.driver.Pending.Info.Status.IsPending() && r.driver.WriteErr == nil
 }
 
 // forgetFailedRollback deletes the record of the newest try to go back to the

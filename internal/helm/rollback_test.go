@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -57,7 +58,7 @@ func (w *world) theirs(name string) {
 
 // rollbackRequest asks for what Rollback needs; digests and values are those of
 // the spec, which must not count.
-func (w *world) rollbackRequest(c *Chart, marks release.Marks) Request {
+func (w *world) rollbackRequest(c *chart.Chart, marks release.Marks) Request {
 	r := w.request(c, "of the spec", valuesOf("spec=1"))
 	r.Digests.Chart, r.Digests.Values = "of the spec", "of the spec"
 	r.Marks = marks
@@ -75,7 +76,7 @@ func TestRollback(t *testing.T) {
 	equal(t, "the objects", []string{"a=1", "b=1"}, w.configMaps())
 	newest := w.newest()
 	equal(t, "its description", "Rollback to 1", newest.Description.Description)
-	equal(t, "its digests", Digests{Input: "one", Chart: "chart", Values: "values"}, Digests{Input: newest.InputDigest, Chart: newest.ChartDigest, Values: newest.ValuesDigest})
+	equal(t, "its digests", release.Digests{Input: "one", Chart: "chart", Values: "values"}, release.Digests{Input: newest.InputDigest, Chart: newest.ChartDigest, Values: newest.ValuesDigest})
 	equal(t, "its marks", backTo(1, 2), newest.Marks)
 	if !newest.Genuine() || newest.OwnerUID != w.owner.UID || newest.Inventory.Digest == "" {
 		t.Errorf("the record: %+v", newest)
@@ -184,7 +185,7 @@ func TestRollbackHooks(t *testing.T) {
 			for range 2 {
 				err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1)
 				var failed *ActionError
-				if !errors.As(err, &failed) || errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "taken") {
+				if !errors.As(err, &failed) || errors.Is(err, release.ErrStale) || !strings.Contains(err.Error(), "taken") {
 					t.Fatalf("%v, want an error of the hook", err)
 				}
 				statuses := w.statuses()
@@ -257,7 +258,7 @@ type needed struct {
 	kinds map[string]bool
 }
 
-func (n needed) Need(_ context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
+func (n needed) EnsureWatched(_ context.Context, _ types.UID, _ string, kinds []schema.GroupVersionKind) error {
 	for _, kind := range kinds {
 		n.kinds[kind.Kind] = true
 	}

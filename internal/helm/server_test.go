@@ -26,6 +26,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -41,7 +42,7 @@ var apiServer struct {
 	mapper meta.RESTMapper
 
 	capabilities sync.Once
-	read         *Capabilities
+	read         *chart.Capabilities
 	err          error
 }
 
@@ -158,7 +159,7 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 type dependents struct{ *inventory.Index }
 
 // Need has nothing to do: world.watch tells the index.
-func (dependents) Need(context.Context, types.UID, string, []schema.GroupVersionKind) error {
+func (dependents) EnsureWatched(context.Context, types.UID, string, []schema.GroupVersionKind) error {
 	return nil
 }
 
@@ -289,10 +290,10 @@ func (w *world) liveConfigMaps() []corev1.ConfigMap {
 }
 
 // request asks for the release web of a chart.
-func (w *world) request(c *Chart, digest string, values map[string]any) Request {
+func (w *world) request(c *chart.Chart, digest string, values map[string]any) Request {
 	return Request{
 		Target:   Target{Owner: w.owner, Release: "web", Namespace: w.namespace},
-		Input:    Input{Chart: c, Values: values, Digests: Digests{Input: digest, Chart: "chart", Values: "values"}},
+		Input:    Input{Chart: c, Values: values, Digests: release.Digests{Input: digest, Chart: "chart", Values: "values"}},
 		Options:  Options{Timeout: time.Minute},
 		Notifier: NoOp{}, Redactor: NoOp{}, Slot: NoOp{},
 	}
@@ -320,7 +321,7 @@ func (w *world) configMaps() []string {
 	}
 	found := []string{}
 	for i := range list.Items {
-		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.Kept(c) {
+		if c := &list.Items[i]; c.Labels[api.LabelOwnerUID] != "" || apply.HasKeepPolicy(c) {
 			found = append(found, c.Name+"="+c.Data["value"])
 		}
 	}

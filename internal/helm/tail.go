@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // tailLength is the number of lines of Helm's log that an error carries, and
@@ -57,7 +59,7 @@ func (o containerOutput) Write(text []byte) (int, error) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
 		line = strings.TrimSpace(strings.Map(printable, line))
 		if line != "" {
-			o.log.printf("%s: %s", o.container, truncate(o.log.redact(line), outputWidth))
+			o.log.printf("%s: %s", o.container, release.Truncate(o.log.redact(line), outputWidth))
 		}
 	}
 	return len(text), nil

@@ -30,7 +30,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 	if err := run.signUnlessCurrent(c, r); err != nil {
 		return run.outcome(ctx, err)
 	}
-	run.driver.verifiedOnly = true
+	run.driver.VerifiedOnly = true
 	tests := action.NewReleaseTesting(run.config)
 	tests.Namespace = r.Namespace
 	tests.Timeout = r.Timeout
@@ -40,15 +40,15 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 	case err == nil && !hasTests(rls):
 		tested.Message = "The chart has no tests"
 	case err == nil:
-	case run.driver.readErr != nil, run.driver.writeErr != nil, ctx.Err() != nil:
+	case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
 		return run.outcome(ctx, err)
 	default:
 		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
-		tested.Message = truncate(run.redactor.Redact(err.Error()), maxDescription)
+		tested.Message = release.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
 	}
 	history := c.index.History(r.Namespace, r.Release)
 	if len(history) == 0 {
-		return run.outcome(ctx, fmt.Errorf("%w: it is gone", ErrStale))
+		return run.outcome(ctx, fmt.Errorf("%w: it is gone", release.ErrStale))
 	}
 	text, encodeErr := json.Marshal(tested)
 	if encodeErr != nil {

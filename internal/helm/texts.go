@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -51,7 +51,7 @@ func textOf(value any) (string, bool) {
 // checkTexts refuses annotations and labels that no text can be made of. All of
 // an object's would be lost with them. It is for what was just rendered alone:
 // what is stored must still be possible to replace and to delete.
-func checkTexts(objects kube.ResourceList) error {
+func checkTexts(objects helmkube.ResourceList) error {
 	var errs []error
 	for _, info := range objects {
 		what := apply.Describe(object(info).Unstructured)

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // patchRecord changes what a record tells of a revision.
@@ -25,7 +27,7 @@ func (w *world) patchRecord(revision, patch string) {
 }
 
 // expects tells whether anything is expected of the release's objects.
-func (w *world) expects() bool { return w.objects.Recall(w.owner.UID, inventory.Recorded{}) }
+func (w *world) expects() bool { return w.objects.RestoreExpected(w.owner.UID, inventory.Recorded{}) }
 
 // TestTidy: of the revisions that are deployed the newest stays, one of ours that
 // was overtaken has failed, and nothing else changes.
@@ -49,7 +51,7 @@ func TestTidy(t *testing.T) {
 	r := w.request(c, "of the spec", valuesOf("spec=1"))
 
 	w.net.armed.Store(&disturbance{fails: func(request *http.Request) bool { return request.Method == http.MethodPut }})
-	if err := w.helm.Tidy(t.Context(), r); !errors.As(err, new(deadError)) || errors.Is(err, ErrStale) {
+	if err := w.helm.Tidy(t.Context(), r); !errors.As(err, new(deadError)) || errors.Is(err, release.ErrStale) {
 		t.Errorf("without an API server: %v", err)
 	}
 	w.net.armed.Store(nil)
@@ -99,7 +101,7 @@ func TestTidy(t *testing.T) {
 			t.Error(err)
 		}
 	}})
-	if err := w.helm.Tidy(t.Context(), r); !errors.Is(err, ErrStale) {
+	if err := w.helm.Tidy(t.Context(), r); !errors.Is(err, release.ErrStale) {
 		t.Errorf("%v, want ErrStale", err)
 	}
 	w.net.armed.Store(nil)
@@ -110,14 +112,14 @@ func TestTidy(t *testing.T) {
 func TestNoSecondRevisionIsDeployed(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		request func(*world, *Chart) Request
+		request func(*world, *chart.Chart) Request
 		action  func(*world, Request) error
 		// left is what is stored then, and ends what is at last.
 		left, ends, objects []string
 	}{
 		{
 			"an upgrade",
-			func(w *world, c *Chart) Request { return w.request(c, "three", valuesOf("a=3")) },
+			func(w *world, c *chart.Chart) Request { return w.request(c, "three", valuesOf("a=3")) },
 			func(w *world, r Request) error { return w.helm.Upgrade(w.Context(), r) },
 			[]string{"v3 pending-upgrade", "v2 deployed", "v1 superseded"},
 			[]string{"v3 deployed", "v2 superseded", "v1 superseded"},
@@ -125,7 +127,7 @@ func TestNoSecondRevisionIsDeployed(t *testing.T) {
 		},
 		{
 			"a rollback",
-			func(w *world, c *Chart) Request { return w.rollbackRequest(c, backTo(1, 2)) },
+			func(w *world, c *chart.Chart) Request { return w.rollbackRequest(c, backTo(1, 2)) },
 			func(w *world, r Request) error { return w.helm.Rollback(w.Context(), r, 1) },
 			[]string{"v3 pending-rollback", "v2 deployed", "v1 superseded"},
 			[]string{"v3 deployed", "v2 superseded", "v1 superseded"},
@@ -148,7 +150,7 @@ func TestNoSecondRevisionIsDeployed(t *testing.T) {
 			r := test.request(w, c)
 			err := test.action(w, r)
 			w.net.armed.Store(nil)
-			if failed == 0 || !errors.As(err, new(deadError)) || errors.Is(err, ErrStale) {
+			if failed == 0 || !errors.As(err, new(deadError)) || errors.Is(err, release.ErrStale) {
 				t.Errorf("%v, want the error of the write, which was tried %d times", err, failed)
 			}
 			equal(t, "the revisions", test.left, w.statuses())
@@ -269,7 +271,7 @@ func TestUninstallUnderATakenName(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			w.theirs("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
-			w.rewrite(RecordName("web", 1), func(*release.Release) {})
+			w.rewrite(release.RecordName("web", 1), func(*helmrelease.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
 			told := needed{w.objects, map[string]bool{}}
 			w.helm.inventory = told
@@ -305,7 +307,7 @@ func TestMarkFailedGivesWayToWhatHasChanged(t *testing.T) {
 	w.patchRecord("v1", `{"metadata": {"labels": {"status": "deployed"}}}`)
 	p := &disturbance{}
 	w.net.armed.Store(p)
-	if err := w.helm.MarkFailed(t.Context(), r, pending, "Interrupted"); !errors.Is(err, ErrStale) {
+	if err := w.helm.MarkFailed(t.Context(), r, pending, "Interrupted"); !errors.Is(err, release.ErrStale) {
 		t.Errorf("error %v, want ErrStale", err)
 	}
 	w.net.armed.Store(nil)

@@ -7,13 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestTry: what is rendered is an upgrade of the release that is stored, on the
 // cluster as it is, and nothing is written.
 func TestTry(t *testing.T) {
 	w := newWorld(t)
-	chart := files{
+	loaded := files{
 		"Chart.yaml":         "apiVersion: v2\nname: small\nversion: 1.0.0\n",
 		"values.schema.json": `{"properties": {"size": {"type": "integer"}}}`,
 		"templates/a.yaml": `apiVersion: v1
@@ -32,14 +35,14 @@ data:
 	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.helm.Install(t.Context(), w.request(chart, "one", map[string]any{"size": int64(1)})); err != nil {
+	if err := w.helm.Install(t.Context(), w.request(loaded, "one", map[string]any{"size": int64(1)})); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(t.Context(), RecordName("web", 1), metav1.GetOptions{})
+	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(t.Context(), release.RecordName("web", 1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := ReadRecord(secret)
+	stored, err := release.ReadRecord(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,7 @@ data:
 		t.Fatal(err)
 	}
 	trial := Trial{Over: stored, Newest: 4, Values: map[string]any{"size": int64(2)}, Config: apiServer.config}
-	rendered, err := chart.Try(t.Context(), trial)
+	rendered, err := DryRunUpgrade(t.Context(), loaded, trial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,7 @@ data:
 	}
 
 	trial.Values = map[string]any{"size": "much"}
-	if _, err := chart.Try(t.Context(), trial); !errors.Is(err, ErrInvalidValues) {
+	if _, err := DryRunUpgrade(t.Context(), loaded, trial); !errors.Is(err, chart.ErrInvalidValues) {
 		t.Errorf("values that the schema refuses: %v", err)
 	}
 }

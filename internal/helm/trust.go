@@ -11,7 +11,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/kube"
+	helmkube "helm.sh/helm/v3/pkg/kube"
 	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/release"
@@ -51,7 +52,7 @@ func (c *Client) Sign(ctx context.Context, r Request) error {
 func (r *run) signNewest(c *Client, request Request) error {
 	history := c.index.History(request.Namespace, request.Release)
 	if len(history) == 0 || history[0].Status != api.StatusDeployed {
-		return fmt.Errorf("%w: no revision is deployed", ErrStale)
+		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 	}
 	record := history[0]
 	stored, err := r.readTrusted(c, request, record)
@@ -69,8 +70,8 @@ func (r *run) readTrusted(c *Client, request Request, record release.Record) (*h
 	if err != nil {
 		return nil, err
 	}
-	if r.driver.versions[record.Secret] != record.ResourceVersion {
-		return nil, fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+	if r.driver.Versions[record.Secret] != record.ResourceVersion {
+		return nil, fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
 	return stored, r.trust(c, request, record, stored)
 }
@@ -78,36 +79,36 @@ func (r *run) readTrusted(c *Client, request Request, record release.Record) (*h
 // trust returns nil if what a record stores may be used. The error is
 // ErrUntrusted where it may not.
 func (r *run) trust(c *Client, request Request, record release.Record, stored *helmrelease.Release) error {
-	err := r.driver.untrusted(record.Secret)
+	err := r.driver.Untrusted(record.Secret)
 	if !errors.Is(err, signing.ErrUnsigned) {
 		return err
 	}
 	if why := r.prove(c, request, stored); why != nil {
-		if errors.Is(why, ErrUntrusted) {
-			return fmt.Errorf("%w, and %s", err, strings.TrimPrefix(why.Error(), ErrUntrusted.Error()+": "))
+		if errors.Is(why, release.ErrUntrusted) {
+			return fmt.Errorf("%w, and %s", err, strings.TrimPrefix(why.Error(), release.ErrUntrusted.Error()+": "))
 		}
 		return why
 	}
-	r.driver.accept(record.Secret, stored)
+	r.driver.Accept(record.Secret, stored)
 	return nil
 }
 
 // signRecord puts a signature by the current key on a record that may be used,
 // unless it has one.
 func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.Release) error {
-	signature := r.driver.keys.Sign(contentOf(r.driver.namespace, stored))
+	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
 	switch signature {
 	case "":
-		return errNoKey
+		return release.ErrNoKey
 	case record.Signature:
 		return nil
 	}
-	err := c.patchRecord(r.driver.ctx, record, map[string]any{
-		"resourceVersion": r.driver.versions[record.Secret],
+	err := c.patchRecord(r.driver.Ctx, record, map[string]any{
+		"resourceVersion": r.driver.Versions[record.Secret],
 		"labels":          map[string]string{api.LabelSignature: signature},
 	})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
 	return err
 }
@@ -116,27 +117,10 @@ func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.R
 // key has not signed it.
 func (r *run) signUnlessCurrent(c *Client, request Request) error {
 	history := c.index.History(request.Namespace, request.Release)
-	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.keys.Current(history[0].Signature) {
+	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.Keys.Current(history[0].Signature) {
 		return nil
 	}
 	return r.signNewest(c, request)
-}
-
-// accept makes a record that was read count as verified.
-func (d *recordDriver) accept(key string, rls *helmrelease.Release) {
-	d.unverified[key] = nil
-	d.manifests = append(d.manifests, rls.Manifest)
-	d.hooks = append(d.hooks, rls.Hooks...)
-}
-
-// readUnverified reports whether a record that does not verify was read.
-func (d *recordDriver) readUnverified() bool {
-	for _, why := range d.unverified {
-		if why != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // prove returns nil if to sign a record changes nothing: each of its objects is
@@ -145,19 +129,19 @@ func (d *recordDriver) readUnverified() bool {
 func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) error {
 	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
 	if err := r.kube.allow.check(r.kube.namespace, objects); err != nil {
-		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
-	var absent kube.ResourceList
+	var absent helmkube.ResourceList
 	for _, info := range objects {
 		found, err := r.kube.appliedAs(info)
 		if err != nil {
 			return err
 		}
 		if _, once := ttlOf(info); !found && !once {
-			return fmt.Errorf("%w: %s does not exist", ErrUntrusted, apply.Describe(object(info).Unstructured))
+			return fmt.Errorf("%w: %s does not exist", release.ErrUntrusted, apply.Describe(object(info).Unstructured))
 		}
 		if !found {
 			absent = append(absent, info)
@@ -168,10 +152,10 @@ func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) err
 	}
 	rendered, err := r.renderAgain(c, request, stored)
 	if err != nil {
-		return fmt.Errorf("%w: the chart cannot be rendered to compare it: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: the chart cannot be rendered to compare it: %w", release.ErrUntrusted, err)
 	}
-	if !slices.Equal(hookDefinitions(stored.Hooks), hookDefinitions(rendered.Hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", ErrUntrusted)
+	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(rendered.Hooks)) {
+		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
 	}
 	return r.rendersSame(absent, rendered)
 }
@@ -181,7 +165,7 @@ func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) err
 func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 	o, err := k.prepare(object(info))
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return false, fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
 	state, known := k.inventory.Get(apply.KeyOf(o))
 	if !known {
@@ -192,36 +176,36 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 		state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
 	}
 	switch {
-	case !state.Ours || state.Owner != k.owner.UID:
-		return true, fmt.Errorf("%w: %s is not owned by this release", ErrUntrusted, apply.Describe(o.Unstructured))
+	case !state.Managed || state.Owner != k.owner.UID:
+		return true, fmt.Errorf("%w: %s is not owned by this release", release.ErrUntrusted, apply.Describe(o.Unstructured))
 	case state.Applied != o.GetAnnotations()[api.AnnotationApplied]:
-		return true, fmt.Errorf("%w: %s was last applied with other content", ErrUntrusted, apply.Describe(o.Unstructured))
+		return true, fmt.Errorf("%w: %s was last applied with other content", release.ErrUntrusted, apply.Describe(o.Unstructured))
 	}
 	return true, nil
 }
 
 // rendersSame returns nil if a render has the same objects. Otherwise the error
 // is ErrUntrusted.
-func (r *run) rendersSame(objects kube.ResourceList, rendered *helmrelease.Release) error {
+func (r *run) rendersSame(objects helmkube.ResourceList, rendered *helmrelease.Release) error {
 	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
 	digests := map[apply.Key]string{}
 	for _, info := range list {
 		o, err := r.kube.prepare(object(info))
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 		}
 		digests[apply.KeyOf(o)] = o.GetAnnotations()[api.AnnotationApplied]
 	}
 	for _, info := range objects {
 		o, err := r.kube.prepare(object(info))
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 		}
 		if o.GetAnnotations()[api.AnnotationApplied] != digests[apply.KeyOf(o)] {
-			return fmt.Errorf("%w: %s is not as the chart renders it", ErrUntrusted, apply.Describe(o.Unstructured))
+			return fmt.Errorf("%w: %s is not as the chart renders it", release.ErrUntrusted, apply.Describe(o.Unstructured))
 		}
 	}
 	return nil
@@ -239,7 +223,7 @@ func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Releas
 	}
 	// A render may change values.
 	given := values.Normalize(maps.Clone(current))
-	in, err := request.Chart.input(given)
+	in, err := request.Chart.Prepare(given)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +231,7 @@ func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Releas
 		Name: request.Release, Namespace: request.Namespace, Revision: stored.Version,
 		IsInstall: stored.Version == 1, IsUpgrade: stored.Version > 1,
 	}
-	rendered, err := request.Chart.rendered(r.driver.ctx, in, c.renderer, options, r.config.Capabilities,
+	rendered, err := request.Chart.ExecuteTemplates(r.driver.Ctx, in, c.renderer, options, r.config.Capabilities,
 		render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
 	if err != nil {
 		return nil, err
@@ -263,7 +247,7 @@ func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Releas
 	install.KubeVersion = &r.config.Capabilities.KubeVersion
 	rls, err := install.Run(rendered, given)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+		return nil, fmt.Errorf("%w: %w", chart.ErrRender, err)
 	}
 	return rls, nil
 }

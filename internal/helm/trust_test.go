@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/release"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -62,9 +63,9 @@ func (w *world) expectNoPwn() {
 }
 
 // hookedBy is a hook that creates the ConfigMap "hooked".
-func hookedBy(event release.HookEvent) *release.Hook {
-	return &release.Hook{
-		Name: "hooked", Kind: "ConfigMap", Path: "hook.yaml", Events: []release.HookEvent{event},
+func hookedBy(event helmrelease.HookEvent) *helmrelease.Hook {
+	return &helmrelease.Hook{
+		Name: "hooked", Kind: "ConfigMap", Path: "hook.yaml", Events: []helmrelease.HookEvent{event},
 		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hooked, annotations: {helm.sh/hook: " + string(event) + "}}\n",
 	}
 }
@@ -76,35 +77,35 @@ var forgeries = []struct {
 	want  error
 }{
 	{"manifest", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
 	}, signing.ErrForged},
 	{"hooks", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) {
-			rls.Hooks = []*release.Hook{hookedBy(release.HookTest), hookedBy(release.HookPreDelete), hookedBy(release.HookPostUpgrade)}
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) {
+			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookTest), hookedBy(helmrelease.HookPreDelete), hookedBy(helmrelease.HookPostUpgrade)}
 		})
 	}, signing.ErrForged},
 	{"values", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Config["fail"] = "x" })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Config["fail"] = "x" })
 	}, signing.ErrForged},
 	{"manifest, signature removed", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"manifest, signature of an unknown key", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Manifest += w.pwn() })
-		rls, err := decode(w.secret(RecordName("web", 2)))
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		rls, err := release.Decode(w.secret(release.RecordName("web", 2)))
 		w.must(err)
-		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+newTestKeys("x").Sign(contentOf(w.namespace, rls))+`"}}}`)
+		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+newTestKeys("x").Sign(release.SignedContent(w.namespace, rls))+`"}}}`)
 	}, signing.ErrUnsigned},
 	{"hooks, signature removed", func(w *world) {
-		w.forge(RecordName("web", 2), func(rls *release.Release) { rls.Hooks = []*release.Hook{hookedBy(release.HookPreDelete)} })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)} })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"content and signature of revision 1", func(w *world) {
-		first := w.secret(RecordName("web", 1))
-		old, err := decode(first)
+		first := w.secret(release.RecordName("web", 1))
+		old, err := release.Decode(first)
 		w.must(err)
-		w.forge(RecordName("web", 2), func(rls *release.Release) { *rls = *old })
+		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { *rls = *old })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+first.Labels[api.LabelSignature]+`"}}}`)
 	}, signing.ErrForged},
 	{"labels", func(w *world) {
@@ -145,14 +146,14 @@ func TestForgedRecord_IsNotApplied(t *testing.T) {
 		} {
 			t.Run(forgery.name+"/"+name, func(t *testing.T) {
 				w, r := forged(t, forgery.forge)
-				before := w.secret(RecordName("web", 2)).Labels[api.LabelSignature]
+				before := w.secret(release.RecordName("web", 2)).Labels[api.LabelSignature]
 				p := &disturbance{}
 				w.net.armed.Store(p)
 				err := act(w, r)
 				w.net.armed.Store(nil)
 				untrustedBy(t, err, forgery.want)
 				equal(t, "the writes", 0, len(writes(p.log())))
-				equal(t, "the signature", before, w.secret(RecordName("web", 2)).Labels[api.LabelSignature])
+				equal(t, "the signature", before, w.secret(release.RecordName("web", 2)).Labels[api.LabelSignature])
 				w.expectNoPwn()
 			})
 		}
@@ -171,10 +172,10 @@ func TestForgedRecord_IsOvertakenByAnUpgrade(t *testing.T) {
 			equal(t, "the objects", []string{"a=3"}, w.configMaps())
 			w.expectPlatform()
 			for revision, want := range map[int]bool{1: true, 2: false, 3: true} {
-				secret := w.secret(RecordName("web", revision))
-				rls, err := decode(secret)
+				secret := w.secret(release.RecordName("web", revision))
+				rls, err := release.Decode(secret)
 				w.must(err)
-				if err := testKeys.Verify(secret.Labels[api.LabelSignature], contentOf(w.namespace, rls)); (err == nil) != want {
+				if err := testKeys.Verify(secret.Labels[api.LabelSignature], release.SignedContent(w.namespace, rls)); (err == nil) != want {
 					t.Errorf("revision %d: %v", revision, err)
 				}
 			}
@@ -213,21 +214,21 @@ func TestForgedRecord_IsUninstalled(t *testing.T) {
 func TestRollback_ToAForgedRevision(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		forge func(*world, *release.Release)
+		forge func(*world, *helmrelease.Release)
 		want  string
 	}{
-		{"cluster-scoped object", func(w *world, rls *release.Release) { rls.Manifest += w.pwn() }, "is cluster-scoped"},
-		{"object that the chart does not render", func(_ *world, rls *release.Release) {
+		{"cluster-scoped object", func(w *world, rls *helmrelease.Release) { rls.Manifest += w.pwn() }, "is cluster-scoped"},
+		{"object that the chart does not render", func(_ *world, rls *helmrelease.Release) {
 			rls.Manifest += "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limits}\nspec: {hard: {pods: \"9999\"}}\n"
 		}, "is not rendered by the chart"},
-		{"other content", func(_ *world, rls *release.Release) {
+		{"other content", func(_ *world, rls *helmrelease.Release) {
 			rls.Manifest = strings.ReplaceAll(rls.Manifest, `"1"`, `"9"`)
-			rls.Hooks = []*release.Hook{hookedBy(release.HookPostRollback), hookedBy(release.HookPreDelete)}
+			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPostRollback), hookedBy(helmrelease.HookPreDelete)}
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := forged(t, func(w *world) {
-				w.forge(RecordName("web", 1), func(rls *release.Release) { test.forge(w, rls) })
+				w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) { test.forge(w, rls) })
 			})
 			told := r.tell()
 			p := &disturbance{}
@@ -265,7 +266,7 @@ func TestRollback_ToAForgedRole(t *testing.T) {
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	r := w.request(c, "two", valuesOf("a=2"))
 	w.must(w.helm.Upgrade(t.Context(), r))
-	w.forge(RecordName("web", 1), func(rls *release.Release) {
+	w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) {
 		rls.Manifest = strings.ReplaceAll(rls.Manifest, "[pods]", "[resourcequotas]")
 	})
 	w.watch()
@@ -309,7 +310,7 @@ func TestSign_ByTheNextKey(t *testing.T) {
 			w.net.armed.Store(p)
 			w.must(w.helm.Sign(t.Context(), r))
 			w.net.armed.Store(nil)
-			path := "/api/v1/namespaces/" + w.namespace + "/secrets/" + RecordName("web", 2)
+			path := "/api/v1/namespaces/" + w.namespace + "/secrets/" + release.RecordName("web", 2)
 			equal(t, "the requests", []string{"GET " + path, "PATCH " + path}, p.log())
 			if !w.helm.SignedByCurrentKey(w.newest()) {
 				t.Error("the record does not count as signed")
@@ -327,7 +328,7 @@ func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
 			w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), "b", metav1.DeleteOptions{}))
 		},
 		"an object was applied with other content": func(w *world) {
-			w.forge(RecordName("web", 2), func(rls *release.Release) {
+			w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) {
 				rls.Manifest = strings.ReplaceAll(rls.Manifest, `"2"`, `"9"`)
 			})
 		},
@@ -351,22 +352,26 @@ func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
 
 // TestAdopt_CreatesAndChangesNothingFromAForgedRecord of the helm CLI.
 func TestAdopt_CreatesAndChangesNothingFromAForgedRecord(t *testing.T) {
-	for name, forge := range map[string]func(*world, *release.Release){
-		"an object that does not exist":      func(w *world, rls *release.Release) { rls.Manifest += w.pwn() },
-		"an object with other content":       func(_ *world, rls *release.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, `"1"`, `"9"`) },
-		"hooks that the chart does not have": func(_ *world, rls *release.Release) { rls.Hooks = []*release.Hook{hookedBy(release.HookPreDelete)} },
+	for name, forge := range map[string]func(*world, *helmrelease.Release){
+		"an object that does not exist": func(w *world, rls *helmrelease.Release) { rls.Manifest += w.pwn() },
+		"an object with other content": func(_ *world, rls *helmrelease.Release) {
+			rls.Manifest = strings.ReplaceAll(rls.Manifest, `"1"`, `"9"`)
+		},
+		"hooks that the chart does not have": func(_ *world, rls *helmrelease.Release) {
+			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			c := mapsChart().load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1")).widely()))
 			// The helm CLI has made the same.
-			w.forge(RecordName("web", 1), func(rls *release.Release) { forge(w, rls) })
-			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(RecordName("web", 1))
+			w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) { forge(w, rls) })
+			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(release.RecordName("web", 1))
 			w.must(err)
-			w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), RecordName("web", 1), metav1.DeleteOptions{}))
+			w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), release.RecordName("web", 1), metav1.DeleteOptions{}))
 			stored.Labels = nil
-			w.must(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(RecordName("web", 1), stored))
+			w.must(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.RecordName("web", 1), stored))
 			w.restart()
 			r := w.request(c, "one", valuesOf("a=1")).widely()
 			w.must(w.helm.Adopt(t.Context(), r))
@@ -376,7 +381,7 @@ func TestAdopt_CreatesAndChangesNothingFromAForgedRecord(t *testing.T) {
 			if newest.OwnerUID != w.owner.UID || newest.InputDigest != "" || newest.Signature != "" {
 				t.Errorf("the record: %+v", newest)
 			}
-			if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrUntrusted) {
+			if err := w.helm.Verify(t.Context(), r); !errors.Is(err, release.ErrUntrusted) {
 				t.Errorf("verified: %v", err)
 			}
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "one", valuesOf("a=1")).widely()))

@@ -70,7 +70,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
 	history := c.index.History(r.Namespace, r.Release)
-	store := &uninstallDriver{recordDriver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+	store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
 		before: sync.OnceValue(func() error {
 			if err := run.deleteHookObjects(r, history); err != nil {
 				run.kube.failedHook = err
@@ -145,7 +145,7 @@ func (r *run) uninstall(request Request, store *uninstallDriver) error {
 	uninstall.Description = request.Description
 	uninstall.Wait = request.WaitForDelete
 	store.read = func(newest *helmrelease.Release) {
-		why := r.driver.untrusted(r.driver.keyOf(newest))
+		why := r.driver.Untrusted(r.driver.KeyOf(newest))
 		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
 			return
 		}
@@ -156,7 +156,7 @@ func (r *run) uninstall(request Request, store *uninstallDriver) error {
 	if _, err := uninstall.Run(request.Release); err != nil {
 		return err
 	}
-	return r.driver.readErr
+	return r.driver.ReadErr
 }
 
 // deleteRecords deletes the records of the release that are left. Helm deletes a
@@ -190,7 +190,7 @@ func belongs(record release.Record, owner apply.Owner) bool {
 // Where the record itself is gone a moment later, that write is for nobody: it is
 // made only if something fails.
 type uninstallDriver struct {
-	*recordDriver
+	*release.Driver
 	kube *kubeClient
 	// brief: nothing is waited for but hooks, if they run.
 	brief, hooks bool
@@ -205,8 +205,8 @@ type uninstallDriver struct {
 
 // Query answers as the recordDriver does.
 func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
-	found, err := d.recordDriver.Query(labels)
-	if err == nil && !d.stubs[found[0]] {
+	found, err := d.Driver.Query(labels)
+	if err == nil && !d.IsStub(found[0]) {
 		d.read(found[0])
 	}
 	return found, err
@@ -219,7 +219,7 @@ func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
 		d.unmarked, d.key = rls, key
 		return nil
 	}
-	return d.recordDriver.Update(key, rls)
+	return d.Driver.Update(key, rls)
 }
 
 // mark makes up for the mark, since the record stays.
@@ -228,8 +228,8 @@ func (d *uninstallDriver) mark() error {
 		return nil
 	}
 	d.unmarked.Info.Status = helmrelease.StatusUninstalling
-	err := d.recordDriver.Update(d.key, d.unmarked)
-	if errors.Is(err, ErrStale) {
+	err := d.Driver.Update(d.key, d.unmarked)
+	if errors.Is(err, release.ErrStale) {
 		// It is gone, or another has it: there is nothing to mark.
 		return nil
 	}
@@ -244,7 +244,7 @@ func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 	if err := d.before(); err != nil {
 		return nil, err
 	}
-	return d.recordDriver.Delete(key)
+	return d.Driver.Delete(key)
 }
 
 func hasDeleteHooks(rls *helmrelease.Release) bool {

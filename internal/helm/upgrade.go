@@ -8,13 +8,30 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/release"
 )
+
+// render renders the chart of an action. Large manifests are parsed one at a time:
+// the action ends its turn when it has ended.
+func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*helmchart.Chart, error) {
+	rendered, err := request.Chart.ExecuteTemplates(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(rendered.Templates))
+	for i, template := range rendered.Templates {
+		texts[i] = string(template.Data)
+	}
+	// Helm parses the manifest to sort it, and then has it built.
+	return rendered, r.kube.builder.turn.await(ctx, texts...)
+}
 
 // Upgrade makes a new revision of a release that has a record which is neither
 // pending nor uninstalled. The errors are those of Install.
@@ -64,13 +81,13 @@ func (r *run) findLeftovers(index *release.Index, request Request) error {
 			break
 		}
 		left, err := r.driver.Get(record.Secret)
-		if errors.Is(err, ErrDamaged) || errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, release.ErrDamaged) || errors.Is(err, driver.ErrReleaseNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if r.driver.untrusted(record.Secret) != nil {
+		if r.driver.Untrusted(record.Secret) != nil {
 			// Its manifest proves nothing.
 			continue
 		}

@@ -25,7 +25,7 @@ type Recorded struct {
 
 // Place sets the namespace of an owner's release. Until it is set, only objects
 // that this process applied count for the owner.
-func (x *Index) Place(owner types.UID, namespace string) {
+func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.mu.RLock()
 	of := x.owners[owner]
 	same := namespace == "" || of != nil && of.namespace == namespace
@@ -40,7 +40,7 @@ func (x *Index) Place(owner types.UID, namespace string) {
 
 // Name notes that the release of an owner has objects, which may be outside of its
 // namespace.
-func (x *Index) Name(owner types.UID, objects []apply.Key) {
+func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 	if len(objects) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (x *Index) Name(owner types.UID, objects []apply.Key) {
 	defer x.mu.Unlock()
 	of := x.owner(owner)
 	for _, key := range objects {
-		of.name(key)
+		of.addObject(key)
 	}
 }
 
@@ -67,7 +67,7 @@ func (x *Index) claimedBy(uid types.UID) []apply.State {
 	}
 	var claimed []apply.State
 	for _, s := range of.live {
-		if s.Ours && !x.counts(of, s) {
+		if s.Managed && !x.isOwned(of, s) {
 			claimed = append(claimed, *s)
 		}
 	}
@@ -75,8 +75,8 @@ func (x *Index) claimedBy(uid types.UID) []apply.State {
 }
 
 // counts reports whether an object counts for the owner in its label.
-func (x *Index) counts(of *owner, s *apply.State) bool {
-	if !s.Ours {
+func (x *Index) isOwned(of *owner, s *apply.State) bool {
+	if !s.Managed {
 		return false
 	}
 	if of.namespace != "" && of.namespace == s.Namespace || of.named[s.Key] {
@@ -87,14 +87,14 @@ func (x *Index) counts(of *owner, s *apply.State) bool {
 }
 
 // matters reports whether a change of an object concerns the owner in its label.
-func (x *Index) matters(s *apply.State) bool {
+func (x *Index) concernsOwner(s *apply.State) bool {
 	of := x.owners[s.Owner]
-	return of != nil && x.counts(of, s)
+	return of != nil && x.isOwned(of, s)
 }
 
 // name notes that the release of an owner has an object, which may be outside of
 // its namespace.
-func (o *owner) name(key apply.Key) {
+func (o *owner) addObject(key apply.Key) {
 	if o.namespace != "" && o.namespace == key.Namespace {
 		return
 	}
@@ -115,7 +115,7 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 	if known || of == nil {
 		return nil, nil, known
 	}
-	x.Name(uid, outside)
+	x.AddObjects(uid, outside)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.ownedBy(uid), x.claimedBy(uid), false
@@ -127,7 +127,7 @@ func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	o := x.objects[key]
-	if o == nil || o.expected == nil || o.by != owner || !o.expected.Ours {
+	if o == nil || o.expected == nil || o.by != owner || !o.expected.Managed {
 		return ""
 	}
 	return o.expected.UID
@@ -141,6 +141,6 @@ func (x *Index) Forget(owner types.UID) {
 	defer x.mu.Unlock()
 	if of := x.owners[owner]; of != nil {
 		of.finished, of.named, of.namespace = nil, nil, ""
-		x.tidyOwner(owner, of)
+		x.removeOwnerIfEmpty(owner, of)
 	}
 }

@@ -50,7 +50,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 		if len(l.changed) != 1 {
 			t.Errorf("the owner was reconciled %d times for its own object and another", len(l.changed))
 		}
-		if !l.Recall(web, Recorded{Digest: apply.Digest([]apply.State{inside})}) {
+		if !l.RestoreExpected(web, Recorded{Digest: apply.Digest([]apply.State{inside})}) {
 			t.Error("it is part of the digest")
 		}
 		if health := l.Health(web, created); health.Total != 1 {
@@ -64,7 +64,7 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 	})
 	t.Run("the record lists it", func(t *testing.T) {
 		l := start()
-		if !l.Recall(web, Recorded{Digest: both, Outside: []apply.Key{outside.Key}}) {
+		if !l.RestoreExpected(web, Recorded{Digest: both, Outside: []apply.Key{outside.Key}}) {
 			t.Error("nothing is expected")
 		}
 		expect(t, l, "inside, outside", "")
@@ -73,14 +73,14 @@ func TestClaims_CountOnlyIfTheReleaseNamesThem(t *testing.T) {
 		l := start()
 		third := but(applied("third"), 10, inNamespace("other"))
 		l.observe(&third, &healthy)
-		if !l.Recall(web, Recorded{Digest: both, Outside: []apply.Key{outside.Key}}) {
+		if !l.RestoreExpected(web, Recorded{Digest: both, Outside: []apply.Key{outside.Key}}) {
 			t.Error("nothing is expected")
 		}
 		expect(t, l, "inside, outside", "third")
 	})
 	t.Run("an older record covers it", func(t *testing.T) {
 		l := start()
-		if !l.Recall(web, Recorded{Digest: both}) {
+		if !l.RestoreExpected(web, Recorded{Digest: both}) {
 			t.Error("nothing is expected")
 		}
 		expect(t, l, "inside, outside", "")

@@ -31,12 +31,12 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 			// Another owner may expect the object by now.
 			if o := x.objects[key]; o != nil && o.by == owner {
 				o.expected, o.by = nil, ""
-				of.name(key)
-				x.tidy(key, o)
+				of.addObject(key)
+				x.removeIfEmpty(key, o)
 			}
 		}
 		of.expected, of.known = nil, false
-		x.tidyOwner(owner, of)
+		x.removeOwnerIfEmpty(owner, of)
 	}
 	if objects == nil {
 		return
@@ -57,7 +57,7 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 
 // Repaired says that one of an owner's objects is from now on expected to be as
 // it was just applied.
-func (x *Index) Repaired(owner types.UID, s apply.State) {
+func (x *Index) ExpectOne(owner types.UID, s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	of := x.owners[owner]
@@ -82,7 +82,7 @@ func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
 		delete(of.finished, s.Key)
 	}
 	anew = o.expected == nil || o.by != owner
-	if anew && o.expected != nil && !s.Ours {
+	if anew && o.expected != nil && !s.Managed {
 		// It is the other's, and stays so. This owner misses it.
 		return true
 	}
@@ -109,10 +109,10 @@ func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 
 // Damaged tells whether an object is known not to be what an owner's release
 // expects.
-func (x *Index) Damaged(owner types.UID, key apply.Key) bool {
+func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	by, damaged := x.damaged(key)
+	by, damaged := x.ownerOfDrifted(key)
 	return damaged && by == owner
 }
 
@@ -122,35 +122,35 @@ func (x *Index) Damaged(owner types.UID, key apply.Key) bool {
 //
 // The digest does not cover the Jobs that have finished according to the record;
 // they may be gone.
-func (x *Index) Recall(owner types.UID, recorded Recorded) bool {
+func (x *Index) RestoreExpected(owner types.UID, recorded Recorded) bool {
 	owned, claimed, known := x.recorded(owner, recorded.Outside)
 	if known || recorded.Digest == "" {
 		return known
 	}
-	if x.recall(owner, owned, recorded) {
+	if x.restoreExpected(owner, owned, recorded) {
 		return true
 	}
 	// A record of an older version does not list the objects outside of the
 	// namespace. The digest covers them.
-	return len(claimed) > 0 && len(recorded.Outside) == 0 && x.recall(owner, append(owned, claimed...), recorded)
+	return len(claimed) > 0 && len(recorded.Outside) == 0 && x.restoreExpected(owner, append(owned, claimed...), recorded)
 }
 
-func (x *Index) recall(owner types.UID, owned []apply.State, recorded Recorded) bool {
-	owned, jobs := part(owner, owned, recorded.Finished)
-	recalled, ok := having(recorded.Digest, owned)
+func (x *Index) restoreExpected(owner types.UID, owned []apply.State, recorded Recorded) bool {
+	owned, jobs := splitJobs(owner, owned, recorded.Finished)
+	recalled, ok := matchDigest(recorded.Digest, owned)
 	if !ok {
 		// An autoscaler may have taken replicas since.
 		owned = slices.Clone(owned)
 		for i, s := range owned {
 			owned[i] = s.Unscaled()
 		}
-		if recalled, ok = having(recorded.Digest, owned); !ok {
+		if recalled, ok = matchDigest(recorded.Digest, owned); !ok {
 			return false
 		}
 	}
 	for _, job := range jobs {
 		x.mu.Lock()
-		x.owner(owner).finish(job.Key, finished{uid: job.UID, outcome: recorded.Finished[job.Key]})
+		x.owner(owner).setOutcome(job.Key, finished{uid: job.UID, outcome: recorded.Finished[job.Key]})
 		x.mu.Unlock()
 	}
 	x.Expect(owner, append(recalled, jobs...))
@@ -159,7 +159,7 @@ func (x *Index) recall(owner types.UID, owned []apply.State, recorded Recorded) 
 
 // part takes the Jobs that have finished out of an owner's objects. Of those that
 // are gone only the key is known.
-func part(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest, jobs []apply.State) {
+func splitJobs(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest, jobs []apply.State) {
 	if len(done) == 0 {
 		return owned, nil
 	}
@@ -179,17 +179,17 @@ func part(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest
 }
 
 // maxLeft bounds the objects that may have outlived what named them.
-const maxLeft = 8
+const maxKept = 8
 
 // having returns those of the objects that have a digest. They are all of them,
 // save that some which are to be kept may have been dropped from the manifest.
-func having(digest string, objects []apply.State) ([]apply.State, bool) {
+func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 	if apply.Digest(objects) == digest {
 		return objects, true
 	}
 	var kept []apply.Key
 	for _, s := range objects {
-		if s.Kept && len(kept) < maxLeft {
+		if s.Kept && len(kept) < maxKept {
 			kept = append(kept, s.Key)
 		}
 	}
@@ -240,7 +240,7 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 		return Drift{Key: key, Gone: true}, true
 	default:
 		// Another owner's release has taken it.
-		return Drift{Key: key, Gone: !o.live.Ours}, !o.live.Ignored && !o.live.Deleting
+		return Drift{Key: key, Gone: !o.live.Managed}, !o.live.Ignored && !o.live.Deleting
 	}
 }
 
@@ -253,7 +253,7 @@ func (x *Index) compare(expected *apply.State) (Drift, bool) {
 		return Drift{}, false
 	case live == nil:
 		return Drift{Key: expected.Key, Gone: true}, true
-	case live.Ignored, live.Intact(*expected):
+	case live.Ignored, live.Matches(*expected):
 		return Drift{}, false
 	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false
@@ -261,5 +261,5 @@ func (x *Index) compare(expected *apply.State) (Drift, bool) {
 		// It is repaired when it is gone.
 		return Drift{}, false
 	}
-	return Drift{Key: expected.Key, Gone: !live.Ours}, true
+	return Drift{Key: expected.Key, Gone: !live.Managed}, true
 }

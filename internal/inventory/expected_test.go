@@ -40,7 +40,7 @@ func TestTakenByAnotherOwner(t *testing.T) {
 	expect("given up by who took it", Drift{Key: a.Key, Gone: true})
 	again := but(a, 12)
 	l.Put(again)
-	l.Repaired(web, again)
+	l.ExpectOne(web, again)
 	if drift := l.Drift(web); len(drift) > 0 || !l.Intact(web, a.Key) {
 		t.Errorf("brought back, it sees %v", drift)
 	}
@@ -61,18 +61,18 @@ func TestMissedByItsOwner(t *testing.T) {
 	l.Put(theirs)
 	l.Expect(other, []apply.State{theirs})
 	l.Expect(web, []apply.State{{Key: theirs.Key, Owner: web}})
-	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, theirs.Key) || l.Damaged(other, theirs.Key) {
+	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, theirs.Key) || l.Drifted(other, theirs.Key) {
 		t.Errorf("who has it misses %v", drift)
 	}
 	if diff := cmp.Diff([]Drift{{Key: theirs.Key}}, l.Drift(web)); diff != "" {
 		t.Errorf("the other misses (-want +got):\n%s", diff)
 	}
 	l.observe(new(but(theirs, 12, damaged)), nil)
-	if !l.Damaged(other, theirs.Key) || l.Damaged(web, theirs.Key) {
+	if !l.Drifted(other, theirs.Key) || l.Drifted(web, theirs.Key) {
 		t.Error("damaged, it counts as the other's")
 	}
 	l.Expect(web, nil)
-	if len(l.Drift(web)) > 0 || !l.Damaged(other, theirs.Key) {
+	if len(l.Drift(web)) > 0 || !l.Drifted(other, theirs.Key) {
 		t.Error("what one no more expects, the other does no more either")
 	}
 }
@@ -100,18 +100,18 @@ func TestExpect(t *testing.T) {
 	}
 	// To expect no objects is not the same as to expect nothing.
 	l.Expect(web, []apply.State{})
-	if !l.Recall(web, Recorded{}) {
+	if !l.RestoreExpected(web, Recorded{}) {
 		t.Error("a release without objects is not known")
 	}
 	l.Expect(web, nil)
-	if l.Recall(web, Recorded{}) {
+	if l.RestoreExpected(web, Recorded{}) {
 		t.Error("known, and nothing is expected")
 	}
 }
 
 func TestRepairedOfAnUnknownOwner(t *testing.T) {
 	l := newListened()
-	l.Repaired(web, applied("a"))
+	l.ExpectOne(web, applied("a"))
 	if got := l.drifts(web); got != "" {
 		t.Errorf("damaged: %q", got)
 	}
@@ -150,7 +150,7 @@ func TestRecall(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), nil)
 			}
-			if got := l.Recall(web, Recorded{Digest: test.digest}); got != test.want {
+			if got := l.RestoreExpected(web, Recorded{Digest: test.digest}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			if got := l.drifts(web); got != "" {
@@ -160,11 +160,11 @@ func TestRecall(t *testing.T) {
 				return
 			}
 			// What is known is not asked for again.
-			if !l.Recall(web, Recorded{Digest: "another"}) {
+			if !l.RestoreExpected(web, Recorded{Digest: "another"}) {
 				t.Error("forgotten")
 			}
 			for _, s := range test.sees {
-				if s.Ours && s.Owner == web != l.Intact(web, s.Key) {
+				if s.Managed && s.Owner == web != l.Intact(web, s.Key) {
 					t.Errorf("%s is intact: %v", s.Key, l.Intact(web, s.Key))
 				}
 			}
@@ -197,7 +197,7 @@ func TestRecallWithoutWhatWasKept(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), nil)
 			}
-			if got := l.Recall(web, Recorded{Digest: apply.Digest([]apply.State{a, b})}); got != test.want {
+			if got := l.RestoreExpected(web, Recorded{Digest: apply.Digest([]apply.State{a, b})}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			l.observe(new(but(left("c"), 12, damaged)), nil)
@@ -226,14 +226,14 @@ func TestRecallOfWhatIsScaled(t *testing.T) {
 		return l
 	}
 	l := begin(state("11", without, scaledBy("kube-controller-manager")))
-	if !l.Recall(web, Recorded{Digest: digest}) || l.drifts(web) != "" {
+	if !l.RestoreExpected(web, Recorded{Digest: digest}) || l.drifts(web) != "" {
 		t.Fatalf("scaled by an autoscaler: damaged: %q", l.drifts(web))
 	}
 	l.observe(new(state("12", without, scaledBy("kubectl"))), nil)
 	if got := l.drifts(web); got != "a" || len(l.told) != 1 {
 		t.Errorf("then by a person: damaged: %q, told of %q", got, l.told)
 	}
-	if l := begin(state("11", without, scaledBy("kubectl"))); l.Recall(web, Recorded{Digest: digest}) {
+	if l := begin(state("11", without, scaledBy("kubectl"))); l.RestoreExpected(web, Recorded{Digest: digest}) {
 		t.Error("scaled by a person: recalled")
 	}
 }

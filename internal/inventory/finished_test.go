@@ -75,10 +75,10 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 			l.Expect(web, []apply.State{s})
 			h := l.handler()
 			if !test.missed {
-				h.OnUpdate(nil, dependent{state: new(but(s, 11)), health: &healthy, expiry: test.last})
+				h.OnUpdate(nil, cachedObject{state: new(but(s, 11)), health: &healthy, expiry: test.last})
 			}
-			last := dependent{state: new(but(s, 12)), health: &healthy, expiry: test.last}
-			l.expires(last.state, last.expiry, test.missed)
+			last := cachedObject{state: new(but(s, 12)), health: &healthy, expiry: test.last}
+			l.observeJob(last.state, last.expiry, test.missed)
 			l.gone(last.state, test.missed)
 			if got := l.drifts(web); got != test.drift {
 				t.Errorf("drift is %q, want %q", got, test.drift)
@@ -86,8 +86,8 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 			if found := l.Health(web, time.Now()); len(found.Unready) == 0 != test.ready {
 				t.Errorf("not ready: %+v", found.Unready)
 			}
-			if (test.drift == "") != (len(l.Finished(web)) == 1) {
-				t.Errorf("finished: %v", l.Finished(web))
+			if (test.drift == "") != (len(l.JobOutcomes(web)) == 1) {
+				t.Errorf("finished: %v", l.JobOutcomes(web))
 			}
 		})
 	}
@@ -100,18 +100,18 @@ func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
 	first := jobState("first")
 	// It finishes before the action that has created it ends.
 	l.Put(first)
-	l.expires(&first, done(Complete), false)
+	l.observeJob(&first, done(Complete), false)
 	l.gone(new(but(first, 11)), false)
 	l.Expect(web, []apply.State{first})
-	if l.drifts(web) != "" || l.Outcome(web, first.Key, first.UID) != Complete {
-		t.Errorf("drift %q, finished %v", l.drifts(web), l.Finished(web))
+	if l.drifts(web) != "" || l.JobOutcome(web, first.Key, first.UID) != Complete {
+		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
 	}
 	next := but(jobState("next"), 20)
 	l.Put(next)
 	l.Expect(web, []apply.State{next})
 	l.gone(new(but(next, 21)), false)
-	if l.drifts(web) != "migrate gone" || len(l.Finished(web)) > 0 {
-		t.Errorf("drift %q, finished %v", l.drifts(web), l.Finished(web))
+	if l.drifts(web) != "migrate gone" || len(l.JobOutcomes(web)) > 0 {
+		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
 	}
 	Inventory{Index: l.Index, Watches: NewWatches(l.Index, nil)}.Forget(web)
 	l.Forget(other)
@@ -141,7 +141,7 @@ func TestRecall_FinishedJobs(t *testing.T) {
 			for _, s := range test.sees {
 				l.observe(new(s), &healthy)
 			}
-			if got := l.Recall(web, Recorded{Digest: digest, Finished: test.done}); got != test.want {
+			if got := l.RestoreExpected(web, Recorded{Digest: digest, Finished: test.done}); got != test.want {
 				t.Fatalf("recalled: %v, want %v", got, test.want)
 			}
 			if !test.want {
@@ -149,8 +149,8 @@ func TestRecall_FinishedJobs(t *testing.T) {
 			}
 			l.gone(new(but(job, 12)), true)
 			found := l.Health(web, time.Now())
-			if l.drifts(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.Finished(web)) != 1 {
-				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), found.Total, found.Unready, l.Finished(web))
+			if l.drifts(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.JobOutcomes(web)) != 1 {
+				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), found.Total, found.Unready, l.JobOutcomes(web))
 			}
 		})
 	}

@@ -33,7 +33,7 @@ var gone = Health{Reason: "Gone", Message: "it is not there"}
 
 // ByContext reports whether a reason follows from more than the object: from a
 // rule of the watches entry, or from other objects of the kind.
-func ByContext(reason string) bool {
+func DependsOnContext(reason string) bool {
 	switch reason {
 	case health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported:
 		return true
@@ -45,7 +45,7 @@ func ByContext(reason string) bool {
 // HealthOf computes the health of an object that was read whole, without the
 // rules of a watches entry.
 func HealthOf(o *unstructured.Unstructured, now time.Time) Health {
-	found, _ := health.Of(o, health.Kind{}).At(now, false)
+	found, _ := health.Evaluate(o, health.Kind{}).At(now, false)
 	return found
 }
 
@@ -55,17 +55,17 @@ type Summary struct {
 	Total int
 	// Unready are those that are not ready: failed ones first, and last those of
 	// which that is no failure however long it lasts.
-	Unready []Found
+	Unready []ObjectHealth
 	// Assumed are those that count as ready, although no controller says so. Each
 	// has a message.
-	Assumed []Found
+	Assumed []ObjectHealth
 	// Next is when the summary changes although no object does, the zero time for
 	// never.
 	Next time.Time
 }
 
 // Found is one object with its health.
-type Found struct {
+type ObjectHealth struct {
 	apply.Key
 	UID types.UID
 	Health
@@ -79,18 +79,18 @@ func (x *Index) Health(owner types.UID, now time.Time) Summary {
 	s := Summary{Total: len(keys)}
 	for _, key := range keys {
 		found, next := x.healthOf(key, now)
-		found = x.outlived(owner, key, found)
+		found = x.jobHealth(owner, key, found)
 		if !next.IsZero() && (s.Next.IsZero() || next.Before(s.Next)) {
 			s.Next = next
 		}
 		switch {
 		case !found.Ready:
-			s.Unready = append(s.Unready, Found{Key: key, UID: x.uidOf(key), Health: found})
+			s.Unready = append(s.Unready, ObjectHealth{Key: key, UID: x.uidOf(key), Health: found})
 		case found.Message != "":
-			s.Assumed = append(s.Assumed, Found{Key: key, UID: x.uidOf(key), Health: found})
+			s.Assumed = append(s.Assumed, ObjectHealth{Key: key, UID: x.uidOf(key), Health: found})
 		}
 	}
-	order := func(a, b Found) int {
+	order := func(a, b ObjectHealth) int {
 		return cmp.Or(cmp.Compare(urgency(a.Health), urgency(b.Health)), cmp.Compare(a.String(), b.String()))
 	}
 	slices.SortFunc(s.Unready, order)
@@ -139,7 +139,7 @@ func (x *Index) healthOf(key apply.Key, now time.Time) (Health, time.Time) {
 		return gone, time.Time{}
 	case o.health != nil:
 		return o.health.At(now, x.reporting[key.GroupKind()])
-	case !x.Judge.whole(key.GroupKind()):
+	case !x.HealthConfig.watchedWhole(key.GroupKind()):
 		return healthy, time.Time{}
 	default:
 		return x.unknownHealth(key), time.Time{}
@@ -154,7 +154,7 @@ func (x *Index) report(gk schema.GroupKind) (waiting []types.UID) {
 	}
 	x.reporting[gk] = true
 	for key, o := range x.objects {
-		if key.GroupKind() == gk && o.live != nil && o.health != nil && o.health.Silent && x.matters(o.live) {
+		if key.GroupKind() == gk && o.live != nil && o.health != nil && o.health.Silent && x.concernsOwner(o.live) {
 			waiting = append(waiting, o.live.Owner)
 		}
 	}

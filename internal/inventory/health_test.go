@@ -32,7 +32,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 // it is one of Kubernetes' own kinds.
 func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 	t.Helper()
-	shape := Judge{}.shapeOf(whole.GroupVersionKind())
+	shape := HealthConfig{}.watchedType(whole.GroupVersionKind())
 	if _, unknown := shape.(*unstructured.Unstructured); unknown {
 		shape = whole
 	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, shape); err != nil {
@@ -41,11 +41,11 @@ func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 		// A watch by a type leaves out which it is.
 		shape.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
-	kept, err := Judge{}.compact(shape)
+	kept, err := HealthConfig{}.transform(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := kept.(dependent).health.At(created, false) //nolint:forcetypeassert // or the test fails
+	found, _ := kept.(cachedObject).health.At(created, false) //nolint:forcetypeassert // or the test fails
 	return found
 }
 
@@ -118,7 +118,7 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False"
 func deployed(version string, generation int64) apply.State {
 	return apply.State{
 		Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "1",
-		ResourceVersion: version, Generation: generation, Owner: web, Ours: true,
+		ResourceVersion: version, Generation: generation, Owner: web, Managed: true,
 	}
 }
 
@@ -188,12 +188,12 @@ func TestMuteKindsAreReady(t *testing.T) {
 		t.Errorf("%d objects, not ready %v", s.Total, s.Unready)
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "ConfigMap"}, {Group: "batch", Kind: "CronJob"}} {
-		if (Judge{}).whole(gk) {
+		if (HealthConfig{}).watchedWhole(gk) {
 			t.Errorf("%s has a health", gk)
 		}
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "Service"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "ConfigMap"}} {
-		if !(Judge{}).whole(gk) {
+		if !(HealthConfig{}).watchedWhole(gk) {
 			t.Errorf("%s has no health", gk)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // them is shared. A state that is held is never changed.
 type Index struct {
 	// Judge is set before the index is used, if at all.
-	Judge Judge
+	HealthConfig HealthConfig
 
 	mu      sync.RWMutex
 	objects map[apply.Key]*entry
@@ -27,15 +27,15 @@ type Index struct {
 	// reporting are the kinds of which some object has a report of its controller.
 	reporting map[schema.GroupKind]bool
 
-	departures departures
+	tombstones tombstones
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
 	// in which they cannot.
 	unwatched map[schema.GroupKind][]string
 
 	// drifted is told of owners whose objects are not what is expected, and
 	// changed of those of which an object's health has changed.
-	drifted func(owner types.UID)
-	changed func(owner types.UID)
+	onDrift  func(owner types.UID)
+	onChange func(owner types.UID)
 }
 
 // entry is what is known of one name. There is one as long as anything is.
@@ -78,7 +78,7 @@ func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
 		unwatched: map[schema.GroupKind][]string{},
-		drifted:   drifted, changed: changed,
+		onDrift:   drifted, onChange: changed,
 	}
 }
 
@@ -108,7 +108,7 @@ func (x *Index) ownedBy(uid types.UID) []apply.State {
 	}
 	owned := make([]apply.State, 0, len(of.live))
 	for _, s := range of.live {
-		if x.counts(of, s) {
+		if x.isOwned(of, s) {
 			owned = append(owned, *s)
 		}
 	}
@@ -119,8 +119,8 @@ func (x *Index) ownedBy(uid types.UID) []apply.State {
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.departures.followed(s) && x.put(&s) && s.Ours && s.Owner != "" {
-		x.owner(s.Owner).name(s.Key)
+	if !x.tombstones.deletedSince(s) && x.put(&s) && s.Managed && s.Owner != "" {
+		x.owner(s.Owner).addObject(s.Key)
 	}
 }
 
@@ -144,29 +144,29 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	o := x.objects[s.Key]
 	stale := o != nil && o.removed == s.UID && !s.Deleting || !x.put(s)
 	if stale {
-		x.share(s)
+		x.shareState(s)
 	}
-	owner, damaged := x.damaged(s.Key)
-	other := health != nil && x.putHealth(s, health) && x.matters(s)
+	owner, damaged := x.ownerOfDrifted(s.Key)
+	other := health != nil && x.putHealth(s, health) && x.concernsOwner(s)
 	var waiting []types.UID
 	if health != nil && health.Reported {
 		waiting = x.report(s.GroupKind())
 	}
 	x.mu.Unlock()
 	if !stale && damaged {
-		x.drifted(owner)
+		x.onDrift(owner)
 	}
 	if other {
-		x.changed(s.Owner)
+		x.onChange(s.Owner)
 	}
 	for _, owner := range waiting {
-		x.changed(owner)
+		x.onChange(owner)
 	}
 }
 
 // share takes the copy of a state that a cache holds, where there is another of
 // the very same: this process wrote it, and has told so first.
-func (x *Index) share(s *apply.State) {
+func (x *Index) shareState(s *apply.State) {
 	o := x.objects[s.Key]
 	if o == nil {
 		return
@@ -199,7 +199,7 @@ func (x *Index) putHealth(s *apply.State, health *Health) bool {
 // our own last write, which brought the label back.
 func (x *Index) gone(s *apply.State, certain bool) {
 	x.mu.Lock()
-	x.departures.add(s.Key, s.ResourceVersion)
+	x.tombstones.add(s.Key, s.ResourceVersion)
 	if o := x.objects[s.Key]; o != nil {
 		if o.removed == s.UID {
 			o.removed = ""
@@ -207,12 +207,12 @@ func (x *Index) gone(s *apply.State, certain bool) {
 		if o.live != nil && o.live.UID == s.UID && (certain || !older(s.ResourceVersion, o.live.ResourceVersion)) {
 			x.drop(s.Key, o)
 		}
-		x.tidy(s.Key, o)
+		x.removeIfEmpty(s.Key, o)
 	}
-	owner, damaged := x.damaged(s.Key)
+	owner, damaged := x.ownerOfDrifted(s.Key)
 	x.mu.Unlock()
 	if damaged {
-		x.drifted(owner)
+		x.onDrift(owner)
 	}
 }
 
@@ -229,7 +229,7 @@ func (x *Index) purge(gk schema.GroupKind) {
 }
 
 // damaged tells whether an object is not what its owner's release expects.
-func (x *Index) damaged(key apply.Key) (types.UID, bool) {
+func (x *Index) ownerOfDrifted(key apply.Key) (types.UID, bool) {
 	o := x.objects[key]
 	if o == nil || o.expected == nil {
 		return "", false
@@ -250,7 +250,7 @@ func (x *Index) put(s *apply.State) bool {
 			return false
 		}
 		health := o.health
-		x.leave(old)
+		x.detach(old)
 		o.live, o.health = nil, nil
 		if old.UID == s.UID && old.Generation == s.Generation {
 			o.health = health
@@ -271,14 +271,14 @@ func (x *Index) put(s *apply.State) bool {
 // drop forgets the object that has a name.
 func (x *Index) drop(key apply.Key, o *entry) {
 	if o.live != nil {
-		x.leave(o.live)
+		x.detach(o.live)
 	}
 	o.live, o.health = nil, nil
-	x.tidy(key, o)
+	x.removeIfEmpty(key, o)
 }
 
 // tidy forgets a name of which nothing is known.
-func (x *Index) tidy(key apply.Key, o *entry) {
+func (x *Index) removeIfEmpty(key apply.Key, o *entry) {
 	if o.live == nil && o.expected == nil && o.removed == "" {
 		delete(x.objects, key)
 	}
@@ -295,17 +295,17 @@ func (x *Index) owner(uid types.UID) *owner {
 }
 
 // leave takes an object from its owner's.
-func (x *Index) leave(s *apply.State) {
+func (x *Index) detach(s *apply.State) {
 	of := x.owners[s.Owner]
 	if of == nil {
 		return
 	}
 	of.live = slices.DeleteFunc(of.live, func(held *apply.State) bool { return held == s })
-	x.tidyOwner(s.Owner, of)
+	x.removeOwnerIfEmpty(s.Owner, of)
 }
 
 // tidyOwner forgets an owner of which nothing is known.
-func (x *Index) tidyOwner(uid types.UID, of *owner) {
+func (x *Index) removeOwnerIfEmpty(uid types.UID, of *owner) {
 	if len(of.live) == 0 && !of.known && len(of.finished) == 0 && of.namespace == "" && len(of.named) == 0 {
 		delete(x.owners, uid)
 	}
@@ -322,4 +322,33 @@ func newer(a, b string) bool {
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
+}
+
+// departures holds when the objects went that went last. The watch may tell so
+// before this process hears what became of its own apply, and an object put
+// into the index after that would stay there for ever. The zero value is ready.
+type tombstones struct {
+	versions map[apply.Key]string
+	// order is a ring of their keys; next is the oldest.
+	order [1024]apply.Key
+	next  int
+}
+
+func (d *tombstones) add(key apply.Key, version string) {
+	if d.versions == nil {
+		d.versions = map[apply.Key]string{}
+	}
+	if _, known := d.versions[key]; !known {
+		delete(d.versions, d.order[d.next])
+		d.order[d.next] = key
+		d.next = (d.next + 1) % len(d.order)
+	}
+	d.versions[key] = version
+}
+
+// followed tells whether an object went at that version of it, the last that a
+// list held, or after it.
+func (d *tombstones) deletedSince(s apply.State) bool {
+	version, known := d.versions[s.Key]
+	return known && !newer(s.ResourceVersion, version)
 }

@@ -31,7 +31,7 @@ func applied(name string) apply.State {
 		UID:             types.UID(name + "-1"),
 		ResourceVersion: "10",
 		Owner:           web,
-		Ours:            true,
+		Managed:         true,
 		Fingerprint:     1,
 		Applied:         "a",
 	}
@@ -51,7 +51,7 @@ func damaged(s *apply.State)      { s.Fingerprint++ }
 func ownerless(s *apply.State)    { s.Owner = "" }
 func others(s *apply.State)       { s.Owner = other }
 func recreated(s *apply.State)    { s.UID += "'" }
-func copied(s *apply.State)       { s.Ours, s.Fingerprint = false, 0 }
+func copied(s *apply.State)       { s.Managed, s.Fingerprint = false, 0 }
 func deleting(s *apply.State)     { s.Deleting = true }
 func kept(s *apply.State)         { s.Kept = true }
 func ignoredDrift(s *apply.State) { s.Ignored = true }
@@ -74,8 +74,8 @@ func newListened() *listened {
 		l.Health(owner, created)
 		l.changed = append(l.changed, owner)
 	})
-	l.Place(web, "apps")
-	l.Place(other, "apps")
+	l.SetReleaseNamespace(web, "apps")
+	l.SetReleaseNamespace(other, "apps")
 	return l
 }
 
@@ -111,7 +111,7 @@ func misses(s apply.State) event  { return func(l *listened) { l.gone(new(s), tr
 func puts(s apply.State) event    { return func(l *listened) { l.Put(s) } }
 func removes(s apply.State) event { return func(l *listened) { l.Remove(s) } }
 func repairs(s apply.State) event {
-	return func(l *listened) { l.Put(s); l.Repaired(s.Owner, s) }
+	return func(l *listened) { l.Put(s); l.ExpectOne(s.Owner, s) }
 }
 
 // Every case begins with the object a applied for web and expected to be so.
@@ -238,16 +238,16 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 func TestDeparturesAreBounded(t *testing.T) {
 	l := newListened()
 	at := func(i int) apply.State { return but(applied("a"+strconv.Itoa(i)), 10+i) }
-	n := len(l.departures.order)
+	n := len(l.tombstones.order)
 	for i := range 3 * n {
 		l.gone(new(at(i)), false)
 		l.gone(new(at(i)), false)
 	}
-	if got := len(l.departures.versions); got != n {
+	if got := len(l.tombstones.versions); got != n {
 		t.Errorf("%d departures are known, want %d", got, n)
 	}
 	for i, want := range map[int]bool{0: false, 2*n - 1: false, 2 * n: true, 3*n - 1: true} {
-		if got := l.departures.followed(but(at(i), 9)); got != want {
+		if got := l.tombstones.deletedSince(but(at(i), 9)); got != want {
 			t.Errorf("departure %d is known: %v, want %v", i, got, want)
 		}
 	}
@@ -276,7 +276,7 @@ func TestForget(t *testing.T) {
 	i.Forget(web)
 	i.Forget("unknown")
 	l.gone(new(but(a, 11)), false)
-	if len(l.told) != 0 || l.drifts(web) != "" || i.Recall(web, Recorded{}) {
+	if len(l.told) != 0 || l.drifts(web) != "" || i.RestoreExpected(web, Recorded{}) {
 		t.Errorf("told of %q, damaged: %q", l.told, l.drifts(web))
 	}
 	l.gone(new(but(b, 11)), false)
@@ -350,13 +350,13 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-func compacted(t *testing.T, m *metav1.PartialObjectMetadata) dependent {
+func compacted(t *testing.T, m *metav1.PartialObjectMetadata) cachedObject {
 	t.Helper()
-	object, err := (Judge{}).compact(m)
+	object, err := (HealthConfig{}).transform(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, ok := object.(dependent)
+	d, ok := object.(cachedObject)
 	if !ok {
 		t.Fatalf("compacted to %T", object)
 	}
@@ -376,7 +376,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("the state is %+v, want %+v", d.state, want)
 	}
 	for _, what := range []any{cache.DeletedFinalStateUnknown{Key: "a"}, "a", nil, d} {
-		if got, err := (Judge{}).compact(what); err != nil || fmt.Sprint(got) != fmt.Sprint(what) {
+		if got, err := (HealthConfig{}).transform(what); err != nil || fmt.Sprint(got) != fmt.Sprint(what) {
 			t.Errorf("compact of %v: %v, %v", what, got, err)
 		}
 	}

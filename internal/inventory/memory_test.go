@@ -23,7 +23,7 @@ func testMemory(t *testing.T, w *watched) {
 	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
 	w.write(t, api.FieldManager, object)
 	w.need(t, web, configMaps)
-	informer, err := w.joined[0].cache.GetInformer(t.Context(), Judge{}.shapeOf(configMaps))
+	informer, err := w.caches[0].cache.GetInformer(t.Context(), HealthConfig{}.watchedType(configMaps))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func testMemory(t *testing.T, w *watched) {
 	if err != nil || !ok {
 		t.Fatalf("the cache does not hold it: %v", err)
 	}
-	d, ok := stored.(dependent)
+	d, ok := stored.(cachedObject)
 	if !ok {
 		t.Fatalf("the cache holds a %T", stored)
 	}
-	if !d.state.Ours || d.state.Owner != web || d.state.Applied == "" {
+	if !d.state.Managed || d.state.Owner != web || d.state.Applied == "" {
 		t.Errorf("the state is %+v", d.state)
 	}
 	if got := sizeOf(reflect.ValueOf(d)); got > 512 {

@@ -24,7 +24,7 @@ type cluster struct {
 	objects map[string]thing
 	// events are what the watch has not told yet; told is what it has.
 	events []change
-	told   map[string]dependent
+	told   map[string]cachedObject
 	// answer is what the API server made of our last apply, or deletion, until
 	// we hear of it.
 	answer func()
@@ -78,7 +78,7 @@ func (c *cluster) announce(name string, now thing, was, is bool) {
 // tell delivers one event as an informer does.
 func (c *cluster) tell(e change) {
 	old, known := c.told[e.name]
-	now := dependent{state: &e.state}
+	now := cachedObject{state: &e.state}
 	switch {
 	case !e.exists && known:
 		delete(c.told, e.name)
@@ -138,8 +138,8 @@ func (c *cluster) damaged() []Drift {
 		case !now.selected:
 			found = append(found, Drift{Key: expected.Key, Gone: true})
 		case now.Ignored, now.Deleting:
-		case now.Owner != web || !now.Ours || now.Fingerprint != expected.Fingerprint:
-			found = append(found, Drift{Key: expected.Key, Gone: !now.Ours})
+		case now.Owner != web || !now.Managed || now.Fingerprint != expected.Fingerprint:
+			found = append(found, Drift{Key: expected.Key, Gone: !now.Managed})
 		}
 	}
 	slices.SortFunc(found, func(a, b Drift) int {
@@ -168,7 +168,7 @@ func (c *cluster) agree(t *rapid.T) {
 		owned[s.Key] = true
 	}
 	for name, now := range c.objects {
-		if want := now.selected && now.Ours && now.Owner == web; owned[now.Key] != want {
+		if want := now.selected && now.Managed && now.Owner == web; owned[now.Key] != want {
 			t.Fatalf("%s is owned: %v, want %v", name, !want, want)
 		}
 		delete(owned, now.Key)
@@ -193,12 +193,12 @@ func TestIndexModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{
 			objects:  map[string]thing{},
-			told:     map[string]dependent{},
+			told:     map[string]cachedObject{},
 			expected: map[string]apply.State{},
 		}
 		c.Index = NewIndex(func(types.UID) { c.look() }, func(types.UID) {})
 		c.handler = c.Index.handler()
-		c.Place(web, "apps")
+		c.SetReleaseNamespace(web, "apps")
 		c.Expect(web, []apply.State{})
 		names := rapid.SampledFrom([]string{"a", "b"})
 		foreign := func(change func(*rapid.T, *thing)) func(*rapid.T) {
@@ -215,12 +215,12 @@ func TestIndexModel(t *testing.T) {
 				c.hear()
 				name, fields := names.Draw(t, "name"), rapid.Uint64Range(1, 2).Draw(t, "fingerprint")
 				s := c.write(name, func(now *thing) {
-					now.Owner, now.selected, now.Ours, now.Fingerprint = web, true, true, fields
+					now.Owner, now.selected, now.Managed, now.Fingerprint = web, true, true, fields
 				})
 				c.expected[name] = s
 				c.answer = func() {
 					c.Put(s)
-					c.Repaired(web, s)
+					c.ExpectOne(web, s)
 				}
 			},
 			"we delete": func(t *rapid.T) {
@@ -242,7 +242,7 @@ func TestIndexModel(t *testing.T) {
 			"somebody takes the owner label":      foreign(func(_ *rapid.T, now *thing) { now.Owner = "" }),
 			"somebody takes the operator label":   foreign(func(_ *rapid.T, now *thing) { now.selected = false }),
 			"somebody puts the labels back":       foreign(func(_ *rapid.T, now *thing) { now.Owner, now.selected = web, true }),
-			"somebody wipes the managed fields":   foreign(func(_ *rapid.T, now *thing) { now.Ours, now.Fingerprint = false, 0 }),
+			"somebody wipes the managed fields":   foreign(func(_ *rapid.T, now *thing) { now.Managed, now.Fingerprint = false, 0 }),
 			"somebody asks to ignore, or no more": foreign(func(_ *rapid.T, now *thing) { now.Ignored = !now.Ignored }),
 			"somebody deletes what has a finalizer": foreign(func(_ *rapid.T, now *thing) {
 				now.Deleting = true
@@ -308,7 +308,7 @@ func TestIndexModel(t *testing.T) {
 // TestIndexTogether calls everything at once, for the race detector.
 func TestIndexTogether(*testing.T) {
 	x := NewIndex(func(types.UID) {}, func(types.UID) {})
-	x.Place(web, "apps")
+	x.SetReleaseNamespace(web, "apps")
 	var wait sync.WaitGroup
 	for worker := range 4 {
 		wait.Go(func() {
@@ -317,7 +317,7 @@ func TestIndexTogether(*testing.T) {
 				switch (i + worker) % 5 {
 				case 0:
 					x.Put(s)
-					x.Repaired(web, s)
+					x.ExpectOne(web, s)
 				case 1:
 					x.observe(&s, nil)
 				case 2:
@@ -331,7 +331,7 @@ func TestIndexTogether(*testing.T) {
 				x.Intact(web, s.Key)
 				x.Drift(web)
 				x.OwnedBy(web)
-				x.Recall(web, Recorded{Digest: "1-0"})
+				x.RestoreExpected(web, Recorded{Digest: "1-0"})
 			}
 		})
 	}

@@ -22,8 +22,8 @@ func widget(t *testing.T, name string, owner types.UID, version, status string) 
 		o.Object["status"] = map[string]any{"phase": status}
 	}
 	return &apply.State{
-		Key: apply.Key{Group: "example.com", Kind: "Widget", Namespace: "apps", Name: name}, UID: types.UID(name), ResourceVersion: version, Generation: 1, Owner: owner, Ours: true,
-	}, Judge{}.of(o)
+		Key: apply.Key{Group: "example.com", Kind: "Widget", Namespace: "apps", Name: name}, UID: types.UID(name), ResourceVersion: version, Generation: 1, Owner: owner, Managed: true,
+	}, HealthConfig{}.healthOf(o)
 }
 
 // TestHealth_WaitsForAReport: an object without a report waits for the grace
@@ -78,21 +78,21 @@ func TestJudge_RulesOfTheOwnersKind(t *testing.T) {
 		t.Fatal(mistakes)
 	}
 	gk := schema.GroupKind{Kind: "ConfigMap"}
-	j := Judge{Rules: map[schema.GroupKind]health.Rules{{Group: "shop.example.com", Kind: "Cache"}: {gk: rule}}}
-	if _, whole := j.shapeOf(gk.WithVersion("v1")).(*unstructured.Unstructured); !whole {
+	j := HealthConfig{Rules: map[schema.GroupKind]health.Rules{{Group: "shop.example.com", Kind: "Cache"}: {gk: rule}}}
+	if _, whole := j.watchedType(gk.WithVersion("v1")).(*unstructured.Unstructured); !whole {
 		t.Error("ConfigMaps are not watched whole")
 	}
-	if _, whole := j.shapeOf(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}).(*unstructured.Unstructured); whole {
+	if _, whole := j.watchedType(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}).(*unstructured.Unstructured); whole {
 		t.Error("Secrets are watched whole")
 	}
 	for owner, ready := range map[string]bool{"Cache.shop.example.com/default/web": false, "Other.shop.example.com/default/web": true, "": true} {
 		o := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {done: 'no'}}")
 		o.SetAnnotations(map[string]string{api.AnnotationOwner: owner})
-		kept, err := j.compact(o)
+		kept, err := j.transform(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := kept.(dependent).health; got.Ready != ready { //nolint:forcetypeassert // or the test fails
+		if got := kept.(cachedObject).health; got.Ready != ready { //nolint:forcetypeassert // or the test fails
 			t.Errorf("of %q: %+v", owner, got)
 		}
 	}

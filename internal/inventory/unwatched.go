@@ -23,9 +23,9 @@ import (
 
 const (
 	// beginning stands among the namespaces for a watch that could not begin.
-	beginning = "."
+	startFailure = "."
 	// lasting is how long a failure that may pass by itself is not reported.
-	lasting = time.Minute
+	transientFor = time.Minute
 	// A watch that could not begin is tried again after retryAtLeast, and then
 	// after ever longer pauses of at most retryAtMost.
 	retryAtLeast = time.Second
@@ -44,7 +44,7 @@ type failure struct {
 // failure returns the failure that concerns a namespace, empty for all.
 func (b *watch) failure(namespace string) (found failure, fails bool) {
 	for at, f := range b.failed {
-		if at == beginning || at == "" || at == namespace || b.root {
+		if at == startFailure || at == "" || at == namespace || b.root {
 			found, fails = f, true
 		}
 	}
@@ -81,11 +81,11 @@ func (w *Watches) AllUnwatched() []Unwatched {
 	var found []Unwatched
 	for gk, known := range w.kinds {
 		for namespace, f := range known.failed {
-			if !f.reported || len(known.users) == 0 {
+			if !f.reported || len(known.owners) == 0 {
 				continue
 			}
 			why := f.why
-			if namespace != beginning && namespace != "" {
+			if namespace != startFailure && namespace != "" {
 				why = fmt.Sprintf("in namespace %s: %s", namespace, why)
 			}
 			found = append(found, Unwatched{gk, why})
@@ -102,15 +102,15 @@ func (w *Watches) Retry() {
 	defer w.mu.Unlock()
 	for _, known := range w.kinds {
 		if known.attempts > 0 {
-			known.tried = time.Time{}
-			go w.begin(known)
+			known.startedAt = time.Time{}
+			go w.start(known)
 		}
 	}
 }
 
 // tryAgain has a watch that could not begin tried again later. It is called under
 // the lock.
-func (w *Watches) tryAgain(failed *watch) {
+func (w *Watches) retryLater(failed *watch) {
 	pause := min(retryAtLeast<<min(failed.attempts, 16), retryAtMost)
 	failed.attempts++
 	if failed.retry != nil {
@@ -118,10 +118,10 @@ func (w *Watches) tryAgain(failed *watch) {
 	}
 	failed.retry = w.after(pause, func() {
 		w.mu.Lock()
-		wanted := len(failed.users) > 0 && w.kinds[failed.gvk.GroupKind()] == failed
+		wanted := len(failed.owners) > 0 && w.kinds[failed.gvk.GroupKind()] == failed
 		w.mu.Unlock()
 		if wanted {
-			w.begin(failed)
+			w.start(failed)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func (w *Watches) tryAgain(failed *watch) {
 // note notes a failure in a namespace, or with nil that there is none any more.
 // It is called under the lock. What it returns reconciles the owners where the
 // report has changed, and is to be called outside the lock.
-func (w *Watches) note(known *watch, namespace string, err error) (tell func()) {
+func (w *Watches) setFailure(known *watch, namespace string, err error) (tell func()) {
 	before := known.failed[namespace]
 	var after failure
 	if err == nil {
@@ -139,17 +139,17 @@ func (w *Watches) note(known *watch, namespace string, err error) (tell func()) 
 		if before.why != "" {
 			after.since = before.since
 		}
-		after.reported = before.reported || namespace == beginning || isFinal(err) || w.now().Sub(after.since) >= lasting
+		after.reported = before.reported || namespace == startFailure || isFinal(err) || w.now().Sub(after.since) >= transientFor
 		known.failed[namespace] = after
 	}
-	close(known.news)
-	known.news = make(chan struct{})
+	close(known.updated)
+	known.updated = make(chan struct{})
 	if before.reported == after.reported && (!after.reported || before.why == after.why) {
 		return func() {}
 	}
 	var unwatched []string
 	for at, f := range known.failed {
-		if f.reported && (at == beginning || known.root) {
+		if f.reported && (at == startFailure || known.root) {
 			at = ""
 		}
 		if f.reported {
@@ -157,28 +157,28 @@ func (w *Watches) note(known *watch, namespace string, err error) (tell func()) 
 		}
 	}
 	w.index.setUnwatched(known.gvk.GroupKind(), unwatched)
-	owners := make([]types.UID, 0, len(known.users))
-	for owner := range known.users {
+	owners := make([]types.UID, 0, len(known.owners))
+	for owner := range known.owners {
 		owners = append(owners, owner)
 	}
 	return func() {
 		for _, owner := range owners {
-			w.index.changed(owner)
+			w.index.onChange(owner)
 		}
 	}
 }
 
 // answerError is what the API server answers to a list or a watch of a kind.
-type answerError int
+type responseError int
 
 // isFinal reports whether a failure does not pass by itself.
 func isFinal(err error) bool {
-	answer, ok := errors.AsType[answerError](err)
+	answer, ok := errors.AsType[responseError](err)
 	return ok && (answer == http.StatusForbidden || answer == http.StatusNotFound || answer == http.StatusMethodNotAllowed)
 }
 
 // Error says what the administrator can do.
-func (e answerError) Error() string {
+func (e responseError) Error() string {
 	switch e {
 	case http.StatusForbidden:
 		return "give the operator the permission to list and watch them"
@@ -193,13 +193,13 @@ func (e answerError) Error() string {
 
 // observed returns a client that notes which kinds the API server does not let
 // the cache of a namespace watch.
-func (w *Watches) observed(namespace string, from *http.Client) *http.Client {
+func (w *Watches) observeResponses(namespace string, from *http.Client) *http.Client {
 	client := *from
 	client.Transport = transport(func(request *http.Request) (*http.Response, error) {
 		response, err := from.Transport.RoundTrip(request)
 		if err == nil {
 			if resource, ok := resourceOf(request.URL.Path); ok {
-				w.answered(namespace, resource, response.StatusCode)
+				w.recordResponse(namespace, resource, response.StatusCode)
 			}
 		}
 		return response, err
@@ -232,14 +232,14 @@ func resourceOf(path string) (schema.GroupVersionResource, bool) {
 }
 
 // answered notes an answer to a list or a watch.
-func (w *Watches) answered(namespace string, resource schema.GroupVersionResource, status int) {
+func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionResource, status int) {
 	var err error
 	switch {
 	case status == http.StatusGone, status == http.StatusTooManyRequests:
 		// Every watch gets these now and then.
 		return
 	case status >= http.StatusBadRequest:
-		err = answerError(status)
+		err = responseError(status)
 	}
 	w.mu.Lock()
 	known := w.watchOf(resource)
@@ -249,10 +249,10 @@ func (w *Watches) answered(namespace string, resource schema.GroupVersionResourc
 	}
 	tell := func() {}
 	if _, failed := known.failed[namespace]; err != nil {
-		tell = w.note(known, namespace, err)
+		tell = w.setFailure(known, namespace, err)
 	} else if failed {
 		// What is being listed becomes known in a moment.
-		go w.recovers(known, namespace)
+		go w.clearFailureWhenSynced(known, namespace)
 	}
 	w.mu.Unlock()
 	tell()
@@ -271,8 +271,8 @@ func (w *Watches) watchOf(resource schema.GroupVersionResource) *watch {
 
 // recovers notes that a watch in a namespace has recovered, as soon as it has
 // received all objects.
-func (w *Watches) recovers(known *watch, namespace string) {
-	ctx, cancel := context.WithTimeout(context.Background(), lasting)
+func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
+	ctx, cancel := context.WithTimeout(context.Background(), transientFor)
 	defer cancel()
 	w.mu.Lock()
 	var synced toolscache.DoneChecker
@@ -292,7 +292,7 @@ func (w *Watches) recovers(known *watch, namespace string) {
 		return
 	}
 	w.mu.Lock()
-	tell := w.note(known, namespace, nil)
+	tell := w.setFailure(known, namespace, nil)
 	w.mu.Unlock()
 	tell()
 }

@@ -76,7 +76,7 @@ func newUnwatchable(t *testing.T) *unwatchable {
 	t.Helper()
 	u := &unwatchable{healed: make(chan struct{}), changed: make(chan types.UID, 100), retries: make(chan func(), 100)}
 	index := NewIndex(func(types.UID) {}, func(owner types.UID) { u.changed <- owner })
-	index.Place(web, "default")
+	index.SetReleaseNamespace(web, "default")
 	u.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		if gvk == hangKind {
 			<-u.healed
@@ -87,7 +87,7 @@ func newUnwatchable(t *testing.T) *unwatchable {
 		u.retries <- do
 		return time.NewTimer(time.Hour)
 	}
-	u.Join("", fakeCache{healed: u.healed})
+	u.AddNamespace("", fakeCache{healed: u.healed})
 	return u
 }
 
@@ -118,7 +118,7 @@ func kindsOf(unwatched []Unwatched) (kinds []string) {
 // reconciled, and the watch is tried again.
 func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	u := newUnwatchable(t)
-	err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
+	err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
 	if !errors.Is(err, ErrUnwatched) || !strings.Contains(err.Error(), "Bad.example.com: no kind is registered") || !strings.Contains(err.Error(), "Hang.example.com: ") || strings.Contains(err.Error(), "Good") {
 		t.Errorf("Need returns %v", err)
 	}
@@ -136,7 +136,7 @@ func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 		t.Errorf("of another owner, unwatched are %v", got)
 	}
 	state := func(gvk schema.GroupVersionKind) apply.State {
-		return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Ours: true}
+		return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Managed: true}
 	}
 	bad, good := state(badKind), state(goodKind)
 	u.Put(bad)
@@ -149,7 +149,7 @@ func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	close(u.healed)
 	u.Retry()
 	u.wakes(t, web)
-	if err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
+	if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
 		t.Error(err)
 	}
 	if got := u.AllUnwatched(); len(got) > 0 {
@@ -166,7 +166,7 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 	u := newUnwatchable(t)
 	now := time.Now()
 	u.now = func() time.Time { return now }
-	if err := u.Need(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
+	if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
 		t.Fatal(err)
 	}
 	resource := goodKind.GroupVersion().WithResource("goods")
@@ -180,7 +180,7 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 		{status: http.StatusNotFound, reports: errNoKind.Error()},
 		{status: http.StatusOK},
 		{status: http.StatusInternalServerError},
-		{status: http.StatusInternalServerError, passes: lasting - time.Second},
+		{status: http.StatusInternalServerError, passes: transientFor - time.Second},
 		{status: http.StatusGone, passes: time.Hour},
 		{status: http.StatusServiceUnavailable, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
 		{status: http.StatusTooManyRequests, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
@@ -188,7 +188,7 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 	} {
 		now = now.Add(step.passes)
 		before := len(u.Unwatched(web, "default"))
-		u.answered("", resource, step.status)
+		u.recordResponse("", resource, step.status)
 		if step.status == http.StatusOK && before > 0 {
 			u.wakes(t, web)
 		}
@@ -203,7 +203,7 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 			<-u.changed
 		}
 	}
-	u.answered("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
+	u.recordResponse("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
 	if got := u.AllUnwatched(); len(got) > 0 {
 		t.Errorf("unwatched are %v", got)
 	}
@@ -231,9 +231,9 @@ func TestResourceOf(t *testing.T) {
 
 // An object whose shape the reader of its health does not expect ends nothing.
 func TestJudge_SurvivesAPanic(t *testing.T) {
-	odd := Judge{NoStatus: func(schema.GroupVersionKind) bool { panic("odd shape") }}
+	odd := HealthConfig{NoStatus: func(schema.GroupVersionKind) bool { panic("odd shape") }}
 	widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
-	if found := odd.of(widget); found.Ready || !found.OpenEnded || !strings.Contains(found.Message, "odd shape") {
+	if found := odd.healthOf(widget); found.Ready || !found.OpenEnded || !strings.Contains(found.Message, "odd shape") {
 		t.Errorf("the health is %+v", found)
 	}
 }

@@ -21,12 +21,12 @@ import (
 // watch is the watch of one kind.
 type watch struct {
 	// begins lets one attempt to begin at a time.
-	begins sync.Mutex
+	starting sync.Mutex
 
 	// The lock of Watches guards what follows.
 
-	gvk   schema.GroupVersionKind
-	users map[types.UID]struct{}
+	gvk    schema.GroupVersionKind
+	owners map[types.UID]struct{}
 	// needed: an action has applied objects of the kind, or is about to.
 	needed bool
 	// resource is empty until the watch has begun in some namespace.
@@ -35,39 +35,39 @@ type watch struct {
 	root bool
 	// synced reports, for each cache with a watch, whether the watch has received
 	// all objects.
-	synced map[joined]toolscache.DoneChecker
+	synced map[namespaceCache]toolscache.DoneChecker
 	// failed holds the failures by namespace, and under beginning that of the last
 	// attempt to begin.
 	failed map[string]failure
 	// tried is when that attempt was made, and attempts counts those that failed
 	// in a row.
-	tried    time.Time
-	attempts int
-	retry    *time.Timer
-	drop     *time.Timer
+	startedAt time.Time
+	attempts  int
+	retry     *time.Timer
+	drop      *time.Timer
 	// news is closed and replaced when a watch begins, fails or recovers.
-	news chan struct{}
+	updated chan struct{}
 }
 
 func newWatch(gvk schema.GroupVersionKind) *watch {
 	return &watch{
-		gvk: gvk, users: map[types.UID]struct{}{}, synced: map[joined]toolscache.DoneChecker{},
-		failed: map[string]failure{}, news: make(chan struct{}),
+		gvk: gvk, owners: map[types.UID]struct{}{}, synced: map[namespaceCache]toolscache.DoneChecker{},
+		failed: map[string]failure{}, updated: make(chan struct{}),
 	}
 }
 
 // isDue reports whether a watch is to begin somewhere. It is called under the
 // lock.
 func (w *Watches) isDue(known *watch) bool {
-	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.tried) >= retryAtLeast)
+	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.startedAt) >= retryAtLeast)
 }
 
 // begin begins a watch in the namespaces in which it has not begun. A failure is
 // noted, and tried again later. Since the API server may be slow to say what the
 // kind's resource is, begin runs beside its callers.
-func (w *Watches) begin(begun *watch) {
-	begun.begins.Lock()
-	defer begun.begins.Unlock()
+func (w *Watches) start(begun *watch) {
+	begun.starting.Lock()
+	defer begun.starting.Unlock()
 	w.mu.Lock()
 	gvk, missing, due, needed := begun.gvk, w.missing(begun), w.isDue(begun), begun.needed
 	w.mu.Unlock()
@@ -75,13 +75,13 @@ func (w *Watches) begin(begun *watch) {
 		return
 	}
 	mapping, err := w.resourceFor(gvk, needed)
-	checkers := map[joined]toolscache.DoneChecker{}
+	checkers := map[namespaceCache]toolscache.DoneChecker{}
 	for i, at := range missing {
 		if err != nil || i > 0 && mapping.Scope.Name() == meta.RESTScopeNameRoot {
 			break
 		}
 		var checker toolscache.DoneChecker
-		if checker, err = w.listen(at, gvk); err == nil {
+		if checker, err = w.startInformer(at, gvk); err == nil {
 			checkers[at] = checker
 		}
 	}
@@ -90,17 +90,17 @@ func (w *Watches) begin(begun *watch) {
 		begun.resource, begun.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
 		begun.synced[at] = checker
 	}
-	begun.tried = w.now()
+	begun.startedAt = w.now()
 	switch {
 	case meta.IsNoMatchError(err):
 		err = errNoKind
 		fallthrough
 	case err != nil:
-		w.tryAgain(begun)
+		w.retryLater(begun)
 	default:
 		begun.attempts = 0
 	}
-	told := w.note(begun, beginning, err)
+	told := w.setFailure(begun, startFailure, err)
 	w.mu.Unlock()
 	told()
 }
@@ -119,9 +119,9 @@ var errNoKind = errors.New("the API server has no such kind: install its CustomR
 
 // missing returns the namespaces in which a watch is to begin. It is called under
 // the lock.
-func (w *Watches) missing(begun *watch) []joined {
-	var missing []joined
-	for _, at := range w.joined {
+func (w *Watches) missing(begun *watch) []namespaceCache {
+	var missing []namespaceCache
+	for _, at := range w.caches {
 		if begun.root && len(begun.synced) > 0 {
 			break
 		}
@@ -133,8 +133,8 @@ func (w *Watches) missing(begun *watch) []joined {
 }
 
 // listen begins the watch of a kind in a namespace.
-func (w *Watches) listen(at joined, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
-	informer, err := at.cache.GetInformer(context.Background(), w.index.Judge.shapeOf(gvk), cache.BlockUntilSynced(false))
+func (w *Watches) startInformer(at namespaceCache, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
+	informer, err := at.cache.GetInformer(context.Background(), w.index.HealthConfig.watchedType(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		}
 		failed, fails := begun.failure(namespace)
 		begins := pending == nil && !fails && len(w.missing(begun)) > 0
-		why, news := failed.why, begun.news
+		why, news := failed.why, begun.updated
 		w.mu.Unlock()
 		if failed.reported || fails && hasty {
 			return why
@@ -212,13 +212,13 @@ var watchedTypes = func() *runtime.Scheme {
 // read, and by their metadata otherwise. Kubernetes' own kinds are watched by
 // their types, and so by protobuf, which costs a fraction of JSON. A health rule
 // may read any field, under the name that it has in JSON.
-func (j Judge) shapeOf(gvk schema.GroupVersionKind) client.Object {
-	if !j.whole(gvk.GroupKind()) {
+func (j HealthConfig) watchedType(gvk schema.GroupVersionKind) client.Object {
+	if !j.watchedWhole(gvk.GroupKind()) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(gvk)
 		return object
 	}
-	if typed, err := watchedTypes.New(gvk); err == nil && !j.ruled(gvk.GroupKind()) {
+	if typed, err := watchedTypes.New(gvk); err == nil && !j.hasRule(gvk.GroupKind()) {
 		if object, ok := typed.(client.Object); ok {
 			return object
 		}
@@ -233,9 +233,9 @@ func (j Judge) shapeOf(gvk schema.GroupVersionKind) client.Object {
 // learns from the answers to its requests which kinds cannot be watched.
 func (w *Watches) Options(namespace string, options cache.Options) cache.Options {
 	options.Scheme = watchedTypes
-	options.DefaultTransform = w.index.Judge.compact
+	options.DefaultTransform = w.index.HealthConfig.transform
 	if options.HTTPClient != nil {
-		options.HTTPClient = w.observed(namespace, options.HTTPClient)
+		options.HTTPClient = w.observeResponses(namespace, options.HTTPClient)
 	}
 	return options
 }

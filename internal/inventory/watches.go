@@ -20,11 +20,11 @@ var ErrUnwatched = errors.New("objects cannot be watched")
 
 // linger is how long a watch stays when no release needs it, so that a release
 // that is made again does not start it anew.
-const linger = 10 * time.Minute
+const idleTimeout = 10 * time.Minute
 
 // patience is how long an action waits for a watch to begin. It begins within
 // milliseconds, or not at all.
-const patience = 3 * time.Second
+const watchStartTimeout = 3 * time.Second
 
 // Watches holds one watch for each kind of dependents, as long as a release
 // needs it, in each namespace that has joined. A kind that cannot be watched
@@ -43,7 +43,7 @@ type Watches struct {
 	now   func() time.Time
 
 	mu      sync.Mutex
-	joined  []joined
+	caches  []namespaceCache
 	kinds   map[schema.GroupKind]*watch
 	byOwner map[types.UID][]schema.GroupVersionKind
 	// last is what Need was told last: the releases of one chart have the same
@@ -52,7 +52,7 @@ type Watches struct {
 }
 
 // joined is a namespace, empty for all, with its cache.
-type joined struct {
+type namespaceCache struct {
 	namespace string
 	cache     cache.Cache
 }
@@ -73,12 +73,12 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 // Join adds a namespace, empty for all, and begins to watch there what is watched
 // in others. The cache must be one of its own, made with Options. Objects without
 // a namespace are watched by the cache of the first namespace.
-func (w *Watches) Join(namespace string, c cache.Cache) {
+func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.joined = append(w.joined, joined{namespace, c})
+	w.caches = append(w.caches, namespaceCache{namespace, c})
 	for _, watch := range w.kinds {
-		go w.begin(watch)
+		go w.start(watch)
 	}
 }
 
@@ -86,9 +86,9 @@ func (w *Watches) Join(namespace string, c cache.Cache) {
 // namespace, in place of those that were set before, and waits until all are
 // watched there. The error is ErrUnwatched and names the kinds that are not; all
 // others are watched. Need returns when the context ends, or after a few seconds.
-func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
+func (w *Watches) EnsureWatched(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
 	needed := w.use(owner, kinds, true)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, watchStartTimeout)
 	defer cancel()
 	var errs []error
 	for _, watch := range needed {
@@ -101,7 +101,7 @@ func (w *Watches) Need(ctx context.Context, owner types.UID, namespace string, k
 
 // Also begins to watch more kinds that an owner's release has objects of, and
 // waits for nothing.
-func (w *Watches) Also(owner types.UID, kinds []schema.GroupVersionKind) {
+func (w *Watches) WatchMore(owner types.UID, kinds []schema.GroupVersionKind) {
 	w.mu.Lock()
 	all := slices.Clone(w.byOwner[owner])
 	w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *Watches) Also(owner types.UID, kinds []schema.GroupVersionKind) {
 
 // Settle waits until every watch in a namespace, empty for all, has received all
 // objects, or has failed.
-func (w *Watches) Settle(ctx context.Context, namespace string) {
+func (w *Watches) WaitForSync(ctx context.Context, namespace string) {
 	w.mu.Lock()
 	known := make([]*watch, 0, len(w.kinds))
 	for _, watch := range w.kinds {
@@ -179,13 +179,13 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 			known.drop.Stop()
 			known.drop = nil
 		}
-		known.users[owner] = struct{}{}
+		known.owners[owner] = struct{}{}
 		if needed && !known.needed {
 			// The last failure may be that it was not looked up.
-			known.needed, known.tried = true, time.Time{}
+			known.needed, known.startedAt = true, time.Time{}
 		}
 		if w.isDue(known) {
-			go w.begin(known)
+			go w.start(known)
 		}
 		keep[gvk.GroupKind()] = true
 		watches = append(watches, known)
@@ -212,8 +212,8 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	if unused == nil {
 		return
 	}
-	delete(unused.users, owner)
-	if len(unused.users) > 0 || unused.drop != nil {
+	delete(unused.owners, owner)
+	if len(unused.owners) > 0 || unused.drop != nil {
 		return
 	}
 	if unused.resource.Empty() {
@@ -221,16 +221,16 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		w.forget(gk, unused)
 		return
 	}
-	unused.drop = w.after(linger, func() {
+	unused.drop = w.after(idleTimeout, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if len(unused.users) > 0 || w.kinds[gk] != unused {
+		if len(unused.owners) > 0 || w.kinds[gk] != unused {
 			return
 		}
 		w.forget(gk, unused)
 		// What cannot be stopped goes on watching nothing.
 		for at := range unused.synced {
-			_ = at.cache.RemoveInformer(context.Background(), w.index.Judge.shapeOf(unused.gvk))
+			_ = at.cache.RemoveInformer(context.Background(), w.index.HealthConfig.watchedType(unused.gvk))
 		}
 		w.index.purge(gk)
 	})
@@ -243,4 +243,17 @@ func (w *Watches) forget(gk schema.GroupKind, unused *watch) {
 	}
 	delete(w.kinds, gk)
 	w.index.setUnwatched(gk, nil)
+}
+
+// Inventory is what an operator knows of the objects that it has made.
+type Inventory struct {
+	*Index
+	*Watches
+}
+
+// Forget drops what is known of an owner that is gone.
+func (i Inventory) Forget(owner types.UID) {
+	i.Index.Forget(owner)
+	// To need nothing begins no watch, so that it neither waits nor fails.
+	_ = i.EnsureWatched(context.Background(), owner, "", nil)
 }

@@ -79,7 +79,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 		t.Fatal(err)
 	}
 	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(owner types.UID) { w.changed <- owner })
-	index.Place(web, "default")
+	index.SetReleaseNamespace(web, "default")
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	})}
@@ -91,7 +91,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Join("", dependents)
+	w.AddNamespace("", dependents)
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
 		w.waits = append(w.waits, wait)
 		w.waiting = append(w.waiting, drop)
@@ -167,7 +167,7 @@ func (w *watched) hears(t *testing.T, what string) {
 // need is Need where it is to succeed.
 func (w *watched) need(t *testing.T, owner types.UID, kinds ...schema.GroupVersionKind) {
 	t.Helper()
-	if err := w.Need(t.Context(), owner, "", kinds); err != nil {
+	if err := w.EnsureWatched(t.Context(), owner, "", kinds); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -191,7 +191,7 @@ func testEvents(t *testing.T, w *watched) {
 	if got, ok := w.Get(before.Key); !ok || got != before {
 		t.Errorf("the object that was there before: %+v, %v", got, ok)
 	}
-	if got, ok := w.Get(copied.Key); !ok || got != copied || got.Ours {
+	if got, ok := w.Get(copied.Key); !ok || got != copied || got.Managed {
 		t.Errorf("the copy: %+v, %v", got, ok)
 	}
 	if got, ok := w.Get(apply.Key{Kind: "ConfigMap", Namespace: "default", Name: "foreign"}); ok {
@@ -200,7 +200,7 @@ func testEvents(t *testing.T, w *watched) {
 	if owned := w.OwnedBy(web); len(owned) != 1 {
 		t.Errorf("owned: %+v", owned)
 	}
-	if !w.Recall(web, Recorded{Digest: apply.Digest([]apply.State{before})}) {
+	if !w.RestoreExpected(web, Recorded{Digest: apply.Digest([]apply.State{before})}) {
 		t.Error("what the record says is not recalled")
 	}
 
@@ -214,7 +214,7 @@ func testEvents(t *testing.T, w *watched) {
 		t.Helper()
 		s := w.write(t, api.FieldManager, configMap("before", ours))
 		w.Put(s)
-		w.Repaired(web, s)
+		w.ExpectOne(web, s)
 		drifts("")
 	}
 	const itself, gone = "before", "before gone"
@@ -260,8 +260,8 @@ func testUse(t *testing.T, w *watched) {
 	}
 	fire := func() {
 		t.Helper()
-		if len(w.waiting) != 1 || w.waits[0] != linger {
-			t.Fatalf("drops are due after %v, want one after %v", w.waits, linger)
+		if len(w.waiting) != 1 || w.waits[0] != idleTimeout {
+			t.Fatalf("drops are due after %v, want one after %v", w.waits, idleTimeout)
 		}
 		w.waiting[0]()
 		w.waiting, w.waits = nil, nil
@@ -337,9 +337,9 @@ func testRights(t *testing.T, env *envtest.Environment) {
 	s := w.write(t, api.FieldManager, configMap("rights", ours))
 
 	began := time.Now()
-	err = w.Need(t.Context(), web, "", []schema.GroupVersionKind{unheardOf, secrets, roles, configMaps})
-	if took := time.Since(began); took > patience+20*time.Second {
-		t.Errorf("it took %s, want little more than %s", took, patience)
+	err = w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{unheardOf, secrets, roles, configMaps})
+	if took := time.Since(began); took > watchStartTimeout+20*time.Second {
+		t.Errorf("it took %s, want little more than %s", took, watchStartTimeout)
 	}
 	if !errors.Is(err, ErrUnwatched) {
 		t.Fatalf("got %v, want ErrUnwatched", err)
@@ -358,7 +358,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := w.Need(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, ErrUnwatched) {
+	if err := w.EnsureWatched(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, ErrUnwatched) {
 		t.Errorf("after the context has ended: %v", err)
 	}
 }
@@ -367,7 +367,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 func testLaterKind(t *testing.T, env *envtest.Environment) {
 	w := newWatched(t, env.Config, env.Config)
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Later"}
-	if err := w.Need(t.Context(), web, "", []schema.GroupVersionKind{gvk}); !errors.Is(err, ErrUnwatched) {
+	if err := w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{gvk}); !errors.Is(err, ErrUnwatched) {
 		t.Fatalf("got %v, want ErrUnwatched", err)
 	}
 	definition := &unstructured.Unstructured{Object: map[string]any{
@@ -387,7 +387,7 @@ func testLaterKind(t *testing.T, env *envtest.Environment) {
 		t.Fatal(err)
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := w.Need(ctx, web, "", []schema.GroupVersionKind{gvk})
+		err := w.EnsureWatched(ctx, web, "", []schema.GroupVersionKind{gvk})
 		if errors.Is(err, ErrUnwatched) {
 			return false, nil
 		}

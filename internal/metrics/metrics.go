@@ -74,7 +74,7 @@ func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 		releases: newReleases(),
 		rollouts: newRollouts(),
 	}
-	info := api.Get()
+	info := api.BuildInfo()
 	create.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "chartwright_build_info",
 		Help: "Always 1; the labels tell the build.",

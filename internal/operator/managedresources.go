@@ -30,9 +30,9 @@ func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcil
 			rules[kind.GVK().GroupKind()] = kind.HealthRules
 		}
 	}
-	index.Judge = inventory.Judge{Rules: rules}
+	index.HealthConfig = inventory.HealthConfig{Rules: rules}
 	if known, ok := mapper.(*versionMapper); ok {
-		index.Judge.NoStatus = known.noStatus
+		index.HealthConfig.NoStatus = known.noStatus
 	}
 	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -80,10 +80,10 @@ func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespac
 	}
 	limited, cancel := context.WithTimeout(ctx, managedTimeout)
 	defer cancel()
-	k.shared.Inventory.Join(scope.name, managed)
+	k.shared.Inventory.AddNamespace(scope.name, managed)
 	k.refreshRecordKinds(limited)
 	k.watchKindsOf(slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !scope.has(r.Namespace) }))
-	k.shared.Inventory.Settle(limited, scope.name)
+	k.shared.Inventory.WaitForSync(limited, scope.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
 		k.logger.Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "reason", unwatched.Why)
 	}
@@ -114,7 +114,7 @@ func (k *KindManager) refreshRecordKinds(ctx context.Context) {
 func (k *KindManager) watchKindsOf(stored []release.Record) {
 	k.recordKinds.choose(stored)
 	for i := range stored {
-		k.shared.Inventory.Also(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
+		k.shared.Inventory.WatchMore(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
 	}
 }
 

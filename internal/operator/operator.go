@@ -105,7 +105,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		// Only the process that runs an action watches its kinds. A standby learns them
 		// from the records, so that it need not apply everything when it takes over.
 		if record.OwnerUID != "" && record.Operator == options.Name && !isClosed(mgr.Elected()) {
-			managed.Also(record.OwnerUID, limited.of(record))
+			managed.WatchMore(record.OwnerUID, limited.of(record))
 		}
 		served.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 	})
@@ -328,7 +328,7 @@ func newDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Ke
 // newHookDiagnosis returns the function that finds out the progress of a hook.
 func newHookDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (reconcile.HookReport, error) {
 	return func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
-		found, err := diagnose.OfHook(ctx, clientset, hook, uid, time.Now())
+		found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
 		return reconcile.HookReport{State: found.State, Why: found.Why()}, err
 	}
 }

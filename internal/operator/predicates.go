@@ -61,7 +61,7 @@ func sameOwnAnnotations(a, b map[string]string) bool {
 	own := func(all map[string]string) map[string]string {
 		found := map[string]string{}
 		for key, value := range all {
-			if annotations.Heeded(key) {
+			if annotations.IsKnown(key) {
 				found[key] = value
 			}
 		}
@@ -82,6 +82,6 @@ func readsAnnotations(entry watches.Watch) bool {
 		texts = slices.AppendSeq(texts, maps.Values(observe.Selector.MatchLabels))
 	}
 	return slices.ContainsFunc(texts, func(text string) bool {
-		return watches.Templated(text) && strings.Contains(text, "annotations")
+		return watches.IsTemplate(text) && strings.Contains(text, "annotations")
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // diffFlags are those of diff.
@@ -153,7 +153,7 @@ func number(text string) (int64, error) {
 	return n, nil
 }
 
-func sideOf(stored *helm.Stored) diffSide {
+func sideOf(stored *release.Stored) diffSide {
 	return diffSide{Revision: int64(stored.Revision), Chart: stored.Chart + "-" + stored.ChartVersion}
 }
 
@@ -165,7 +165,7 @@ func (d diffSide) String() string {
 	return fmt.Sprintf("revision %d (%s)", d.Revision, d.Chart)
 }
 
-func manifestOf(stored *helm.Stored) manifest {
+func manifestOf(stored *release.Stored) manifest {
 	return manifest{title: sideOf(stored).String(), namespace: stored.Namespace, objects: stored.Objects, hooks: stored.Hooks}
 }
 

@@ -15,20 +15,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// objectDiff is what two manifests differ in at one object.
+// objectDiff is the difference of an object between two manifests.
 type objectDiff struct {
+	objectKey
+
+	Change change `json:"change"`
+	// Diff is a unified diff, with the values of Secrets masked.
+	Diff string `json:"diff"`
+}
+
+// objectKey identifies an object of a manifest.
+type objectKey struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Hook tells that the object is a Helm hook, which runs with an action.
-	Hook   bool   `json:"hook,omitempty"`
-	Change change `json:"change"`
-	// Diff is a unified one, with the values of Secrets masked.
-	Diff string `json:"diff"`
+	// Hook: the object is a Helm hook, which runs with an action.
+	Hook bool `json:"hook,omitempty"`
+	// nth distinguishes objects that the manifest contains more than once.
+	nth int
 }
 
 // change is what becomes of an object.
@@ -46,24 +55,16 @@ type manifest struct {
 	title string
 	// namespace is where objects are that name none.
 	namespace      string
-	objects, hooks []helm.RenderedObject
-}
-
-// place tells one object of a manifest from the others.
-type place struct {
-	kind, namespace, name, group string
-	hook                         bool
-	// nth tells apart those that stand there more than once.
-	nth int
+	objects, hooks []chart.RenderedObject
 }
 
 // compare returns what differs, in an order that depends on the objects alone.
 func compare(before, after manifest) ([]objectDiff, error) {
 	was, is := before.index(), after.index()
-	places := maps.Clone(was)
-	maps.Copy(places, is)
+	keys := maps.Clone(was)
+	maps.Copy(keys, is)
 	diffs := []objectDiff{}
-	for _, at := range slices.SortedFunc(maps.Keys(places), place.order) {
+	for _, at := range slices.SortedFunc(maps.Keys(keys), objectKey.order) {
 		one, other := mask(was[at], is[at])
 		text, err := unified(one, other, at.String(), before.title, after.title)
 		if err != nil {
@@ -72,7 +73,7 @@ func compare(before, after manifest) ([]objectDiff, error) {
 		if text == "" {
 			continue
 		}
-		diff := objectDiff{Group: at.group, Kind: at.kind, Namespace: at.namespace, Name: at.name, Hook: at.hook, Change: changed, Diff: text}
+		diff := objectDiff{objectKey: at, Change: changed, Diff: text}
 		switch {
 		case one == nil:
 			diff.Change = added
@@ -84,15 +85,15 @@ func compare(before, after manifest) ([]objectDiff, error) {
 	return diffs, nil
 }
 
-func (m manifest) index() map[place]*unstructured.Unstructured {
-	found := map[place]*unstructured.Unstructured{}
-	add := func(objects []helm.RenderedObject, hook bool) {
+func (m manifest) index() map[objectKey]*unstructured.Unstructured {
+	found := map[objectKey]*unstructured.Unstructured{}
+	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
-			at := place{group: gvk.Group, kind: gvk.Kind, namespace: o.GetNamespace(), name: cmp.Or(o.GetName(), o.GetGenerateName()), hook: hook}
-			if at.namespace == m.namespace {
+			at := objectKey{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: cmp.Or(o.GetName(), o.GetGenerateName()), Hook: hook}
+			if at.Namespace == m.namespace {
 				// A chart may name the release's namespace or leave it out.
-				at.namespace = ""
+				at.Namespace = ""
 			}
 			for ; found[at] != nil; at.nth++ {
 			}
@@ -104,25 +105,18 @@ func (m manifest) index() map[place]*unstructured.Unstructured {
 	return found
 }
 
-func (p place) order(other place) int {
+func (k objectKey) order(other objectKey) int {
 	return cmp.Or(
-		cmp.Compare(p.kind, other.kind), cmp.Compare(p.namespace, other.namespace), cmp.Compare(p.name, other.name),
-		cmp.Compare(p.group, other.group), cmp.Compare(strconv.FormatBool(p.hook), strconv.FormatBool(other.hook)), cmp.Compare(p.nth, other.nth),
+		cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name),
+		cmp.Compare(k.Group, other.Group), cmp.Compare(strconv.FormatBool(k.Hook), strconv.FormatBool(other.Hook)), cmp.Compare(k.nth, other.nth),
 	)
 }
 
 // String names the object: "Deployment.apps web", "ConfigMap other/web".
-func (p place) String() string {
-	text := p.kind
-	if p.group != "" {
-		text += "." + p.group
-	}
-	text += " "
-	if p.namespace != "" {
-		text += p.namespace + "/"
-	}
-	text += p.name
-	if p.hook {
+func (k objectKey) String() string {
+	kind := schema.GroupKind{Group: k.Group, Kind: k.Kind}.String()
+	text := apply.Key{Kind: kind, Namespace: k.Namespace, Name: k.Name}.String()
+	if k.Hook {
 		text += " (hook)"
 	}
 	return text
@@ -185,16 +179,15 @@ func (p painter) paintDiff(text string) string {
 	return painted.String()
 }
 
-// What stands in place of a value of a Secret: whether it changes is told, and
-// nothing else.
+// Replacements of the values of Secrets, which only reveal whether a value changes.
 const (
 	masked       = "***"
 	maskedBefore = "*** (before)"
 	maskedAfter  = "*** (after)"
 )
 
-// mask returns what may be printed of the two sides of an object. Either may be
-// nil, and neither is changed. Of anything but a Secret that is everything.
+// mask returns the two sides of an object without the values of Secrets. Either may
+// be nil, and neither is changed.
 func mask(before, after *unstructured.Unstructured) (shownBefore, shownAfter *unstructured.Unstructured) {
 	if !isSecret(before) && !isSecret(after) {
 		return before, after
@@ -219,13 +212,9 @@ func maskField(before, after *unstructured.Unstructured, path ...string) {
 	wasMap, wasKeys := was.(map[string]any)
 	isMap, isKeys := is.(map[string]any)
 	if wasKeys || isKeys {
-		keys := map[string]bool{}
-		for key := range wasMap {
-			keys[key] = true
-		}
-		for key := range isMap {
-			keys[key] = true
-		}
+		keys := map[string]any{}
+		maps.Copy(keys, wasMap)
+		maps.Copy(keys, isMap)
 		for key := range keys {
 			one, inBefore := wasMap[key]
 			other, inAfter := isMap[key]

@@ -19,9 +19,11 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // diffSpec compares the deployed revision with what a spec would make of it.
@@ -77,7 +79,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 
 // findChart loads the chart of a kind and, with a watches file, what that lays
 // over every spec.
-func findChart(f diffFlags, gk schema.GroupKind) (chart *helm.Chart, overrides map[string]any, err error) {
+func findChart(f diffFlags, gk schema.GroupKind) (chart *chart.Chart, overrides map[string]any, err error) {
 	if f.chart != "" {
 		if chart, err = catalog.OpenChart(f.chart); err != nil {
 			return nil, nil, fmt.Errorf("--chart %s: %w", f.chart, err)
@@ -107,24 +109,24 @@ func deployedIn(history []api.HistoryEntry) int64 {
 
 // withoutSecrets says what an error of a trial says, less what is secret.
 func withoutSecrets(err error, secret valuesfrom.Secrets) string {
-	if errors.Is(err, helm.ErrRender) {
+	if errors.Is(err, chart.ErrRender) {
 		return secret.RedactParts(err.Error())
 	}
 	return secret.Redact(err.Error())
 }
 
 // try renders an upgrade of a revision.
-func (s *session) try(ctx context.Context, chart *helm.Chart, over *helm.Stored, status api.Status, given map[string]any) (*helm.Rendered, error) {
+func (s *session) try(ctx context.Context, chart *chart.Chart, over *release.Stored, status api.Status, given map[string]any) (*chart.Rendered, error) {
 	config, err := s.connect()
 	if err != nil {
 		return nil, err
 	}
-	return chart.Try(ctx, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: config})
+	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: config})
 }
 
 // noteOtherChart says where the diff tells more than what the spec changes: the
 // chart gives something else than what is deployed from the same values.
-func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored *helm.Stored, status api.Status, secret valuesfrom.Secrets) error {
+func (s *session) noteOtherChart(ctx context.Context, chart *chart.Chart, stored *release.Stored, status api.Status, secret valuesfrom.Secrets) error {
 	what := fmt.Sprintf("chart %s-%s, as it is here,", chart.Name(), chart.Version())
 	rendered, err := s.try(ctx, chart, stored, status, stored.Values)
 	if err != nil {
@@ -137,7 +139,7 @@ func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored 
 	}
 	names := make([]string, len(diffs))
 	for i, diff := range diffs {
-		names[i] = place{kind: diff.Kind, group: diff.Group, namespace: diff.Namespace, name: diff.Name, hook: diff.Hook}.String()
+		names[i] = diff.String()
 	}
 	s.note("Note: %s gives something else than revision %d (%s-%s) with the very same values, so that not all of this comes from the spec: %s",
 		what, stored.Revision, stored.Chart, stored.ChartVersion, strings.Join(names, ", "))
@@ -148,7 +150,7 @@ func (s *session) noteOtherChart(ctx context.Context, chart *helm.Chart, stored 
 // cluster: the deployed one or, while an earlier one is held or an upgrade
 // fails, the one that was to follow. Where none is known to be, it is the
 // deployed one, and false.
-func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, deployed *helm.Stored, spec, overrides map[string]any) (*helm.Stored, bool) {
+func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, deployed *release.Stored, spec, overrides map[string]any) (*release.Stored, bool) {
 	status := statusOf(cr)
 	digest := values.Digest(spec)
 	if follows(cr, status) || deployed.ValuesDigest == digest {
@@ -158,7 +160,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 	if status.Rollback != nil {
 		others = append(others, status.Rollback.From)
 	}
-	var fitting *helm.Stored
+	var fitting *release.Stored
 	asked := values.Merge(values.Normalize(spec), overrides)
 	for _, revision := range others {
 		if revision < 1 || revision == int64(deployed.Revision) {
@@ -172,7 +174,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 		if other.ValuesDigest == digest {
 			return other, true
 		}
-		if fitting == nil && holds(other.Values, asked) {
+		if fitting == nil && len(beside(asked, other.Values, true)) == 0 {
 			fitting = other
 		}
 	}
@@ -193,24 +195,6 @@ func follows(cr *unstructured.Unstructured, status api.Status) bool {
 		return true
 	}
 	return false
-}
-
-// holds tells whether values have all that a spec says.
-func holds(all, spec map[string]any) bool {
-	for key, want := range spec {
-		found, there := all[key]
-		inner, isMap := found.(map[string]any)
-		wantInner, wantMap := want.(map[string]any)
-		switch {
-		case isMap && wantMap:
-			if !holds(inner, wantInner) {
-				return false
-			}
-		case !there || !reflect.DeepEqual(found, want):
-			return false
-		}
-	}
-	return true
 }
 
 // readSpec reads chart values from a file that holds a custom resource, or the

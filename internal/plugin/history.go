@@ -15,11 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/helm"
+
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -100,7 +99,7 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
 	history, err := s.history(ctx, status.Release)
 	switch {
-	case lacking(err):
+	case isMissingPermission(err):
 		out.Missing = []string{err.Error() + ". It is not known which revisions became ready"}
 		out.Revisions = fromStatus(status)
 	case err != nil:
@@ -204,38 +203,26 @@ func (r revisionOutput) story() string {
 	return text
 }
 
-// The revisions of a release are Secrets. What the status says of them anybody
-// may read who reads the custom resource; the rest takes rights to Secrets.
-
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// typed returns a client for the kinds of Kubernetes' own.
-func (s *session) typed() (kubernetes.Interface, error) {
-	config, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.NewForConfig(config)
-}
-
-// revision reads one revision whole.
-func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*helm.Stored, error) {
+// revision reads a whole revision.
+func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*release.Stored, error) {
 	client, err := s.typed()
 	if err != nil {
 		return nil, err
 	}
-	release := status.Release
-	secret, err := client.CoreV1().Secrets(release.Namespace).Get(ctx, helm.RecordName(release.Name, int(revision)), metav1.GetOptions{})
+	of := status.Release
+	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.RecordName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, release.Name, strings.Join(numbers(status.History), ", "))
+		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}
 	if err != nil {
-		return nil, right{
-			verb: "get", resource: secretResource.GroupResource(), namespace: release.Namespace,
-			purpose: fmt.Sprintf("to read revision %d of release %s", revision, release.Name),
+		return nil, permission{
+			verb: "get", resource: secretResource.GroupResource(), namespace: of.Namespace,
+			purpose: fmt.Sprintf("to read revision %d of release %s", revision, of.Name),
 		}.explain(err)
 	}
-	return helm.ReadRecord(secret)
+	return release.ReadRecord(secret)
 }
 
 // numbers names the revisions that the status tells of, oldest first.
@@ -248,14 +235,9 @@ func numbers(history []api.HistoryEntry) []string {
 	return found
 }
 
-// history reads what the records of a release say beside the revisions
-// themselves, newest first.
+// history reads the metadata of the records of a release, newest first.
 func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
-	config, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	client, err := metadata.NewForConfig(config)
+	client, err := connected(s, metadata.NewForConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +246,7 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 		FieldSelector: "type=" + release.SecretType,
 	})
 	if err != nil {
-		return nil, right{
+		return nil, permission{
 			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
 			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", of.Name),
 		}.explain(err)

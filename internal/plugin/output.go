@@ -13,42 +13,43 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// format is how a verb prints what it has to tell.
-type format string
-
+// Values of -o.
 const (
-	formatTable format = "table"
-	formatJSON  format = "json"
-	formatYAML  format = "yaml"
+	formatTable = "table"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
 )
 
-var formats = []string{string(formatTable), string(formatJSON), string(formatYAML)}
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value    *string
+	words    []string
+	typeName string
+}
 
-// Set makes it a flag.
-func (f *format) Set(value string) error { return choose(f, value, formats) }
-
-// String makes it a flag.
-func (f *format) String() string { return string(*f) }
-
-// Type makes it a flag.
-func (f *format) Type() string { return "format" }
-
-// choose sets a flag to one of the words that it takes.
-func choose[T ~string](flag *T, value string, words []string) error {
-	if !slices.Contains(words, value) {
-		return fmt.Errorf("expected %s or %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+// Set implements pflag.Value.
+func (c choice) Set(word string) error {
+	if last := len(c.words) - 1; !slices.Contains(c.words, word) {
+		return fmt.Errorf("expected %s or %s", strings.Join(c.words[:last], ", "), c.words[last])
 	}
-	*flag = T(value)
+	*c.value = word
 	return nil
 }
 
-// fixed completes a flag by the words that it takes.
-func fixed(words []string) cobra.CompletionFunc {
-	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+// String implements pflag.Value.
+func (c choice) String() string { return *c.value }
+
+// Type implements pflag.Value.
+func (c choice) Type() string { return c.typeName }
+
+// choiceFlag adds a flag that takes one of a few words, and completes them.
+func choiceFlag(cmd *cobra.Command, name, short, usage string, flag choice) {
+	cmd.PersistentFlags().VarP(flag, name, short, usage)
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(flag.words, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// print prints a value as -o asks. For json and yaml it is the value itself, by
-// its json tags; table prints it for people.
+// print prints a value in the format of -o: as JSON or YAML by its json tags, or
+// by table.
 func (s *session) print(value any, table func(io.Writer) error) error {
 	switch s.output {
 	case formatJSON:
@@ -68,8 +69,8 @@ func (s *session) print(value any, table func(io.Writer) error) error {
 	}
 }
 
-// rows prints a table, the header first. Cells that are painted must be so in
-// every row of the column, for the paint counts for the width.
+// rows prints a table, the header first. If a cell is colored, all cells of its
+// column must be: the color counts for the width.
 func rows(w io.Writer, lines ...[]string) error {
 	table := printers.GetNewTabWriter(w)
 	for _, cells := range lines {
@@ -80,7 +81,7 @@ func rows(w io.Writer, lines ...[]string) error {
 	return table.Flush()
 }
 
-// note tells something beside the output: progress, and what is left out.
+// note writes to stderr: progress, and what is left out of the output.
 func (s *session) note(text string, args ...any) {
 	_, _ = fmt.Fprintf(s.ErrOut, text+"\n", args...)
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
-// ask is what a verb asks of the operator, by one annotation of a custom
-// resource.
-type ask struct {
+// request is a request to the operator, by one annotation of a custom resource.
+type request struct {
 	// verb is the word of the command line.
 	verb string
-	// annotation is set to value, or taken away where that is empty.
+	// annotation is set to value, or removed if the value is empty.
 	annotation, value string
-	// purpose completes "you need it …" where the right is missing.
+	// purpose completes "which you need …" in the error about a missing permission.
 	purpose string
-	// asked is what to say where nobody waits for the outcome.
+	// asked is the message without --wait.
 	asked string
 	judge judge
-	// at takes the place of value and judge where they depend on the generation of
-	// the custom resource that was read.
+	// at, if set, returns value and judge for the generation of the custom resource
+	// that was read.
 	at func(generation int64) (value string, judge judge)
 }
 
-// outcome is what a verb that asks for something prints with -o json and yaml.
+// outcome is the output of a request with -o json and yaml.
 type outcome struct {
 	// Verb is the command: rollback, resume, pause, unpause, reconcile.
 	Verb      string `json:"verb"`
@@ -64,47 +64,49 @@ func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
 }
 
-// token tells a request from others. People read it, too: it is when they asked.
+// token identifies a request. It is its time, for users who read it.
 func token() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// annotate writes one annotation in the name of the person who calls.
-func (t target) annotate(ctx context.Context, a ask) error {
-	var value any
-	if a.value != "" {
-		value = a.value
+// setAnnotation sets an annotation of an object, or removes it if the value is
+// empty.
+func setAnnotation(ctx context.Context, client dynamic.ResourceInterface, name, annotation, value string) error {
+	// A null removes the key.
+	var set any
+	if value != "" {
+		set = value
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{a.annotation: value}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: set}}})
 	if err != nil {
 		return fmt.Errorf("encode the annotation: %w", err)
 	}
-	_, err = t.client.Patch(ctx, t.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManagerCLI})
-	return t.need("patch", a.purpose).explain(err)
+	_, err = client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManagerCLI})
+	return err
 }
 
-// carry asks, waits for the outcome if that is wanted, and prints it.
-func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
+// send sends a request, waits for the outcome with --wait, and prints it.
+func (s *session) send(ctx context.Context, t target, r request, w waiting) error {
 	cr, err := t.get(ctx)
 	if err != nil {
 		return err
 	}
-	if a.at != nil {
-		a.value, a.judge = a.at(cr.GetGeneration())
+	if r.at != nil {
+		r.value, r.judge = r.at(cr.GetGeneration())
 	}
-	if err := t.annotate(ctx, a); err != nil {
-		return err
+	if err := setAnnotation(ctx, t.client, t.name, r.annotation, r.value); err != nil {
+		return t.need("patch", r.purpose).explain(err)
 	}
-	if pause := annotations.Parse(cr.GetAnnotations()).Pause; pause != annotations.PauseNot && a.annotation != api.AnnotationPause {
+	if pause := annotations.Parse(cr.GetAnnotations()).Pause; pause != annotations.PauseNot && r.annotation != api.AnnotationPause {
 		s.note("%s is paused: what you ask for is done when the pause ends.", t)
 	}
 	said := outcome{
-		Verb: a.verb, Kind: t.resource().String(), Namespace: t.namespace, Name: t.name,
-		Annotation: a.annotation, Value: a.value, Outcome: "Asked", Message: a.asked,
+		Verb: r.verb, Kind: t.resource().String(), Namespace: t.namespace, Name: t.name,
+		Annotation: r.annotation, Value: r.value, Outcome: "Asked", Message: r.asked,
 	}
 	var failure error
 	status := statusOf(cr)
 	if w.wait {
 		var v verdict
-		if v, status, err = s.follow(ctx, t, status, a.judge, w.timeout); err != nil {
+		if v, status, err = s.await(ctx, t, status, r.judge, w.timeout); err != nil {
 			return err
 		}
 		said.Outcome, said.Message = string(v.state), v.message
@@ -114,7 +116,7 @@ func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
 	if status.Release != nil {
 		said.Revision = status.Release.Revision
 	}
-	// What has failed is told once, as the error.
+	// A failure is printed once, as the error.
 	if failure != nil && s.output == formatTable {
 		return failure
 	}
@@ -127,9 +129,9 @@ func (s *session) carry(ctx context.Context, t target, a ask, w waiting) error {
 	return failure
 }
 
-// asking makes the command of a verb that asks for something. form says what,
-// from the words after the target, of which there may be some more.
-func (s *session) asking(cmd *cobra.Command, more int, form func(rest []string) (ask, error)) *cobra.Command {
+// requesting completes the command of a verb that sends a request. form makes the
+// request from the words after the target, of which there may be some more.
+func (s *session) requesting(cmd *cobra.Command, more int, form func(rest []string) (request, error)) *cobra.Command {
 	var w waiting
 	cmd.ValidArgsFunction = s.completeTarget
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -137,12 +139,12 @@ func (s *session) asking(cmd *cobra.Command, more int, form func(rest []string) 
 		if err != nil {
 			return err
 		}
-		a, err := form(rest)
+		r, err := form(rest)
 		if err != nil {
 			return err
 		}
-		a.verb = cmd.Name()
-		return s.carry(cmd.Context(), t, a, w)
+		r.verb = cmd.Name()
+		return s.send(cmd.Context(), t, r, w)
 	}
 	w.addFlags(cmd)
 	return cmd
@@ -158,7 +160,7 @@ const (
 )
 
 func newRollback(s *session) *cobra.Command {
-	return s.asking(&cobra.Command{
+	return s.requesting(&cobra.Command{
 		Use:   "rollback KIND/NAME [REVISION]",
 		Short: "Run an earlier revision again, and hold it",
 		Long: `Run an earlier revision again, the last good one where none is named. It is made
@@ -167,12 +169,12 @@ wrong. The release then stays there, until the spec is edited or "resume".
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
-	}, 1, func(rest []string) (ask, error) {
+	}, 1, func(rest []string) (request, error) {
 		to := previous
 		if len(rest) > 0 {
 			to = rest[0]
 		}
-		return ask{
+		return request{
 			annotation: api.AnnotationRollbackTo,
 			purpose:    "to ask for a rollback", asked: "asked for " + described(to),
 			at: func(generation int64) (string, judge) {
@@ -183,7 +185,7 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 	})
 }
 
-// checkRollbackTo refuses what is no revision.
+// checkRollbackTo refuses anything that is not a revision.
 func checkRollbackTo(to string) error {
 	if to == none {
 		return fmt.Errorf(`to let the spec count again, use "%s resume"`, shown)
@@ -202,7 +204,7 @@ func described(to string) string {
 }
 
 func newResume(s *session) *cobra.Command {
-	return s.asking(&cobra.Command{
+	return s.requesting(&cobra.Command{
 		Use:   "resume KIND/NAME",
 		Short: "End a hold: let the spec count again after a rollback",
 		Long: `End a hold: the release follows the spec again, which a rollback has kept from
@@ -210,9 +212,9 @@ counting. Where nothing is held, nothing changes.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright resume podset/web --wait"),
-	}, 0, func([]string) (ask, error) {
+	}, 0, func([]string) (request, error) {
 		value := none + "@" + token()
-		return ask{
+		return request{
 			annotation: api.AnnotationRollbackTo, value: value,
 			purpose: "to end a hold", asked: "asked for the end of the hold",
 			judge: judgeResume(value),
@@ -222,7 +224,7 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 
 func newPause(s *session) *cobra.Command {
 	including := false
-	cmd := s.asking(&cobra.Command{
+	cmd := s.requesting(&cobra.Command{
 		Use:   "pause KIND/NAME",
 		Short: "Keep the operator from changing anything",
 		Long: `Keep the operator from changing anything of a release: no upgrade, no repair, no
@@ -231,12 +233,12 @@ is still told. Deletion works, unless it is included.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright pause podset/web --wait", "kubectl chartwright pause podset/web --including-deletion"),
-	}, 0, func([]string) (ask, error) {
+	}, 0, func([]string) (request, error) {
 		value := annotations.PauseChanges
 		if including {
 			value = annotations.PauseIncludingDeletion
 		}
-		return ask{
+		return request{
 			annotation: api.AnnotationPause, value: string(value),
 			purpose: "to pause it", asked: "paused", judge: judgePause,
 		}, nil
@@ -246,20 +248,20 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 }
 
 func newUnpause(s *session) *cobra.Command {
-	return s.asking(&cobra.Command{
+	return s.requesting(&cobra.Command{
 		Use:   "unpause KIND/NAME",
 		Short: "End a pause, and do what it has kept from being done",
 		Long: `End a pause. What it has kept from being done is done now; --wait waits for it.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright unpause podset/web --wait"),
-	}, 0, func([]string) (ask, error) {
-		return ask{annotation: api.AnnotationPause, purpose: "to end a pause", asked: "no longer paused", judge: judgeUnpause}, nil
+	}, 0, func([]string) (request, error) {
+		return request{annotation: api.AnnotationPause, purpose: "to end a pause", asked: "no longer paused", judge: judgeUnpause}, nil
 	})
 }
 
 func newReconcile(s *session) *cobra.Command {
-	return s.asking(&cobra.Command{
+	return s.requesting(&cobra.Command{
 		Use:   "reconcile KIND/NAME",
 		Short: "Apply every object again, and try again at once what has failed",
 		Long: `Apply every object of a release again, once, from what is stored and without a
@@ -268,9 +270,9 @@ in the cluster is read again.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright reconcile podset/web --wait"),
-	}, 0, func([]string) (ask, error) {
+	}, 0, func([]string) (request, error) {
 		value := token()
-		return ask{
+		return request{
 			annotation: api.AnnotationReconcile, value: value,
 			purpose: "to ask for it", asked: "asked for everything to be applied again", judge: judgeReconcile(value),
 		}, nil

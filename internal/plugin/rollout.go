@@ -3,7 +3,6 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -117,23 +115,15 @@ func (s *session) annotateKind(ctx context.Context, word, value, purpose string)
 		return "", err
 	}
 	kind = mapping.Resource.GroupResource().String()
-	var set any
-	if value != "" {
-		set = value
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{api.AnnotationRolloutPaused: set}}})
-	if err != nil {
-		return "", fmt.Errorf("encode the annotation: %w", err)
-	}
 	client, err := s.dynamic()
 	if err != nil {
 		return "", err
 	}
-	_, err = client.Resource(definitions).Patch(ctx, kind, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManagerCLI})
+	err = setAnnotation(ctx, client.Resource(definitions), kind, api.AnnotationRolloutPaused, value)
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("%s is no kind of custom resources", kind)
 	}
-	return kind, right{verb: "patch", resource: definitions.GroupResource(), purpose: purpose}.explain(err)
+	return kind, permission{verb: "patch", resource: definitions.GroupResource(), purpose: purpose}.explain(err)
 }
 
 // pausedKind tells whether the rollout of a kind is paused on its definition.

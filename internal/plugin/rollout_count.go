@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -96,18 +95,12 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	if status.Update != nil {
 		m.To, m.Place = status.Update.ChartVersion, status.Update.Place
 	}
-	is := func(kind string) *metav1.Condition {
-		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			return c
-		}
-		return nil
-	}
-	update := is(api.ConditionUpdateAvailable)
+	update := trueCondition(status, api.ConditionUpdateAvailable)
 	if update != nil {
 		m.Reason = update.Reason
 	}
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
-	switch paused, held := is(api.ConditionPaused), is(api.ConditionHeld); {
+	switch paused, held := trueCondition(status, api.ConditionPaused), trueCondition(status, api.ConditionHeld); {
 	case paused != nil:
 		m.Phase, m.Message = phasePaused, paused.Message
 	case held != nil && held.Reason == api.ReasonRolledBackAfterFailure && triedAnother(status):
@@ -117,12 +110,15 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	case update != nil && waits(update.Reason):
 		m.Phase, m.Message = phaseWaiting, update.Message
 	case ready == nil:
-	case settled(status).state == endDone:
-		m.Phase = phaseReady
-	case settled(status).state == endFailed:
-		m.Phase, m.Message = phaseFailed, settled(status).message
 	default:
-		m.Message = ready.Message
+		switch v := settled(status); v.state {
+		case endDone:
+			m.Phase = phaseReady
+		case endFailed:
+			m.Phase, m.Message = phaseFailed, v.message
+		default:
+			m.Message = ready.Message
+		}
 	}
 	return m
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -100,11 +99,11 @@ func (s *session) kindWatch(word string) (kindWatch, error) {
 	return k, nil
 }
 
-func (k kindWatch) need(verb, purpose string) right {
+func (k kindWatch) need(verb, purpose string) permission {
 	if k.namespace == "" && k.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		purpose += " in all namespaces (with -n, in one)"
 	}
-	return right{verb: verb, resource: k.mapping.Resource.GroupResource(), namespace: k.namespace, purpose: purpose}
+	return permission{verb: verb, resource: k.mapping.Resource.GroupResource(), namespace: k.namespace, purpose: purpose}
 }
 
 // list returns what each custom resource has to say, by its UID, and the
@@ -135,22 +134,14 @@ func (k kindWatch) watch(ctx context.Context, look func(map[types.UID]rolloutMem
 	if err != nil {
 		return false, k.need("watch", "to follow the rollout").explain(err)
 	}
-	defer changes.Stop()
-	for event := range changes.ResultChan() {
-		cr, is := event.Object.(*unstructured.Unstructured)
-		switch {
-		case !is || event.Type == watch.Error:
-			return false, nil
-		case event.Type == watch.Deleted:
+	return follow(changes, func(cr *unstructured.Unstructured, deleted bool) (bool, error) {
+		if deleted {
 			delete(members, cr.GetUID())
-		default:
+		} else {
 			members[cr.GetUID()] = member(cr)
 		}
-		if look(members) {
-			return true, nil
-		}
-	}
-	return false, nil
+		return look(members), nil
+	})
 }
 
 // showRollout prints the rollout of a kind, with --wait when there is a verdict.
@@ -195,7 +186,7 @@ func (s *session) followRollout(ctx context.Context, k kindWatch, sum func(map[t
 		v = judge(r)
 		return v.state != endOpen
 	}
-	late, err := patiently(ctx, timeout, func(ctx context.Context) (bool, error) { return k.watch(ctx, look) })
+	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return k.watch(ctx, look) })
 	if late {
 		v = verdict{endUnknown, fmt.Sprintf("not at its end after %s", timeout)}
 	}

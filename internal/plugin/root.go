@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	return exitCode(err)
 }
 
-// Command is the plugin as a command, for those who write down what it takes.
+// Command returns the root command, for the reference of the CLI.
 func Command(streams genericiooptions.IOStreams) *cobra.Command { return newRoot(streams) }
 
 // Exit codes.
@@ -60,7 +60,7 @@ const (
 	exitTimeout
 )
 
-// timeoutError says that the time of --wait was up before there was a verdict.
+// timeoutError means that --wait timed out before there was a verdict.
 type timeoutError struct{ message string }
 
 func (e *timeoutError) Error() string { return e.message }
@@ -122,10 +122,8 @@ func (s *session) addFlags(root *cobra.Command) {
 			flag.Hidden = true
 		}
 	}
-	flags.VarP(&s.output, "output", "o", "how to print: table, json or yaml")
-	flags.Var(&s.color, "color", "colors: auto, for a terminal and without NO_COLOR; always; never")
-	must(root.RegisterFlagCompletionFunc("output", fixed(formats)))
-	must(root.RegisterFlagCompletionFunc("color", fixed(colorModes)))
+	choiceFlag(root, "output", "o", "how to print: table, json or yaml", choice{&s.output, []string{formatTable, formatJSON, formatYAML}, "format"})
+	choiceFlag(root, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", choice{&s.color, []string{colorAuto, colorAlways, colorNever}, "when"})
 	must(root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces))
 }
 
@@ -190,15 +188,27 @@ func (s *session) names(cmd *cobra.Command, kind string) []string {
 	if err != nil {
 		return nil
 	}
-	client, err := s.dynamic()
-	if err != nil {
-		return nil
-	}
 	namespace, _, err := s.namespace()
 	if err != nil {
 		return nil
 	}
-	list, err := client.Resource(mapping.Resource).Namespace(scoped(mapping, namespace)).List(cmd.Context(), metav1.ListOptions{})
+	return s.list(cmd, mapping.Resource, scoped(mapping, namespace))
+}
+
+// completeNamespaces completes -n.
+func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names := s.list(cmd, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, metav1.NamespaceNone)
+	return starting(typed, names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// list returns the names of the objects of a resource, as far as they can be
+// listed.
+func (s *session) list(cmd *cobra.Command, resource schema.GroupVersionResource, namespace string) []string {
+	client, err := s.dynamic()
+	if err != nil {
+		return nil
+	}
+	list, err := client.Resource(resource).Namespace(namespace).List(cmd.Context(), metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}
@@ -207,23 +217,6 @@ func (s *session) names(cmd *cobra.Command, kind string) []string {
 		names[i] = list.Items[i].GetName()
 	}
 	return names
-}
-
-// completeNamespaces completes -n.
-func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	client, err := s.dynamic()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(cmd.Context(), metav1.ListOptions{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].GetName()
-	}
-	return starting(typed, names), cobra.ShellCompDirectiveNoFileComp
 }
 
 func prefixed(prefix string, words []string) []string {

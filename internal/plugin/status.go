@@ -71,8 +71,8 @@ type causeOutput struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// worthKnowing are the conditions that status shows while they are True.
-var worthKnowing = []string{
+// shownConditions are the conditions that status shows while they are True.
+var shownConditions = []string{
 	api.ConditionHeld, api.ConditionPaused, api.ConditionDrifted, api.ConditionUpdateAvailable, api.ConditionRollbackRefused,
 	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionRightsMissing, api.ConditionUnwatched,
 }
@@ -128,11 +128,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if stale := unseen(cr, status); stale != "" {
 		out.Missing = append(out.Missing, stale)
 	}
-	config, err := s.connect()
-	if err != nil {
-		return out, err
-	}
-	search, err := newObjectSearch(s, config, cr, status)
+	search, err := newObjectSearch(s, cr, status)
 	if err != nil {
 		return out, err
 	}
@@ -156,8 +152,8 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 // conditionsOf returns the conditions that a person should know of, in our order.
 func conditionsOf(status api.Status) []metav1.Condition {
 	var found []metav1.Condition
-	for _, kind := range worthKnowing {
-		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+	for _, kind := range shownConditions {
+		if c := trueCondition(status, kind); c != nil {
 			found = append(found, *c)
 		}
 	}
@@ -172,6 +168,14 @@ func sortObjects(objects []objectOutput) {
 	slices.SortFunc(objects, func(a, b objectOutput) int {
 		return slices.Compare([]string{a.Kind, a.Namespace, a.Name, a.Group}, []string{b.Kind, b.Namespace, b.Name, b.Group})
 	})
+}
+
+// trueCondition returns a condition if it is true.
+func trueCondition(status api.Status, kind string) *metav1.Condition {
+	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	return nil
 }
 
 // oneLine makes a line of a text, for a column of a table.

@@ -10,13 +10,14 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -42,7 +43,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 			o := &list[i]
 			state := apply.StateOf(o.GroupVersionKind().GroupKind(), o)
 			// Other controllers copy labels; and some kinds are in two groups.
-			if !state.Ours || seen[o.GetUID()] {
+			if !state.Managed || seen[o.GetUID()] {
 				continue
 			}
 			seen[o.GetUID()] = true
@@ -94,23 +95,24 @@ type listed struct {
 	namespaced bool
 }
 
-// mayList tells whether rules allow to list all objects of a resource.
+// mayList reports whether rules allow listing all objects of a resource.
 func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool {
-	has := func(list []string, word string) bool {
-		return slices.Contains(list, "*") || slices.Contains(list, word)
+	have := make([]rbacv1.PolicyRule, len(rules))
+	for i, rule := range rules {
+		have[i] = rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames}
 	}
-	return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
-		return len(rule.ResourceNames) == 0 && has(rule.Verbs, "list") && has(rule.APIGroups, group) && has(rule.Resources, resource)
-	})
+	need := rbacv1.PolicyRule{Verbs: []string{"list"}, APIGroups: []string{group}, Resources: []string{resource}}
+	covered, _ := validation.Covers(have, []rbacv1.PolicyRule{need})
+	return covered
 }
 
 // list returns the objects of a kind that carry the label.
 func (x *objectSearch) list(ctx context.Context, kind listed) ([]unstructured.Unstructured, error) {
-	resource := dynamic.ResourceInterface(x.dynamic.Resource(kind.GroupVersionResource))
+	namespace := metav1.NamespaceAll
 	if kind.namespaced {
-		resource = x.dynamic.Resource(kind.GroupVersionResource).Namespace(x.status.Release.Namespace)
+		namespace = x.status.Release.Namespace
 	}
-	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
+	list, err := x.dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		// What is allowed in the namespace need not be beyond it.
@@ -184,7 +186,7 @@ func (x *objectSearch) listed(right, namespace string, err error) bool {
 	case err == nil:
 		return true
 	case apierrors.IsForbidden(err):
-		need := rightOf(right, namespace)
+		need := permissionOf(right, namespace)
 		need.purpose = "to show the hooks that run or have failed"
 		x.lacks(need.Error())
 	default:
@@ -211,7 +213,7 @@ func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 // explainHook adds how far a hook is that has not ended, and why.
 func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
 	key := found{objectOutput: hook}.key()
-	seen, err := diagnose.OfHook(ctx, x.typed, key, uid, time.Now())
+	seen, err := diagnose.CheckHook(ctx, x.typed, key, uid, time.Now())
 	if err != nil {
 		x.lacks(oneLine(err.Error()))
 		return hook
@@ -223,10 +225,7 @@ func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid t
 		}
 	}
 	if cause := seen.Cause; cause.Known() {
-		hook.Cause = &causeOutput{
-			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
-		}
+		hook.Cause = causeOf(cause)
 	}
 	return hook
 }

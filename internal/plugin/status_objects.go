@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,13 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // objectSearch finds the objects of a release and out how they are.
@@ -47,13 +47,13 @@ const (
 	diagnosed = api.NotReadyLimit
 )
 
-func newObjectSearch(s *session, config *rest.Config, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
+func newObjectSearch(s *session, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
 	x := &objectSearch{session: s, cr: cr, status: status}
 	var err error
-	if x.typed, err = kubernetes.NewForConfig(config); err != nil {
+	if x.typed, err = s.typed(); err != nil {
 		return nil, err
 	}
-	if x.dynamic, err = dynamic.NewForConfig(config); err != nil {
+	if x.dynamic, err = s.dynamic(); err != nil {
 		return nil, err
 	}
 	if x.mapper, err = s.flags.ToRESTMapper(); err != nil {
@@ -112,9 +112,9 @@ func (x *objectSearch) lacks(what string) {
 }
 
 // read reads the objects that a revision has.
-func (x *objectSearch) read(ctx context.Context, stored *helm.Stored) []found {
+func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found {
 	all := make([]found, len(stored.Objects))
-	finished := helm.FinishedJobs(stored.Inventory)
+	finished := release.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i, o := range stored.Objects {
@@ -138,16 +138,8 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
 		return f
 	}
-	resource := dynamic.ResourceInterface(x.dynamic.Resource(mapping.Resource))
-	f.Namespace = ""
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		f.Namespace = o.GetNamespace()
-		if f.Namespace == "" {
-			f.Namespace = namespace
-		}
-		resource = x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace)
-	}
-	live, err := resource.Get(ctx, f.Name, metav1.GetOptions{})
+	f.Namespace = scoped(mapping, cmp.Or(o.GetNamespace(), namespace))
+	live, err := x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace).Get(ctx, f.Name, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		f.judge(live)
@@ -155,7 +147,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 	case apierrors.IsNotFound(err):
 		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "it is not there"
 	case apierrors.IsForbidden(err):
-		need := right{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
+		need := permission{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
 		x.lacks(need.explain(err).Error() + ". They are shown as the operator reports them")
 		x.report(&f)
 	default:
@@ -189,7 +181,7 @@ func (f *found) judge(live *unstructured.Unstructured) {
 func (x *objectSearch) correct(f *found) {
 	reported := found{objectOutput: f.objectOutput}
 	x.report(&reported)
-	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.ByContext(reported.Reason) {
+	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.DependsOnContext(reported.Reason) {
 		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
 	}
 }
@@ -226,19 +218,23 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
 			continue
 		}
-		f.Cause = &causeOutput{
-			Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-			Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
-		}
+		f.Cause = causeOf(cause)
+	}
+}
+
+func causeOf(cause diagnose.Cause) *causeOutput {
+	return &causeOutput{
+		Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
+		Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
 	}
 }
 
 // why finds out why an object is not ready. What it takes that is forbidden is
 // noted; what fails otherwise is told in the answer's place.
 func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
-	cause, lacked, err := diagnose.Look(ctx, x.typed, key, uid)
+	cause, lacked, err := diagnose.Find(ctx, x.typed, key, uid)
 	for _, right := range lacked {
-		x.lacks(rightOf(right, key.Namespace).Error())
+		x.lacks(permissionOf(right, key.Namespace).Error())
 	}
 	if err != nil && !cause.Known() {
 		cause.Message = err.Error()
@@ -247,9 +243,9 @@ func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) di
 }
 
 // rightOf reads a right as package diagnose names it: "get deployments.apps".
-func rightOf(text, namespace string) *missingRightError {
+func permissionOf(text, namespace string) *missingPermissionError {
 	verb, resource, _ := strings.Cut(text, " ")
-	return &missingRightError{right: right{
+	return &missingPermissionError{permission: permission{
 		verb: verb, resource: schema.ParseGroupResource(resource), namespace: namespace, purpose: "to tell why objects are not ready",
 	}}
 }

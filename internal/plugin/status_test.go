@@ -129,12 +129,12 @@ func TestReport(t *testing.T) {
 }
 
 func TestRightOf(t *testing.T) {
-	for text, want := range map[string]right{
+	for text, want := range map[string]permission{
 		"list events":          {verb: "list", resource: schema.GroupResource{Resource: "events"}},
 		"get deployments.apps": {verb: "get", resource: schema.GroupResource{Group: "apps", Resource: "deployments"}},
 	} {
 		want.namespace, want.purpose = "shop", "to tell why objects are not ready"
-		if got := rightOf(text, "shop").right; got != want {
+		if got := permissionOf(text, "shop").permission; got != want {
 			t.Errorf("%s is %+v", text, got)
 		}
 	}

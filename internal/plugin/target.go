@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -57,10 +58,8 @@ func (s *session) target(args []string, more int) (t target, rest []string, err 
 		return target{}, nil, err
 	}
 	t = target{mapping: found[0].Mapping, namespace: found[0].Namespace, name: found[0].Name}
-	t.client = client.Resource(t.mapping.Resource)
-	if t.namespace != "" {
-		t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
-	}
+	// Without a namespace, it is a client for the whole cluster.
+	t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
 	return t, rest, nil
 }
 
@@ -101,8 +100,8 @@ func (t target) String() string {
 func (t target) resource() schema.GroupResource { return t.mapping.Resource.GroupResource() }
 
 // need is a right on the custom resource.
-func (t target) need(verb, purpose string) right {
-	return right{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
+func (t target) need(verb, purpose string) permission {
+	return permission{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
 }
 
 // get reads the custom resource. It fails where no operator of ours looks
@@ -155,35 +154,45 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 	return status
 }
 
-// session is what all verbs share: the streams, the flags, and the connection
-// that the flags lead to.
+// session is shared by all verbs: the streams, the flags, and the connection of
+// the flags.
 type session struct {
 	genericiooptions.IOStreams
 	flags  *genericclioptions.ConfigFlags
-	output format
-	color  colorMode
+	output string
+	color  string
 }
 
-// connect returns the configuration of the connection that the flags lead to.
+// connect returns the configuration of the connection.
 func (s *session) connect() (*rest.Config, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	// As kubectl has it: one person's requests need no slowing down.
+	// The limits of kubectl: one user's requests need no throttling.
 	config.QPS, config.Burst = 50, 300
 	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }
 
-// dynamic returns a client for objects of any kind.
-func (s *session) dynamic() (dynamic.Interface, error) {
+// connected returns a client of the connection, made by its constructor.
+func connected[T any](s *session, newClient func(*rest.Config) (T, error)) (client T, err error) {
 	config, err := s.connect()
 	if err != nil {
-		return nil, err
+		return client, err
 	}
-	return dynamic.NewForConfig(config)
+	return newClient(config)
+}
+
+// dynamic returns a client for objects of any kind.
+func (s *session) dynamic() (*dynamic.DynamicClient, error) {
+	return connected(s, dynamic.NewForConfig)
+}
+
+// typed returns a client for the kinds of Kubernetes itself.
+func (s *session) typed() (*kubernetes.Clientset, error) {
+	return connected(s, kubernetes.NewForConfig)
 }
 
 // namespace returns that of -n or of the context, and whether -n was given.
@@ -195,8 +204,8 @@ func (s *session) namespace() (name string, given bool, err error) {
 	return name, given, nil
 }
 
-// right is a right that a verb needs.
-type right struct {
+// permission is a permission that a verb needs.
+type permission struct {
 	verb     string
 	resource schema.GroupResource
 	// namespace is empty for all of them, and for what has none.
@@ -205,14 +214,14 @@ type right struct {
 	purpose string
 }
 
-// missingRightError is the sentence about a right that is missing.
-type missingRightError struct {
-	right
+// missingPermissionError reports a missing permission.
+type missingPermissionError struct {
+	permission
 	cause error
 }
 
-// Error names the right, what it is for, and the rule that gives it.
-func (e *missingRightError) Error() string {
+// Error names the permission, its purpose, and the rule that grants it.
+func (e *missingPermissionError) Error() string {
 	where := ""
 	if e.namespace != "" {
 		where = fmt.Sprintf(" in namespace %s", e.namespace)
@@ -221,24 +230,24 @@ func (e *missingRightError) Error() string {
 		e.verb, e.resource, where, e.purpose, e.resource.Group, e.resource.Resource, e.verb)
 }
 
-// Unwrap returns what the API server said.
-func (e *missingRightError) Unwrap() error { return e.cause }
+// Unwrap returns the error of the API server.
+func (e *missingPermissionError) Unwrap() error { return e.cause }
 
-// explain turns the API server's refusal into a sentence that names the right.
-// Any other error is told with what it kept from being done.
-func (r right) explain(err error) error {
+// explain returns an error that names the permission if the API server has refused
+// the request. It adds the request to any other error.
+func (p permission) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err):
-		return &missingRightError{right: r, cause: err}
+		return &missingPermissionError{permission: p, cause: err}
 	}
-	return fmt.Errorf("%s %s: %w", r.verb, r.resource, err)
+	return fmt.Errorf("%s %s: %w", p.verb, p.resource, err)
 }
 
-// lacking tells whether an error is about a right that is missing, so that the
-// rest can be shown all the same.
-func lacking(err error) bool {
-	_, is := errors.AsType[*missingRightError](err)
-	return is
+// isMissingPermission reports whether an error is about a missing permission, so
+// that the rest can still be shown.
+func isMissingPermission(err error) bool {
+	_, ok := errors.AsType[*missingPermissionError](err)
+	return ok
 }

@@ -93,25 +93,12 @@ func unsafeInTerminal(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// colorMode says when output is colored.
-type colorMode string
-
+// Values of --color.
 const (
-	colorAuto   colorMode = "auto"
-	colorAlways colorMode = "always"
-	colorNever  colorMode = "never"
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
 )
-
-var colorModes = []string{string(colorAuto), string(colorAlways), string(colorNever)}
-
-// Set makes it a flag.
-func (c *colorMode) Set(value string) error { return choose(c, value, colorModes) }
-
-// String makes it a flag.
-func (c *colorMode) String() string { return string(*c) }
-
-// Type makes it a flag.
-func (c *colorMode) Type() string { return "when" }
 
 // paint is a color of terminals, by its ANSI sequence.
 type paint string
@@ -136,7 +123,7 @@ func (s *session) painter(w io.Writer) painter {
 }
 
 // colored decides by the flag, the stream and https://no-color.org.
-func colored(mode colorMode, w io.Writer, noColor string) bool {
+func colored(mode string, w io.Writer, noColor string) bool {
 	if mode != colorAuto {
 		return mode == colorAlways
 	}

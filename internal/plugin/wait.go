@@ -19,13 +19,12 @@ import (
 	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
-// again is how long a broken connection is left alone before it is tried again.
-const again = time.Second
+// reconnectDelay is the time between a broken connection and the next attempt.
+const reconnectDelay = time.Second
 
-// follow watches a custom resource until there is a verdict, and tells each
-// change of its state, from what it was before. Where the time is up the verdict
-// is that it is not known.
-func (s *session) follow(ctx context.Context, t target, before api.Status, j judge, timeout time.Duration) (v verdict, status api.Status, err error) {
+// await watches a custom resource until there is a verdict, and notes each change
+// of its state from the state before. After the timeout the verdict is unknown.
+func (s *session) await(ctx context.Context, t target, before api.Status, j judge, timeout time.Duration) (v verdict, status api.Status, err error) {
 	told := ""
 	tell := func(status api.Status) {
 		if says := situation(status); says != told {
@@ -40,19 +39,19 @@ func (s *session) follow(ctx context.Context, t target, before api.Status, j jud
 		v = j(cr, status)
 		return v.state != endOpen
 	}
-	late, err := patiently(ctx, timeout, func(ctx context.Context) (bool, error) { return t.watch(ctx, look) })
+	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return t.watch(ctx, look) })
 	if late {
 		v = verdict{endUnknown, fmt.Sprintf("not known after %s, when it was %s", timeout, told)}
 	}
 	return v, status, err
 }
 
-// patiently watches until there is a verdict, an error that stays, or no time
-// left. A connection that breaks is made again.
-func patiently(ctx context.Context, timeout time.Duration, try func(context.Context) (enough bool, err error)) (late bool, err error) {
+// retryUntil watches until there is a verdict, a lasting error, or no time left.
+// It reconnects broken connections.
+func retryUntil(ctx context.Context, timeout time.Duration, try func(context.Context) (enough bool, err error)) (late bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = wait.PollUntilContextCancel(ctx, again, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, reconnectDelay, true, func(ctx context.Context) (bool, error) {
 		enough, err := try(ctx)
 		if err != nil && !lasting(err) {
 			return false, nil
@@ -82,17 +81,25 @@ func (t target) watch(ctx context.Context, look func(*unstructured.Unstructured)
 	if err != nil {
 		return false, t.need("watch", "to wait for the outcome").explain(err)
 	}
+	return follow(changes, func(cr *unstructured.Unstructured, deleted bool) (bool, error) {
+		if deleted {
+			return false, errGone
+		}
+		return look(cr), nil
+	})
+}
+
+// follow calls look for each change until it has seen enough or the watch ends. A
+// watch that ends is started again from the current state.
+func follow(changes watch.Interface, look func(cr *unstructured.Unstructured, deleted bool) (enough bool, err error)) (bool, error) {
 	defer changes.Stop()
 	for event := range changes.ResultChan() {
-		changed, is := event.Object.(*unstructured.Unstructured)
-		switch {
-		case event.Type == watch.Deleted:
-			return false, errGone
-		case !is || event.Type == watch.Error:
-			// It begins anew from what there is.
+		cr, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
 			return false, nil
-		case look(changed):
-			return true, nil
+		}
+		if enough, err := look(cr, event.Type == watch.Deleted); enough || err != nil {
+			return enough, err
 		}
 	}
 	return false, nil
@@ -100,9 +107,9 @@ func (t target) watch(ctx context.Context, look func(*unstructured.Unstructured)
 
 var errGone = errors.New("the custom resource was deleted meanwhile")
 
-// lasting tells errors that no other try mends.
+// lasting reports whether an error would not go away by another attempt.
 func lasting(err error) bool {
-	if errors.Is(err, errGone) || lacking(err) {
+	if errors.Is(err, errGone) || isMissingPermission(err) {
 		return true
 	}
 	answer, is := errors.AsType[*apierrors.StatusError](err)
@@ -190,7 +197,7 @@ func settled(status api.Status) verdict {
 // judgeRollback waits for a rollback to be refused, to fail, or to be ready.
 func judgeRollback(value string) judge {
 	return answeredThen(rollbackAnswer, value, func(status api.Status) verdict {
-		if refused := meta.FindStatusCondition(status.Conditions, api.ConditionRollbackRefused); refused != nil && refused.Status == metav1.ConditionTrue {
+		if refused := trueCondition(status, api.ConditionRollbackRefused); refused != nil {
 			return verdict{endFailed, "refused: " + refused.Message}
 		}
 		v := settled(status)
@@ -219,7 +226,7 @@ func rollbackAnswer(a *api.AnsweredStatus) string { return a.RollbackTo }
 // judgePause waits until nothing is changed any more: what was under way goes
 // on to its end.
 func judgePause(cr *unstructured.Unstructured, status api.Status) verdict {
-	if paused := meta.FindStatusCondition(status.Conditions, api.ConditionPaused); paused != nil && paused.Status == metav1.ConditionTrue {
+	if paused := trueCondition(status, api.ConditionPaused); paused != nil {
 		return verdict{endDone, paused.Message}
 	}
 	if annotations.Parse(cr.GetAnnotations()).Pause == annotations.PauseNot {

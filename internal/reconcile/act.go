@@ -13,10 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // act carries out a step. It returns true where the step is done and another
@@ -95,7 +97,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 				request := r.request(v, d, slotLender(lend))
 				request.CurrentValues = func() (map[string]any, error) {
 					if v.facts == nil {
-						return nil, fmt.Errorf("%w: the values cannot be computed", helm.ErrInvalidValues)
+						return nil, fmt.Errorf("%w: the values cannot be computed", chart.ErrInvalidValues)
 					}
 					return r.valuesOf(ctx, v)
 				}
@@ -119,7 +121,7 @@ func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
 		r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 		r.conclude(log.IntoContext(ctx, logger), v, d, err)
 		switch {
-		case errors.Is(err, helm.ErrStale):
+		case errors.Is(err, release.ErrStale):
 			after = catchUp
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			after = 10 * catchUp
@@ -187,7 +189,7 @@ func outcome(err error) string {
 	switch {
 	case err == nil:
 		return metrics.OutcomeDone
-	case errors.Is(err, helm.ErrStale), errors.Is(err, helm.ErrOrphaned):
+	case errors.Is(err, release.ErrStale), errors.Is(err, helm.ErrOrphaned):
 		return metrics.OutcomeStale
 	case errors.Is(err, ErrShutdown), errors.Is(err, helm.ErrInterrupted):
 		return metrics.OutcomeInterrupted

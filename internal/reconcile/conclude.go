@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // conclude tells the world how an action ended: in memory, for the next pass,
@@ -30,7 +32,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err
 	case errors.Is(err, helm.ErrNotAdoptable):
 		logger.Info("release left alone", "reason", err.Error())
 		r.foreign.add(v.history[0].UID)
-	case errors.Is(err, helm.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
+	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// The custom resource goes next, or the namespace comes back.
@@ -38,7 +40,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err
 	case errors.Is(err, helm.ErrOrphaned):
 		logger.Info("release left in place", "reason", err.Error())
 		r.memory.orphan(uid)
-	case errors.Is(err, helm.ErrStale):
+	case errors.Is(err, release.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
 		logger.V(1).Info("action gave way", "reason", err.Error())
 	case errors.Is(err, ErrShutdown):
@@ -167,10 +169,10 @@ func explain(a action, err error) failure {
 		err    error
 		reason string
 	}{
-		{helm.ErrInvalidValues, api.ReasonInvalidValues},
-		{helm.ErrRender, api.ReasonRenderFailed},
+		{chart.ErrInvalidValues, api.ReasonInvalidValues},
+		{chart.ErrRender, api.ReasonRenderFailed},
 		{helm.ErrConflict, api.ReasonObjectConflict},
-		{helm.ErrTooLarge, api.ReasonTooLarge},
+		{release.ErrTooLarge, api.ReasonTooLarge},
 		{helm.ErrNotAllowed, api.ReasonNotAllowed},
 		{helm.ErrRefused, api.ReasonRefused},
 	} {

@@ -11,8 +11,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // specFacts is what follows from the fields of a custom resource beside metadata and
@@ -110,10 +110,10 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *view) (map[string]any, err
 			return nil, err
 		}
 		if spec, _, err = r.Sources.Merge(ctx, v.cr.GetUID(), from, spec); err != nil {
-			return nil, fmt.Errorf("%w: %w", helm.ErrStale, err)
+			return nil, fmt.Errorf("%w: %w", release.ErrStale, err)
 		}
 		if values.Digest(spec) != v.facts.values {
-			return nil, fmt.Errorf("%w: an object that values come from has changed", helm.ErrStale)
+			return nil, fmt.Errorf("%w: an object that values come from has changed", release.ErrStale)
 		}
 	}
 	return values.Merge(spec, r.Kind.Overrides), nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // orphaned reports whether a custom resource was deleted with propagationPolicy
@@ -29,7 +30,7 @@ func (r *Reconciler) orphaned(cr client.Object) bool {
 func (r *Reconciler) letGo(ctx context.Context, v *view) error {
 	err := r.patchFinalizer(ctx, v, unguard)
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("%w: %w", helm.ErrStale, err)
+		return fmt.Errorf("%w: %w", release.ErrStale, err)
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func TestFieldsSpeakOfTheObjects(t *testing.T) {
 		{Kind: "ConfigMap", Namespace: "apps", Name: "b"},
 		{Kind: "ConfigMap", Namespace: "apps", Name: "a"},
 	} {
-		index.Put(apply.State{Key: key, UID: types.UID(key.Name), ResourceVersion: strconv.Itoa(i + 1), Owner: "u", Ours: true})
+		index.Put(apply.State{Key: key, UID: types.UID(key.Name), ResourceVersion: strconv.Itoa(i + 1), Owner: "u", Managed: true})
 	}
 	v := viewOf([]string{api.StatusDeployed})
 	v.cr.SetUID("u")

@@ -71,7 +71,7 @@ func TestOpenEndedObjectsAreNeverOverdue(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
 			// The watch has not delivered the first.
-			widget := apply.State{Key: apply.Key{Group: "example.com", Kind: "Widget", Name: "web"}, UID: "w", ResourceVersion: "1", Owner: "u", Ours: true}
+			widget := apply.State{Key: apply.Key{Group: "example.com", Kind: "Widget", Name: "web"}, UID: "w", ResourceVersion: "1", Owner: "u", Managed: true}
 			index.Put(widget)
 			expected := []apply.State{widget}
 			if test.missing {

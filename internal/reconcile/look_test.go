@@ -40,7 +40,7 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{dep}, func(v *view) {
 				v.observation.Now = now
-				v.health.Unready = []inventory.Found{{}}
+				v.health.Unready = []inventory.ObjectHealth{{}}
 				v.health.Total = 1
 				v.overdue = test.deadline <= 0
 				v.observation.Puzzling = test.look <= 0

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -35,7 +35,7 @@ func secretOf(r release.Record) *metav1.PartialObjectMetadata {
 // TestMarksAfter: every step leaves on the record what it answers, and nothing
 // else of it changes.
 func TestMarksAfter(t *testing.T) {
-	r := &Reconciler{Kind: catalog.Kind{Chart: &helm.Chart{Digest: "new"}}}
+	r := &Reconciler{Kind: catalog.Kind{Chart: &chart.Chart{Digest: "new"}}}
 	upgraded := []string{dep, sup, sup}
 	spec := r.specDigest(viewOf(nil))
 	before := release.Marks{Rollback: "r", Reconcile: "c", Force: "f", Test: "t", Refused: true, Held: &release.Held{Revision: 1, From: 2, Spec: "older"}, ResumedChart: "old"}

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
+
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -48,7 +48,7 @@ type view struct {
 	// those of the release; see valuesOf where they are nil.
 	facts          *specFacts
 	values         map[string]any
-	digests        helm.Digests
+	digests        release.Digests
 	serviceAccount string
 	// accountUnknown: the template of the account's name failed.
 	accountUnknown bool
@@ -180,7 +180,7 @@ func (r *Reconciler) observeFailures(v *view) {
 func (r *Reconciler) observeObjects(v *view) {
 	uid := v.cr.GetUID()
 	o := &v.observation
-	r.Inventory.Place(uid, v.release.Namespace)
+	r.Inventory.SetReleaseNamespace(uid, v.release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
@@ -195,11 +195,11 @@ func (r *Reconciler) observeObjects(v *view) {
 	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
-	recorded := helm.FinishedJobs(v.history[0].Inventory)
-	o.Unverified = !r.Inventory.Recall(uid, inventory.Recorded{
-		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: helm.OutsideObjects(v.history[0].Inventory),
+	recorded := release.FinishedJobs(v.history[0].Inventory)
+	o.Unverified = !r.Inventory.RestoreExpected(uid, inventory.Recorded{
+		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.history[0].Inventory),
 	})
-	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.Finished(uid), recorded)
+	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
 	v.drift = r.Inventory.Drift(uid)
 	for _, key := range r.memory.found(uid, v.drift) {
 		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
@@ -285,7 +285,7 @@ func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time 
 // that is being deleted needs none of it.
 func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if r.Kind.ServiceAccount != nil {
-		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.Of)
+		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
 		switch {
 		case err == nil:
 			v.serviceAccount = account
@@ -304,7 +304,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.Of); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
 			return err
 		}
 	}
@@ -315,7 +315,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}
-	v.digests = helm.Digests{Chart: r.chartDigest(), Values: v.facts.values}
+	v.digests = release.Digests{Chart: r.chartDigest(), Values: v.facts.values}
 	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
 	return nil
 }

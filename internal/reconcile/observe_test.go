@@ -17,6 +17,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
@@ -68,7 +69,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 			Helm: made, Index: index, Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
-		Kind:   catalog.Kind{Chart: &helm.Chart{Features: analysis.Features{KubeVersion: true}}},
+		Kind:   catalog.Kind{Chart: &chart.Chart{Features: analysis.Features{KubeVersion: true}}},
 		Reader: oneCR{cr: viewOf(nil).cr},
 	}
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}

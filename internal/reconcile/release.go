@@ -105,7 +105,7 @@ func (r *Reconciler) releaseNamespace(v *view) (string, error) {
 	if r.Kind.Namespace == nil {
 		return v.cr.GetNamespace(), nil
 	}
-	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.Of)
+	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.For)
 }
 
 // systemNamespaces are the namespaces that Kubernetes itself makes and uses.

@@ -39,7 +39,7 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 		expected[i] = list.Items[i].GetUID()
 	}
 	r.line.line = rollout.NewLine(rollout.Limits{
-		MaxConcurrent: r.Kind.Rollout.Most(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
+		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
 	}, expected)
 	r.line.line.Pause(r.line.paused || r.Kind.Rollout.Paused)
 	r.Metrics.AddRollout(r.kindName(), r.line.line.Standings)

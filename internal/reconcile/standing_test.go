@@ -9,7 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
@@ -21,7 +21,7 @@ import (
 // that of the kind.
 func ofCharts(charts ...string) func(*view) {
 	return func(v *view) {
-		v.digests = helm.Digests{Chart: "new", Values: "given"}
+		v.digests = release.Digests{Chart: "new", Values: "given"}
 		for i, chart := range charts {
 			v.history[i].ChartDigest, v.history[i].ValuesDigest = chart, "given"
 		}
@@ -39,7 +39,7 @@ func resumed(chart string) func(*view) { return marked(release.Marks{ResumedChar
 func asksBack(o *plan.Observation) { o.Request = &plan.Request{Token: "asked", Revision: 1} }
 
 func unready(failed bool) func(*view) {
-	return func(v *view) { v.health.Unready = []inventory.Found{{Health: inventory.Health{Failed: failed}}} }
+	return func(v *view) { v.health.Unready = []inventory.ObjectHealth{{Health: inventory.Health{Failed: failed}}} }
 }
 
 func fails(v *view) { withFailure(plan.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
@@ -76,7 +76,7 @@ func TestStanding(t *testing.T) {
 		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *view) { v.overdue = true }), rollout.Failed},
 		{"upgraded and not ready, long before this process began", viewOf(two, ofCharts("new", "old"), unready(false), func(v *view) { v.progress.late = true }), rollout.Failed},
 		{"upgraded, and no controller has reported, long before this process began", viewOf(two, ofCharts("new", "old"), func(v *view) {
-			v.health.Unready, v.progress.late = []inventory.Found{{Health: inventory.Health{OpenEnded: true}}}, true
+			v.health.Unready, v.progress.late = []inventory.ObjectHealth{{Health: inventory.Health{OpenEnded: true}}}, true
 		}), rollout.Moving},
 		{"upgraded and broken", viewOf(two, ofCharts("new", "old"), unready(true)), rollout.Failed},
 		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *view) { v.progress.wasReady = true }), rollout.Done},
@@ -108,7 +108,7 @@ func TestStanding(t *testing.T) {
 }
 
 func TestDowngrade(t *testing.T) {
-	chart, err := helm.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
+	chart, err := chart.LoadDir(fstest.MapFS{"Chart.yaml": {Data: []byte("apiVersion: v2\nname: podset\nversion: 1.0.0\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}

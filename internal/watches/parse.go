@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -256,4 +258,95 @@ func explain(err error) string {
 		return fmt.Sprintf("expected %s, found %s", wrongType.Type, wrongType.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// operatorSDKKeys are the keys that an entry has under the operator-sdk's Helm
+// operator, and under helm-operator-plugins.
+var operatorSDKKeys = []string{
+	"group", "version", "kind", "chart",
+	"watchDependentResources", "overrideValues", "selector", "reconcilePeriod", "dryRunOption", "maxConcurrentReconciles",
+}
+
+// scaffoldMarker is the comment at which the operator-sdk adds entries to its
+// watches files.
+var scaffoldMarker = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*\+kubebuilder:scaffold:watch[ \t\r]*$`)
+
+// helmCharts is the folder in which the operator-sdk keeps charts.
+const helmCharts = "helm-charts"
+
+// OperatorSDKStyle tells whether an entry for that chart, with the keys of the
+// operator-sdk alone, was written for its Helm operator, where nothing is
+// refused. It takes a trace that nothing of ours leaves: the comment of its
+// scaffolding in the file, or its folder of charts. An entry that only happens
+// to need none of our keys is not taken for one of theirs.
+func OperatorSDKStyle(file []byte, chart string) bool {
+	return scaffoldMarker.Match(file) || slices.Contains(strings.Split(filepath.ToSlash(chart), "/"), helmCharts)
+}
+
+// ofOperatorSDK tells whether an entry is one of the operator-sdk's.
+func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
+	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
+		return false
+	}
+	return !slices.ContainsFunc(written, func(key string) bool { return !slices.Contains(operatorSDKKeys, key) })
+}
+
+// ParseKind reads a kind.yaml: one entry as a watches file has it, without the
+// list around it and without a chart, which is the one beside the file. The
+// name is used in messages alone.
+//
+// The error, if any, is of type LineErrors and holds every problem of the file.
+func ParseKind(name string, data []byte) (Watch, error) {
+	p := &parser{file: name, seen: map[schema.GroupKind]int{}, beside: true}
+	const expected = "one entry with group, version and kind"
+	var w Watch
+	switch node := p.document(data, expected, "each kind has a folder of its own"); {
+	case node == nil:
+	case node.Kind != yaml.MappingNode:
+		p.problemf(node.Line, "expected %s, found %s", expected, describe(node))
+	default:
+		w = p.entry(node)
+	}
+	slices.SortStableFunc(p.problems, func(a, b LineError) int { return a.Line - b.Line })
+	return w, p.problems.Err()
+}
+
+// LineError is one thing that is wrong with a watches file, at a place in it.
+type LineError struct {
+	// File is the name of the file as it was given to Parse.
+	File string
+	// Line counts from 1; 0 means the file as a whole.
+	Line int
+	// Message says what is wrong and what to do about it.
+	Message string
+}
+
+// Error formats the problem as compilers do: file:line: message.
+func (p LineError) Error() string {
+	if p.Line == 0 {
+		return fmt.Sprintf("%s: %s", p.File, p.Message)
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
+}
+
+// LineErrors is every problem that was found, in the order of the file. It is an
+// error of as many lines.
+type LineErrors []LineError
+
+// Error joins the problems, one a line.
+func (ps LineErrors) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Err returns nil where there is no problem, for a nil slice in an error
+// interface is not nil.
+func (ps LineErrors) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
 }

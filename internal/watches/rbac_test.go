@@ -33,7 +33,7 @@ func TestRBACRules(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for template, settled := range map[string]bool{"templates/extra.yaml": true, "templates/none.yaml": true, "templates/other.yaml": false, "extra.yaml": false} {
-		if entries[0].Settled(template) != settled {
+		if entries[0].CoversTemplate(template) != settled {
 			t.Errorf("%s is settled: %t", template, !settled)
 		}
 	}

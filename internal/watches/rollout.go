@@ -1,5 +1,10 @@
 package watches
 
+import (
+	"slices"
+	"strings"
+)
+
 // DefaultMaxConcurrent is how many custom resources of a kind are upgraded to a
 // new chart at a time.
 const DefaultMaxConcurrent = 10
@@ -26,7 +31,7 @@ type Rollout struct {
 }
 
 // Most returns MaxConcurrent or its default.
-func (r Rollout) Most() int {
+func (r Rollout) ConcurrencyLimit() int {
 	if r.MaxConcurrent == nil {
 		return DefaultMaxConcurrent
 	}
@@ -46,10 +51,66 @@ func (r Rollout) Downgrades() bool { return r.AllowDowngrade == nil || *r.AllowD
 
 // checkRollout reports numbers below 1.
 func (p *parser) checkRollout(w *Watch, lines map[string]int) {
-	if most := w.Rollout.Most(); most < 1 {
+	if most := w.Rollout.ConcurrencyLimit(); most < 1 {
 		p.problemf(lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
 	}
 	if after := w.Rollout.StopAfter(); after < 1 {
 		p.problemf(lines["rollout"], "rollout.stopAfterNamespaces is %d: expected at least 1, which stops the rollout everywhere at the first failure", after)
+	}
+}
+
+// Uninstall says what becomes of the objects that hooks have created when a
+// custom resource is deleted. Helm leaves them all.
+type Uninstall struct {
+	// HookObjects is what to do with them; empty means HookObjectsDelete.
+	HookObjects HookObjects `json:"hookObjects,omitempty"`
+	// HookSecrets is what to do with Secrets among them; empty means
+	// HookObjectsKeep, since charts create Secrets by hooks so that they survive.
+	HookSecrets HookObjects `json:"hookSecrets,omitempty"`
+}
+
+// HookObjects is what becomes of objects that hooks have created.
+type HookObjects string
+
+// Ways to treat the objects of hooks.
+const (
+	HookObjectsDelete HookObjects = "Delete"
+	HookObjectsKeep   HookObjects = "Keep"
+)
+
+// DeletesHookObjects reports whether an uninstall deletes objects of hooks.
+func (u Uninstall) DeletesHookObjects() bool { return u.HookObjects != HookObjectsKeep }
+
+// DeletesHookSecrets reports whether an uninstall deletes Secrets of hooks.
+func (u Uninstall) DeletesHookSecrets() bool {
+	return u.DeletesHookObjects() && u.HookSecrets == HookObjectsDelete
+}
+
+// checkUninstall reports unknown words, and a switch without effect.
+func (p *parser) checkUninstall(w *Watch, lines map[string]int) {
+	ways := []HookObjects{"", HookObjectsDelete, HookObjectsKeep}
+	if !slices.Contains(ways, w.Uninstall.HookObjects) {
+		p.problemf(lines["uninstall"], "uninstall.hookObjects is %q: expected one of %v", w.Uninstall.HookObjects, ways[1:])
+	}
+	if !slices.Contains(ways, w.Uninstall.HookSecrets) {
+		p.problemf(lines["uninstall"], "uninstall.hookSecrets is %q: expected one of %v", w.Uninstall.HookSecrets, ways[1:])
+	}
+	if w.Uninstall.HookObjects == HookObjectsKeep && w.Uninstall.HookSecrets == HookObjectsDelete {
+		p.problemf(lines["uninstall"], "uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep, which keeps Secrets too: remove one of the two keys")
+	}
+}
+
+// checkFormerManagers reports names under which nobody writes, and the one
+// whose fields are never taken over.
+func (p *parser) checkFormerManagers(w *Watch, lines map[string]int) {
+	line := lines["formerManagers"]
+	for i, name := range w.FormerManagers {
+		switch {
+		case strings.TrimSpace(name) == "":
+			p.problemf(line, "formerManagers[%d] is empty: expected the name of a field manager, as metadata.managedFields has it", i)
+		case name == "kube-controller-manager":
+			// Among its fields is what an autoscaler has set.
+			p.problemf(line, "formerManagers[%d] is %s: what Kubernetes' own controllers write stays theirs", i, name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -57,6 +60,152 @@ func keyLines(node *yaml.Node) map[string]int {
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		lines[node.Content[i].Value] = node.Content[i].Line
+	}
+	return lines
+}
+
+// Observe names objects of the release's namespace that the kind's own status
+// fields speak of, beside those of the release: the pods of its Deployment, say.
+type Observe struct {
+	// Name is what expressions call them: observed.<name>.
+	Name       string          `json:"name"`
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Selector   ObserveSelector `json:"selector"`
+}
+
+// ObserveSelector tells which objects they are.
+type ObserveSelector struct {
+	// MatchLabels are the labels that an object must have. A value may be a
+	// template over the release and the custom resource.
+	MatchLabels map[string]string `json:"matchLabels"`
+}
+
+// GVK returns the kind of the objects.
+func (o Observe) GVK() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+}
+
+// Templated tells a value that differs from one custom resource to another from
+// one that does not.
+func IsTemplate(value string) bool { return strings.Contains(value, "{{") }
+
+// identifier is what CEL takes for a name.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// checkObserve reports what nothing can be observed by. Templates are the
+// catalog's to parse.
+func (p *parser) checkObserve(w *Watch, lines map[string]int) {
+	line := lines["observe"]
+	seen := map[string]bool{}
+	for i, o := range w.Observe {
+		at := fmt.Sprintf("observe[%d]", i)
+		switch {
+		case o.Name == "":
+			p.problemf(line, "%s has no name: add one, by which expressions say observed.<name>", at)
+		case !identifier.MatchString(o.Name):
+			p.problemf(line, "%s.name: %q: expected letters, digits and _, and no digit first", at, o.Name)
+		case seen[o.Name]:
+			p.problemf(line, "%s.name: %s is the name of another entry, too", at, o.Name)
+		}
+		seen[o.Name] = true
+		p.checkObservedKind(line, at, o)
+		if len(o.Selector.MatchLabels) == 0 {
+			p.problemf(line, "%s has no selector: add the labels that the objects have, for example selector: {matchLabels: {app: \"{{ .release.name }}\"}}", at)
+		}
+		for _, key := range slices.Sorted(maps.Keys(o.Selector.MatchLabels)) {
+			value := o.Selector.MatchLabels[key]
+			problems := validation.IsQualifiedName(key)
+			if !IsTemplate(value) {
+				problems = append(problems, validation.IsValidLabelValue(value)...)
+			}
+			if len(problems) > 0 {
+				p.problemf(line, "%s.selector.matchLabels: %s: %q: %s", at, key, value, strings.Join(problems, "; "))
+			}
+		}
+	}
+}
+
+func (p *parser) checkObservedKind(line int, at string, o Observe) {
+	gv, err := schema.ParseGroupVersion(o.APIVersion)
+	switch {
+	case o.APIVersion == "" || o.Kind == "":
+		p.problemf(line, "%s: expected both apiVersion and kind, for example apiVersion: v1, kind: Pod", at)
+	case err != nil:
+		p.problemf(line, "%s.apiVersion: %v", at, err)
+	case gv.Group == "" && o.Kind == "Secret":
+		p.problemf(line, "%s: Secrets are not observed, for the status would tell what they hold", at)
+	}
+}
+
+// HealthRule tells when objects of a kind are ready, in place of what the
+// operator knows of the kind. Its fields are expressions in CEL over self, the
+// object.
+type HealthRule struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Ready is true of an object that is ready. Required.
+	Ready string `json:"ready"`
+	// Failed is true of an object that does not become ready by itself.
+	Failed string `json:"failed,omitempty"`
+	// Message says what an object waits for that is not ready.
+	Message string `json:"message,omitempty"`
+}
+
+// GroupKind returns the kind of the objects. The rule holds in every version of
+// it.
+func (h HealthRule) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(h.APIVersion, h.Kind).GroupKind()
+}
+
+// HealthError reports something wrong with one field of a health rule.
+func (w Watch) HealthError(rule int, field, message string) LineError {
+	line := w.Line
+	if rule < len(w.HealthLines) {
+		line = w.HealthLines[rule][field]
+	}
+	return LineError{File: w.File, Line: line, Message: fmt.Sprintf("health[%d].%s: %s", rule, field, message)}
+}
+
+// checkHealth reports rules that select nothing, or select what others do.
+// Expressions are compiled by the catalog.
+func (p *parser) checkHealth(w *Watch, lines map[string]int) {
+	seen := map[schema.GroupKind]int{}
+	for i, rule := range w.Health {
+		at := fmt.Sprintf("health[%d]", i)
+		line := lines[at]
+		gv, err := schema.ParseGroupVersion(rule.APIVersion)
+		switch {
+		case rule.APIVersion == "" || rule.Kind == "":
+			p.problemf(line, "%s: expected both apiVersion and kind, for example apiVersion: example.com/v1, kind: Widget", at)
+			continue
+		case err != nil:
+			p.problemf(line, "%s.apiVersion: %v", at, err)
+			continue
+		case gv.Group == "" && rule.Kind == "Secret":
+			p.problemf(line, "%s: a rule for Secrets is not supported, because its message could reveal what they hold", at)
+		}
+		if first, twice := seen[rule.GroupKind()]; twice {
+			p.problemf(line, "%s: health[%d] is a rule for %s, too: write one rule per kind, for all of its versions", at, first, rule.GroupKind())
+		}
+		seen[rule.GroupKind()] = i
+		if strings.TrimSpace(rule.Ready) == "" {
+			p.problemf(line, "%s has no ready: add an expression in CEL, for example ready: self.status.phase == 'Running'", at)
+		}
+	}
+}
+
+// itemKeyLines returns, for each item of a list, the lines of its keys.
+func itemKeyLines(node *yaml.Node) []map[string]int {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	lines := make([]map[string]int, len(node.Content))
+	for i, item := range node.Content {
+		lines[i] = keyLines(item)
 	}
 	return lines
 }

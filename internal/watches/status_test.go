@@ -110,7 +110,7 @@ func TestStatusFieldsAndDisplay(t *testing.T) {
 		t.Errorf("observes %v", gvk)
 	}
 	labels := w.Observe[0].Selector.MatchLabels
-	if watches.Templated(labels["app"]) || !watches.Templated(labels["release"]) {
+	if watches.IsTemplate(labels["app"]) || !watches.IsTemplate(labels["release"]) {
 		t.Errorf("labels are %v", labels)
 	}
 	if w.Status["count"] != "size(observed.pods)" || w.AdditionalPrinterColumns[0].Priority != 1 || w.ShortNames[0] != "as" || w.Categories[0] != "all" {

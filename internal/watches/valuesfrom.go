@@ -2,6 +2,7 @@ package watches
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -62,6 +63,62 @@ func (p *parser) checkValuesFrom(w *Watch, lines map[string]int) {
 		}
 		if problems := validation.IsConfigMapKey(from.DataKey()); len(problems) > 0 {
 			p.problemf(line, "%s.key: %q: %s", at, from.Key, strings.Join(problems, "; "))
+		}
+	}
+}
+
+// RBACRule is a right that the kind's chart needs and that nothing but a person
+// can tell: of objects that values choose, say.
+type RBACRule struct {
+	APIGroups       []string `json:"apiGroups,omitempty"`
+	Resources       []string `json:"resources,omitempty"`
+	ResourceNames   []string `json:"resourceNames,omitempty"`
+	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
+	// Verbs are what is to be allowed; none means what is done with objects of
+	// a release.
+	Verbs []string `json:"verbs,omitempty"`
+	// Template is the file of the chart that needs it. What could not be found
+	// out of that file counts as told.
+	Template string `json:"template,omitempty"`
+}
+
+// nothing tells a rule that just says that its template needs no more.
+func (r RBACRule) isEmpty() bool {
+	return len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames)+len(r.NonResourceURLs)+len(r.Verbs) == 0
+}
+
+// Settled tells whether a rule speaks for a template of the chart.
+func (w Watch) CoversTemplate(template string) bool {
+	return slices.ContainsFunc(w.RBAC, func(r RBACRule) bool { return r.Template == template })
+}
+
+// checkRBAC reports rules that the API server would refuse, or that allow
+// nothing.
+func (p *parser) checkRBAC(w *Watch, lines map[string]int) {
+	for i, rule := range w.RBAC {
+		at := fmt.Sprintf("rbac[%d]", i)
+		line := lines[at]
+		switch {
+		case rule.isEmpty() && rule.Template == "":
+			p.problemf(line, "%s says nothing: add apiGroups, resources and verbs, or the template that needs no more", at)
+		case rule.isEmpty():
+		case len(rule.NonResourceURLs) > 0 && len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0:
+			p.problemf(line, "%s: nonResourceURLs stand alone: put resources into a rule of their own", at)
+		case len(rule.NonResourceURLs) > 0 && len(rule.Verbs) == 0:
+			p.problemf(line, "%s has no verbs: add them, for example verbs: [get]", at)
+		case len(rule.NonResourceURLs) > 0:
+		case len(rule.APIGroups) == 0 || len(rule.Resources) == 0:
+			p.problemf(line, "%s: expected both apiGroups and resources, for example apiGroups: [\"\"], resources: [configmaps]", at)
+		}
+		for _, list := range [][]string{rule.Resources, rule.ResourceNames, rule.NonResourceURLs, rule.Verbs} {
+			if slices.Contains(list, "") {
+				p.problemf(line, "%s: a name is empty; only the group of Kubernetes' own objects is", at)
+			}
+		}
+		for _, resource := range rule.Resources {
+			if resource != strings.ToLower(resource) {
+				p.problemf(line, "%s.resources: %q: expected the name that stands in paths, such as configmaps", at, resource)
+			}
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package watches
 
 import (
+	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,7 +111,7 @@ type Watch struct {
 	// CreateNamespace is "true" where an install makes the release's namespace
 	// if there is none, and an uninstall deletes it again; empty means "false".
 	// It may be a template over the custom resource.
-	CreateNamespace Text `json:"createNamespace,omitempty"`
+	CreateNamespace BoolOrTemplate `json:"createNamespace,omitempty"`
 	// ServiceAccountName is an account of the release's namespace in whose
 	// name the objects are written; empty means the operator's own. It may be
 	// a template over the custom resource's metadata.
@@ -204,4 +207,26 @@ func (w Watch) BeyondNamespace() string {
 	default:
 		return ""
 	}
+}
+
+// Text is a text that may be written as a bool, too, for which people take
+// "true" and "false".
+type BoolOrTemplate string
+
+// UnmarshalJSON reads a text or a bool.
+func (t *BoolOrTemplate) UnmarshalJSON(data []byte) error {
+	var written any
+	if err := json.Unmarshal(data, &written); err != nil {
+		return err
+	}
+	switch value := written.(type) {
+	case nil:
+	case string:
+		*t = BoolOrTemplate(value)
+	case bool:
+		*t = BoolOrTemplate(strconv.FormatBool(value))
+	default:
+		return fmt.Errorf("expected true, false or a template, found %s", data)
+	}
+	return nil
 }

@@ -3,64 +3,61 @@ package architecture
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"go/parser"
 	"go/token"
-	"io"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 const module = "github.com/chartwright/chartwright"
 
-// pkg is what go list tells of a package.
+// pkg is a package as go list describes it.
 type pkg struct {
-	ImportPath   string
-	Dir          string
-	GoFiles      []string
-	Imports      []string
-	Deps         []string
-	TestImports  []string
-	XTestImports []string
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Deps       []string
 }
 
-func list(t *testing.T) []pkg {
+// list returns the packages of the main module and of the module of the tests.
+func list(t *testing.T) (packages []pkg) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps,TestImports,XTestImports", module+"/...")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, &stderr)
-	}
-	var packages []pkg
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	for {
-		var p pkg
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else if err != nil {
-			t.Fatal(err)
+	for _, dir := range []string{"../..", ".."} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Deps", "./...")
+		cmd.Dir = dir
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list in %s: %v\n%s", dir, err, &stderr)
 		}
-		packages = append(packages, p)
+		decoder := json.NewDecoder(bytes.NewReader(out))
+		for decoder.More() {
+			var p pkg
+			if err := decoder.Decode(&p); err != nil {
+				t.Fatal(err)
+			}
+			packages = append(packages, p)
+		}
 	}
+	return packages
 }
 
-// room returns the name of a package of ours, "" for any other.
-func room(importPath string) string {
-	name, ours := strings.CutPrefix(importPath, module+"/")
-	if !ours {
+// folder returns the folder of a package in this repository, and "" for any other package.
+func folder(importPath string) string {
+	name, own := strings.CutPrefix(importPath, module+"/")
+	if !own {
 		return ""
 	}
 	return name
 }
 
-// within tells whether a package is another, or below it.
+// within reports whether a package is the given one or below it.
 func within(importPath, of string) bool {
 	return importPath == of || strings.HasPrefix(importPath, of+"/")
 }
@@ -71,24 +68,49 @@ func TestPlan_NeedsNoClient(t *testing.T) {
 	refused := map[string]string{"internal/plan": "k8s.io/client-go", "internal/apply": "helm.sh/helm"}
 	for _, p := range list(t) {
 		for _, dep := range p.Deps {
-			if banned, ok := refused[room(p.ImportPath)]; ok && within(dep, banned) {
+			if banned, ok := refused[folder(p.ImportPath)]; ok && within(dep, banned) {
 				t.Errorf("%s depends on %s", p.ImportPath, dep)
 			}
 		}
 	}
 }
 
-func TestPackagesSayWhatTheyAreFor(t *testing.T) {
+// TestPackages_AreInRulesAndDocs checks that .golangci.yml limits the imports of
+// every package, and that docs/dev/architecture.md describes it.
+func TestPackages_AreInRulesAndDocs(t *testing.T) {
+	config, err := os.ReadFile("../../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/dev/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list(t) {
+		name := folder(p.ImportPath)
+		if !within(name, "internal") && !within(name, "cmd") {
+			continue
+		}
+		if want := "(../../" + name + ")"; !bytes.Contains(page, []byte(want)) {
+			t.Errorf("docs/dev/architecture.md: no link to %s", want)
+		}
+		if want := `"**/` + name + `/*.go"`; !bytes.Contains(config, []byte(want)) {
+			t.Errorf(".golangci.yml: no rule of depguard has the files %s", want)
+		}
+	}
+}
+
+func TestPackages_HaveNameAndComment(t *testing.T) {
 	for _, p := range list(t) {
 		name := path.Base(p.ImportPath)
 		if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base", "types"}, name) {
-			t.Errorf("%s: a name that says nothing", p.ImportPath)
+			t.Errorf("%s: the name of a package states its concern", p.ImportPath)
 		}
-		if len(p.GoFiles) == 0 || !within(room(p.ImportPath), "internal") {
+		if len(p.GoFiles) == 0 || !within(folder(p.ImportPath), "internal") {
 			continue
 		}
 		if !slices.Contains(p.GoFiles, "doc.go") {
-			t.Errorf("%s has no doc.go", room(p.ImportPath))
+			t.Errorf("%s has no doc.go", folder(p.ImportPath))
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, "doc.go"), nil, parser.ParseComments|parser.PackageClauseOnly)
@@ -97,7 +119,7 @@ func TestPackagesSayWhatTheyAreFor(t *testing.T) {
 			continue
 		}
 		if want := "Package " + name + " "; !strings.HasPrefix(file.Doc.Text(), want) {
-			t.Errorf("%s/doc.go has no comment that begins with %q", room(p.ImportPath), want)
+			t.Errorf("%s/doc.go has no comment that begins with %q", folder(p.ImportPath), want)
 		}
 	}
 }

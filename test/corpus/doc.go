@@ -9,7 +9,7 @@
 //
 // The same test runs over a folder of other people's charts, or over yours:
 //
-//	CHARTWRIGHT_PUBLIC_CHARTS=/path/to/charts go test ./test/corpus -v
+//	cd test && CHARTWRIGHT_PUBLIC_CHARTS=/path/to/charts go test ./corpus -v
 //
 // Each folder in it is a chart with its dependencies. The test derives from
 // the release records what each of them may leave behind. A chart that does

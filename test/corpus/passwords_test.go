@@ -13,7 +13,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/watches"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -36,7 +36,7 @@ var demanded = row{
 }
 
 // sourcesFor returns the valuesFrom that lint prints for a chart.
-func sourcesFor(chart *helm.Chart) ([]watches.ValuesFrom, error) {
+func sourcesFor(chart *chart.Chart) ([]watches.ValuesFrom, error) {
 	recipe, err := lint.GeneratedPasswords(catalog.Kind{Chart: chart})
 	if err == nil && len(recipe.Unknown) > 0 {
 		err = fmt.Errorf("%s", recipe)

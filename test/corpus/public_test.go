@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	chartvalues "github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -75,7 +75,7 @@ func publicRows(t *testing.T) []row {
 
 // specFor returns values with which the chart renders: those given, or over
 // them the first of the author's examples.
-func specFor(chart *helm.Chart, given values) (values, error) {
+func specFor(chart *chart.Chart, given values) (values, error) {
 	_, failed := rendered(chart, given)
 	if failed == nil {
 		return given, nil
@@ -93,9 +93,9 @@ func specFor(chart *helm.Chart, given values) (values, error) {
 	return nil, fmt.Errorf("renders neither with its defaults nor with a ci/*-values.yaml: %w", failed)
 }
 
-func rendered(chart *helm.Chart, spec values) (*helm.Rendered, error) {
-	return chart.Render(helm.Offline{
-		Release: "web", Namespace: "somewhere", Unchecked: true, APIVersions: chart.Features.APIs,
+func rendered(loaded *chart.Chart, spec values) (*chart.Rendered, error) {
+	return loaded.Render(chart.Offline{
+		Release: "web", Namespace: "somewhere", Unchecked: true, APIVersions: loaded.Features.APIs,
 		Values: chartvalues.Merge(values{}, runtime.DeepCopyJSON(spec)),
 	})
 }
@@ -108,7 +108,7 @@ var wide = []string{"commonannotations", "podannotations", "annotations", "commo
 
 // editFor returns an edit that shows in an object: an annotation or a label
 // under a value that is made for them, wherever the chart has one.
-func editFor(chart *helm.Chart, spec values) (values, error) {
+func editFor(chart *chart.Chart, spec values) (values, error) {
 	defaults, err := chart.Values()
 	if err != nil {
 		return nil, err

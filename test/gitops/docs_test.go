@@ -52,7 +52,7 @@ func TestPageShowsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/gitops.md does not show the files as they are: go test ./test/gitops -update")
+		t.Errorf("docs/gitops.md does not show the files as they are: cd test; go test ./gitops -update")
 	}
 }
 

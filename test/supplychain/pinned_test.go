@@ -124,7 +124,7 @@ func TestRelease_BuildsAreReproducible(t *testing.T) {
 		case strings.Contains(line, "go build") && strings.Contains(line, "./cmd/chartwright"):
 			builds++
 			for _, setting := range []string{
-				"GOTOOLCHAIN=go" + string(toolchain[1]) + " ", "GOFLAGS=-trimpath ", "-buildvcs=false ", "version.Version=v9.9.9 ", "version.Commit=c0ffee'",
+				"GOTOOLCHAIN=go" + string(toolchain[1]) + " ", "GOFLAGS=-trimpath ", "-buildvcs=false ", "api.Version=v9.9.9 ", "api.Commit=c0ffee'",
 			} {
 				if !strings.Contains(line, setting) {
 					t.Errorf("no %s in %s", setting, line)

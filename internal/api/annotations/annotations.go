@@ -132,7 +132,7 @@ var readers = map[string]func(*Annotations, string) error{
 
 // others are keys of ours that a custom resource may carry although they say
 // nothing about it: it may itself be an object of another release.
-var others = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
+var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
 // aliases are keys that others gave to what one of ours says, the operator-sdk's
 // Helm operator all but one of them.
@@ -150,7 +150,7 @@ var aliases = map[string]string{
 }
 
 // Heeded tells whether an annotation is meant for us.
-func Heeded(key string) bool {
+func IsKnown(key string) bool {
 	_, alias := aliases[key]
 	_, read := readers[key]
 	return alias || read || strings.HasPrefix(key, api.Domain+"/")
@@ -164,13 +164,13 @@ func Parse(from map[string]string) Annotations { return ParseWithFloor(from, 0) 
 func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 	var a Annotations
 	for _, key := range slices.Sorted(maps.Keys(from)) {
-		if !Heeded(key) || slices.Contains(others, key) {
+		if !IsKnown(key) || slices.Contains(foreignKeys, key) {
 			continue
 		}
 		name, into := key, &a
 		if own, alias := aliases[key]; alias {
 			name = own
-			if overruled(from, key) {
+			if isOverridden(from, key) {
 				// What is wrong with it is told all the same.
 				into = &Annotations{}
 			}
@@ -194,7 +194,7 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 
 // overruled tells whether an alias does not count: where our own key is there, or
 // the operator-sdk's Helm operator, whose successor we are, says the same.
-func overruled(from map[string]string, alias string) bool {
+func isOverridden(from map[string]string, alias string) bool {
 	own := aliases[alias]
 	_, both := from[own]
 	if alias == api.AnnotationAnsibleReconcilePeriod && !both {

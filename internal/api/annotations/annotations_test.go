@@ -181,7 +181,7 @@ func TestAnnotationsOfTheOperatorSDK(t *testing.T) {
 		if diff := cmp.Diff(test.want, Parse(map[string]string{theirs + name: test.value})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if !Heeded(theirs + name) {
+		if !IsKnown(theirs + name) {
 			t.Errorf("a change of %s calls for no pass", name)
 		}
 		if test.ours == "" {
@@ -217,7 +217,7 @@ func TestHeeded(t *testing.T) {
 		"reconcile-period":                   false,
 		"":                                   false,
 	} {
-		if Heeded(key) != want {
+		if IsKnown(key) != want {
 			t.Errorf("%q is heeded: %v, want %v", key, !want, want)
 		}
 	}

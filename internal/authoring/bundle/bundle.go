@@ -65,7 +65,7 @@ type maker struct {
 	Input
 	*parts
 
-	person   person
+	spec     baseSpec
 	bundle   *Bundle
 	problems []error
 }
@@ -73,15 +73,15 @@ type maker struct {
 // Make returns the bundle. The error has a line for each thing that OLM would
 // refuse.
 func Make(ctx context.Context, in Input) (*Bundle, error) {
-	parts, err := sortOut(in.Objects)
+	parts, err := sortObjects(in.Objects)
 	if err != nil {
 		return nil, err
 	}
-	written, err := readPerson(parts.base)
+	written, err := readSpec(parts.base)
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{Input: in, parts: parts, person: written, bundle: &Bundle{Files: map[string][]byte{}}}
+	m := &maker{Input: in, parts: parts, spec: written, bundle: &Bundle{Files: map[string][]byte{}}}
 	if len(m.Channels) == 0 {
 		return nil, errors.New("no channel is given: a catalog offers each bundle in one at least, such as stable")
 	}

@@ -70,32 +70,32 @@ func (m *maker) checkVersions() {
 			m.problemf("the version %s cannot replace %s, which is not lower", m.Version, m.Replaces)
 		}
 	}
-	if m.person.MinKubeVersion != "" {
-		if _, err := semver.StrictNewVersion(m.person.MinKubeVersion); err != nil {
-			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.person.MinKubeVersion)
+	if m.spec.MinKubeVersion != "" {
+		if _, err := semver.StrictNewVersion(m.spec.MinKubeVersion); err != nil {
+			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.spec.MinKubeVersion)
 		}
 	}
 }
 
 func (m *maker) checkText() {
-	if m.person.DisplayName == "" {
+	if m.spec.DisplayName == "" {
 		m.problemf("ClusterServiceVersion: spec.displayName: missing: it is the operator's name for people")
 	}
-	if m.person.Provider.Name == "" {
+	if m.spec.Provider.Name == "" {
 		m.problemf("ClusterServiceVersion: spec.provider.name: missing: it is who stands behind the operator")
 	}
-	if m.person.Description == "" {
+	if m.spec.Description == "" {
 		m.notef("ClusterServiceVersion: spec.description: it is what a catalog shows of the operator, in Markdown")
 	}
-	if len(m.person.Maintainers) == 0 {
+	if len(m.spec.Maintainers) == 0 {
 		m.notef("ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask")
 	}
-	for i, one := range m.person.Maintainers {
+	for i, one := range m.spec.Maintainers {
 		if _, err := mail.ParseAddress(one.Email); err != nil || one.Name == "" {
 			m.problemf("ClusterServiceVersion: spec.maintainers[%d]: %q <%s>: expected a name, and an email address", i, one.Name, one.Email)
 		}
 	}
-	for i, one := range m.person.Links {
+	for i, one := range m.spec.Links {
 		if at, err := url.ParseRequestURI(one.URL); err != nil || at.Host == "" || one.Name == "" {
 			m.problemf("ClusterServiceVersion: spec.links[%d]: %q %q: expected a name, and a url such as https://example.com", i, one.Name, one.URL)
 		}
@@ -103,14 +103,14 @@ func (m *maker) checkText() {
 }
 
 func (m *maker) checkIcon() {
-	if len(m.person.Icon) == 0 {
+	if len(m.spec.Icon) == 0 {
 		m.notef("ClusterServiceVersion: spec.icon: catalogs such as OperatorHub want one")
 		return
 	}
-	if len(m.person.Icon) > 1 {
-		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.person.Icon))
+	if len(m.spec.Icon) > 1 {
+		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.spec.Icon))
 	}
-	icon := m.person.Icon[0]
+	icon := m.spec.Icon[0]
 	if data, err := base64.StdEncoding.DecodeString(icon.Data); err != nil || len(data) == 0 {
 		m.problemf("ClusterServiceVersion: spec.icon[0].base64data: expected a picture, in base64")
 	}
@@ -122,7 +122,7 @@ func (m *maker) checkIcon() {
 func (m *maker) checkModes() {
 	supported := false
 	seen := map[string]bool{}
-	for i, mode := range m.person.InstallModes {
+	for i, mode := range m.spec.InstallModes {
 		if !slices.Contains(modes, mode.Type) || seen[mode.Type] {
 			m.problemf("ClusterServiceVersion: spec.installModes[%d].type: %q: expected each once of %s", i, mode.Type, strings.Join(modes, ", "))
 		}
@@ -132,26 +132,21 @@ func (m *maker) checkModes() {
 	if !supported {
 		m.problemf("ClusterServiceVersion: spec.installModes: none is supported: expected one at least of %s", strings.Join(modes, ", "))
 	}
-	if m.ofSome() && !m.toldNamespaces() {
+	if m.supportsSomeNamespaces() && !m.readsTargetNamespaces() {
 		m.problemf("ClusterServiceVersion: spec.installModes: the operator is said to be for a few namespaces, but no container has WATCH_NAMESPACE from metadata.annotations['olm.targetNamespaces'], which OLM fills in: " +
 			"add it in config/manifests/kustomization.yaml, or support AllNamespaces alone")
 	}
 }
 
-// toldNamespaces tells whether a container learns from OLM which namespaces it
-// is for.
-func (m *maker) toldNamespaces() bool {
-	for _, d := range m.deployments {
-		for _, container := range d.Spec.Template.Spec.Containers {
-			if slices.ContainsFunc(container.Env, func(env corev1.EnvVar) bool {
-				return env.Name == "WATCH_NAMESPACE" && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil &&
-					env.ValueFrom.FieldRef.FieldPath == "metadata.annotations['olm.targetNamespaces']"
-			}) {
-				return true
-			}
-		}
+// readsTargetNamespaces reports whether a container gets its namespaces from OLM.
+func (m *maker) readsTargetNamespaces() bool {
+	isTarget := func(env corev1.EnvVar) bool {
+		return env.Name == "WATCH_NAMESPACE" && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil &&
+			env.ValueFrom.FieldRef.FieldPath == "metadata.annotations['olm.targetNamespaces']"
 	}
-	return false
+	return slices.ContainsFunc(m.deployments, func(d deployment) bool {
+		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return slices.ContainsFunc(c.Env, isTarget) })
+	})
 }
 
 func (m *maker) checkAnnotations() {

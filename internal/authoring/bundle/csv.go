@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,8 +43,8 @@ func (m *maker) clusterServiceVersion(ctx context.Context) (map[string]any, erro
 	}
 	m.annotate(csv, string(listed))
 
-	m.leaveOut()
-	permissions, cluster := m.rights()
+	m.dropUnsupported()
+	permissions, cluster := m.permissions()
 	install := map[string]any{"deployments": m.deploymentSpecs()}
 	if len(permissions) > 0 {
 		install["permissions"] = permissions
@@ -74,15 +73,13 @@ func (m *maker) clusterServiceVersion(ctx context.Context) (map[string]any, erro
 	return csv.Object, nil
 }
 
-// unstructuredOf makes maps and lists of structs, as the API machinery has them.
-func unstructuredOf(fields map[string]any) (map[string]any, error) {
+// unstructuredOf turns structs into maps and lists.
+func unstructuredOf(fields any) (plain map[string]any, err error) {
 	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = json.Unmarshal(data, &plain)
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	err = json.Unmarshal(data, &object.Object)
-	return object.Object, err
+	return plain, err
 }
 
 func (m *maker) annotate(csv *unstructured.Unstructured, examples string) {
@@ -143,14 +140,10 @@ func (m *maker) replaceImage(deployment string, container any) {
 	fields["image"] = m.Image
 }
 
-// ofSome tells whether the operator may be installed for a few namespaces.
-func (m *maker) ofSome() bool {
-	for _, mode := range m.person.InstallModes {
-		if mode.Supported && mode.Type != "AllNamespaces" {
-			return true
-		}
-	}
-	return false
+// supportsSomeNamespaces reports whether the operator may be installed for a few
+// namespaces.
+func (m *maker) supportsSomeNamespaces() bool {
+	return slices.ContainsFunc(m.spec.InstallModes, func(mode installMode) bool { return mode.Supported && mode.Type != "AllNamespaces" })
 }
 
 // owned is what a ClusterServiceVersion says of one version of a definition.
@@ -211,10 +204,8 @@ func overlay(entry owned, written []any) any {
 	if at < 0 {
 		return entry
 	}
-	// It is made of texts and lists of these.
-	data, _ := json.Marshal(entry)
-	var merged map[string]any
-	_ = json.Unmarshal(data, &merged)
+	// It only holds strings, and lists of these.
+	merged, _ := unstructuredOf(entry)
 	by, _ := written[at].(map[string]any)
 	maps.Copy(merged, by)
 	return merged
@@ -241,7 +232,7 @@ func (m *maker) relatedImages(examples examples) []relatedImage {
 			}
 		}
 	}
-	add(m.person.RelatedImages...)
+	add(m.spec.RelatedImages...)
 	for _, d := range m.deployments {
 		for _, container := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
 			add(relatedImage{Name: container.Name, Image: m.imageOf(container)})
@@ -258,14 +249,9 @@ func (m *maker) imageOf(container corev1.Container) string {
 	return container.Image
 }
 
-// versionSchema returns the schema of spec or status.
-func versionSchema(version apiextensionsv1.CustomResourceDefinitionVersion, name string) apiextensionsv1.JSONSchemaProps {
-	return version.Schema.OpenAPIV3Schema.Properties[name]
-}
-
-// person is what a person writes in the base, as far as it matters here. All
-// else goes through.
-type person struct {
+// baseSpec is the part of the base's spec that is checked or read here. All other
+// fields are passed through.
+type baseSpec struct {
 	DisplayName string `json:"displayName"`
 	Description string `json:"description"`
 	Icon        []struct {
@@ -300,9 +286,9 @@ type relatedImage struct {
 	Image string `json:"image"`
 }
 
-// readPerson reads the base.
-func readPerson(base *unstructured.Unstructured) (person, error) {
-	var read person
+// readSpec reads the base.
+func readSpec(base *unstructured.Unstructured) (baseSpec, error) {
+	var read baseSpec
 	data, err := json.Marshal(base.Object["spec"])
 	if err == nil {
 		err = json.Unmarshal(data, &read)

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -59,15 +60,12 @@ func specDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion) []
 			}
 		}
 	}
-	walk("", versionSchema(version, "spec"))
+	walk("", version.Schema.OpenAPIV3Schema.Properties["spec"])
 	return found
 }
 
 func describe(path string, field props, show []string) descriptor {
-	name := field.Title
-	if name == "" {
-		name = words(strings.ReplaceAll(path, ".", " "))
-	}
+	name := cmp.Or(field.Title, words(strings.ReplaceAll(path, ".", " ")))
 	return descriptor{Path: path, DisplayName: name, Description: field.Description, XDescriptors: show}
 }
 
@@ -151,7 +149,7 @@ var reported = []string{"state", "conditions", "release.chart", "release.revisio
 
 // statusDescriptors describes the kind's own fields, then those of every status.
 func statusDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion, kind *catalog.Kind) []descriptor {
-	status := versionSchema(version, "status")
+	status := version.Schema.OpenAPIV3Schema.Properties["status"]
 	var paths []string
 	if kind != nil {
 		paths = append(kind.Fields.Names(), reported...)

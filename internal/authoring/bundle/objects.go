@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // Build returns the objects that kustomize makes of a folder.
@@ -96,11 +96,11 @@ const (
 )
 
 // sortOut tells the objects apart.
-func sortOut(objects []*unstructured.Unstructured) (*parts, error) {
+func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 	p := &parts{source: map[string]*unstructured.Unstructured{}}
 	var rest []*unstructured.Unstructured
 	for _, object := range objects {
-		known, err := p.take(object)
+		known, err := p.add(object)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
@@ -123,7 +123,7 @@ func sortOut(objects []*unstructured.Unstructured) (*parts, error) {
 }
 
 // take puts an object to those of its kind, and tells whether there are such.
-func (p *parts) take(object *unstructured.Unstructured) (known bool, err error) {
+func (p *parts) add(object *unstructured.Unstructured) (known bool, err error) {
 	kind := object.GroupVersionKind().GroupKind()
 	switch kind {
 	case schema.GroupKind{Group: groupOLM, Kind: "ClusterServiceVersion"}:
@@ -186,7 +186,7 @@ var supported = []string{
 }
 
 // leaveOut takes from the others what OLM does not take.
-func (m *maker) leaveOut() {
+func (m *maker) dropUnsupported() {
 	m.others = slices.DeleteFunc(m.others, func(object *unstructured.Unstructured) bool {
 		known := slices.Contains(supported, object.GetKind())
 		if !known {
@@ -243,7 +243,7 @@ func (m *maker) examples(ctx context.Context) examples {
 }
 
 // add notes an object of a kind's release.
-func (e *examples) add(kind schema.GroupKind, object helm.RenderedObject) {
+func (e *examples) add(kind schema.GroupKind, object chart.RenderedObject) {
 	api := apiOf{Kind: object.GetKind(), Version: object.GroupVersionKind().Version}
 	if !slices.Contains(e.kinds[kind], api) {
 		e.kinds[kind] = append(e.kinds[kind], api)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // permission is what a ClusterServiceVersion says of the rights of an account.
@@ -26,7 +26,7 @@ type permission struct {
 // permissions, unless it is of what has no namespace: that makes an operator of
 // a few namespaces one with rights in these alone. Roles that are nobody's of
 // these accounts become files.
-func (m *maker) rights() (permissions, cluster []permission) {
+func (m *maker) permissions() (permissions, cluster []permission) {
 	isCluster := m.clusterScoped()
 	bound := map[*unstructured.Unstructured]bool{}
 	for _, account := range m.runAs() {
@@ -49,7 +49,7 @@ func (m *maker) rights() (permissions, cluster []permission) {
 				switch {
 				case b.Namespace != "":
 					in.Rules = append(in.Rules, rule)
-				case !m.ofSome():
+				case !m.supportsSomeNamespaces():
 					everywhere.Rules = append(everywhere.Rules, rule)
 				default:
 					namespaced, clusterWide := split(rule, isCluster)
@@ -65,13 +65,13 @@ func (m *maker) rights() (permissions, cluster []permission) {
 			cluster = append(cluster, everywhere)
 		}
 	}
-	m.keep(bound, slices.Concat(permissions, cluster))
+	m.addUnbound(bound, slices.Concat(permissions, cluster))
 	return permissions, cluster
 }
 
 // keep makes files of accounts and roles that the ClusterServiceVersion does not
 // speak of.
-func (m *maker) keep(bound map[*unstructured.Unstructured]bool, given []permission) {
+func (m *maker) addUnbound(bound map[*unstructured.Unstructured]bool, given []permission) {
 	for _, account := range m.accounts {
 		if !slices.ContainsFunc(given, func(p permission) bool { return p.ServiceAccountName == account.GetName() }) {
 			m.others = append(m.others, account)
@@ -168,6 +168,6 @@ func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 		if is, ok := known[resource]; ok {
 			return is
 		}
-		return helm.ClusterScopedResource(resource)
+		return chart.ClusterScopedResource(resource)
 	}
 }

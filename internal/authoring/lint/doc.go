@@ -1,17 +1,20 @@
-// Package lint finds what is wrong with a chart, and above all what is harmless
-// under a person's `helm install` and is not under an operator, which renders
-// again with every edit and serves many custom resources by one chart.
+// Package lint finds problems in a chart, above all those that are harmless under
+// a person's `helm install` and are harmful under an operator. An operator
+// renders the chart again after every edit, and serves many custom resources
+// with one chart.
 //
-// Rules lists what is looked for; Run looks. There are three kinds of evidence:
+// Rules lists the rules (rule.go), and Run applies them. There are three kinds of
+// evidence:
 //
-//   - the syntax of the templates (calls.go), for functions whose results
-//     differ from one revision to the next, and for what is read elsewhere;
-//   - renders for several releases (renders.go), for objects that two custom
-//     resources would share, that are not allowed, or that stay behind;
-//   - what others say: Helm's own lint, the CRD and the rights that are derived
-//     from the chart.
+//   - the syntax of the templates (functions.go, passwords.go): functions whose
+//     results differ from one revision to the next, and reads of the cluster;
+//   - renders for several releases (objects.go) with several sets of values
+//     (trials.go): objects that two custom resources would share, that are not
+//     allowed, or that stay behind;
+//   - reports of other packages: Helm's own lint and the permissions that are
+//     derived from the chart (helm.go), and its CRD (schema.go).
 //
-// Each finding names a file and a line, where there is one, and its rule says
-// why it matters and what to do. A chart silences rules (silence.go) where its
-// author knows better.
+// Each finding has a file and, where there is one, a line. Its rule says why it
+// matters and what to do. A chart silences rules (lint.go) where its author knows
+// better.
 package lint

@@ -1,11 +1,15 @@
 package lint
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
 	"text/template/parse"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -29,79 +33,73 @@ func (c *check) calls() error {
 	if err != nil {
 		return err
 	}
-	set := settled{chart: defaults, required: requiredValues(c.Kind.Chart.Schema())}
-	all := readCalls(c.files)
-	for _, call := range all.calls {
-		if !all.live(call.in) {
+	set := setValues{defaults: defaults, required: requiredValues(c.Kind.Chart.Schema())}
+	all := analysis.ReadCalls(c.files)
+	for _, call := range all.All {
+		if !all.Executed(call.Template) {
 			continue
 		}
+		at := location{call.File.Path, call.Line()}
 		switch {
-		case slices.Contains(random, call.name):
-			c.random(all, call, set)
-		case slices.Contains(clocks, call.name) && !all.guarded(call, set.has):
-			c.findf(ruleTime, call.place(), "%s gives another time in each revision", call.name)
-		case call.name == "Release.Revision":
-			c.findf(ruleRevision, call.place(), ".%s differs in each revision", call.name)
-		case call.name == "Release.IsInstall" || call.name == "Release.IsUpgrade":
-			c.findf(rulePhase, call.place(), ".%s differs between the first revision and all that follow", call.name)
-		case call.name == "lookup":
-			c.lookup(call)
-		case slices.Contains(readsFile, call.name):
-			c.readsFile(call)
+		case slices.Contains(random, call.Name) && !all.Kept(call, set.has):
+			what := "in each revision"
+			if len(call.Unless) > 0 {
+				what = "in each revision of a release that does not set " + strings.Join(call.Unless, " or ")
+			}
+			c.findf(ruleRandom, at, "%s makes another value %s", call.Name, what)
+		case slices.Contains(clocks, call.Name) && !all.Kept(call, set.has):
+			c.findf(ruleTime, at, "%s gives another time in each revision", call.Name)
+		case call.Name == "Release.Revision":
+			c.findf(ruleRevision, at, ".%s differs in each revision", call.Name)
+		case call.Name == "Release.IsInstall" || call.Name == "Release.IsUpgrade":
+			c.findf(rulePhase, at, ".%s differs between the first revision and all that follow", call.Name)
+		case call.Name == "lookup":
+			c.lookup(call, at)
+		case slices.Contains(readsFile, call.Name):
+			c.readsFile(call, at)
 		}
 	}
 	return nil
 }
 
-func (c *check) random(all *called, call call, set settled) {
-	if all.guarded(call, set.has) {
-		return
-	}
-	if unless := call.guard.unless; len(unless) > 0 {
-		c.findf(ruleRandom, call.place(), "%s makes another value in each revision of a release that does not set %s", call.name, strings.Join(unless, " or "))
-		return
-	}
-	c.findf(ruleRandom, call.place(), "%s makes another value in each revision", call.name)
-}
-
 // lookup applies the rules on lookup APIVERSION KIND NAMESPACE NAME.
-func (c *check) lookup(call call) {
+func (c *check) lookup(call analysis.Call, at location) {
 	what := "objects"
-	if len(call.args) > 1 {
-		if kind, ok := call.args[1].(*parse.StringNode); ok {
-			what = kind.Text
+	if len(call.Args) > 1 {
+		if kind, ok := analysis.Literal(call.Args[1]); ok {
+			what = kind
 		}
 	}
 	if c.Kind.Allow.LookupScope() == watches.LookupNone {
-		c.findAsf(Error, ruleLookupAway, call.place(), "lookup of %s fails: the entry has allow.lookup: none", what)
+		c.findAsf(Error, ruleLookupAway, at, "lookup of %s fails: the entry has allow.lookup: none", what)
 		return
 	}
-	c.findf(ruleLookup, call.place(), "lookup of %s: a change of what it finds is not seen at once", what)
-	if len(call.args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll {
+	c.findf(ruleLookup, at, "lookup of %s: a change of what it finds is not seen at once", what)
+	if len(call.Args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll {
 		return
 	}
 	severity := Warning
-	namespace, fixed := call.args[2].(*parse.StringNode)
+	namespace, fixed := analysis.Literal(call.Args[2])
 	switch {
-	case c.ownNamespace(call.args[2]):
+	case c.ownNamespace(call.Args[2]):
 		return
 	case fixed && !c.Alone:
 		severity = Error
 	}
 	where := "a namespace that is computed"
 	if fixed {
-		where = "namespace " + namespace.Text
+		where = "namespace " + namespace
 	}
-	if fixed && namespace.Text == "" {
+	if fixed && namespace == "" {
 		where = "no namespace, which is all of them, or a kind that has none"
 	}
-	c.findAsf(severity, ruleLookupAway, call.place(), "lookup of %s in %s needs allow.lookup: all", what, where)
+	c.findAsf(severity, ruleLookupAway, at, "lookup of %s in %s needs allow.lookup: all", what, where)
 }
 
-// ownNamespace tells whether an argument is the release's namespace: as it is,
+// ownNamespace reports whether an argument is the release's namespace: as it is,
 // or by a template that begins with it.
 func (c *check) ownNamespace(arg parse.Node) bool {
-	if field(arg) == "Release.Namespace" {
+	if analysis.Field(arg) == "Release.Namespace" {
 		return true
 	}
 	pipe, ok := arg.(*parse.PipeNode)
@@ -112,16 +110,16 @@ func (c *check) ownNamespace(arg parse.Node) bool {
 	if len(args) == 1 && len(pipe.Cmds) == 1 {
 		return c.ownNamespace(args[0])
 	}
-	if len(args) < 2 || ident(args[0]) != "include" {
+	if len(args) < 2 || analysis.Function(args[0]) != "include" {
 		return false
 	}
-	name, ok := args[1].(*parse.StringNode)
+	name, ok := analysis.Literal(args[1])
 	if !ok {
 		return false
 	}
 	for _, file := range c.files {
 		for _, tree := range file.Trees {
-			if tree.Name == name.Text {
+			if tree.Name == name {
 				return strings.Contains(tree.Root.String(), ".Release.Namespace")
 			}
 		}
@@ -129,25 +127,83 @@ func (c *check) ownNamespace(arg parse.Node) bool {
 	return false
 }
 
-func (c *check) readsFile(call call) {
-	if len(call.args) == 0 {
+func (c *check) readsFile(call analysis.Call, at location) {
+	if len(call.Args) == 0 {
 		return
 	}
-	name, ok := call.args[0].(*parse.StringNode)
+	name, ok := analysis.Literal(call.Args[0])
 	if !ok {
 		return
 	}
-	if !slices.Contains(c.Kind.Chart.Files(), path.Join(chartOf(call.file.Path), name.Text)) {
-		c.findf(ruleNoFile, call.place(), ".%s %q: there is no such file in the chart, or .helmignore leaves it out", call.name, name.Text)
+	folder := ""
+	for _, subchart := range call.File.Subcharts() {
+		folder = path.Join(folder, "charts", subchart)
+	}
+	if !slices.Contains(c.Kind.Chart.Files(), path.Join(folder, name)) {
+		c.findf(ruleNoFile, at, ".%s %q: there is no such file in the chart, or .helmignore leaves it out", call.Name, name)
 	}
 }
 
-// chartOf returns the folder of the chart, or subchart, that a file is of.
-func chartOf(file string) string {
-	parts := strings.Split(file, "/")
-	n := 0
-	for n+1 < len(parts) && parts[n] == "charts" {
-		n += 2
+// setValues knows which values are set in every release.
+type setValues struct {
+	defaults map[string]any
+	// required are the paths that the chart's schema requires.
+	required map[string]bool
+}
+
+// has reports whether a value, by its path below .Values, is set wherever a file
+// of the chart or of a subchart is rendered: it has a default that is not
+// empty, or the schema requires it.
+func (s setValues) has(file analysis.File, path string) bool {
+	keys := append(file.Subcharts(), strings.Split(path, ".")...)
+	value, _, _ := unstructured.NestedFieldNoCopy(s.defaults, keys...)
+	return s.required[strings.Join(keys, ".")] || !empty(value)
+}
+
+// empty is what templates take for it.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	case float64:
+		return v == 0
+	case int64:
+		return v == 0
+	default:
+		return false
 	}
-	return path.Join(parts[:n]...)
+}
+
+// requiredValues returns the paths that a schema requires, as far as it says so
+// plainly: by required beside properties, at every level above, too.
+func requiredValues(schema []byte) map[string]bool {
+	found := map[string]bool{}
+	var root map[string]any
+	if json.Unmarshal(schema, &root) == nil {
+		require(root, "", found)
+	}
+	return found
+}
+
+func require(schema map[string]any, prefix string, found map[string]bool) {
+	required, _ := schema["required"].([]any)
+	properties, _ := schema["properties"].(map[string]any)
+	for _, item := range required {
+		key, ok := item.(string)
+		if !ok {
+			continue
+		}
+		found[prefix+key] = true
+		if inner, ok := properties[key].(map[string]any); ok {
+			require(inner, prefix+key+".", found)
+		}
+	}
 }

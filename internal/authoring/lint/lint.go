@@ -3,12 +3,15 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -23,7 +26,7 @@ type Target struct {
 }
 
 // Alone returns a target for a chart that is in no watches file.
-func Alone(at string, chart *helm.Chart) Target {
+func Alone(at string, chart *chart.Chart) Target {
 	return Target{Path: at, Alone: true, Kind: catalog.Kind{
 		Watch: watches.Watch{Group: "example.com", Version: "v1", Kind: "Chart", Chart: at},
 		Chart: chart,
@@ -57,7 +60,7 @@ type check struct {
 // error says that the look could not be taken.
 func Run(target Target) ([]Finding, error) {
 	c := &check{Target: target, files: target.Kind.Chart.Templates()}
-	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.rights} {
+	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.permissions} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%s: %w", target.Path, err)
 		}
@@ -103,20 +106,20 @@ func Broken(at string, err error) Finding {
 	return Finding{Rule: rule.Name, Severity: Error, File: at, Message: err.Error(), Why: rule.Why, Fix: rule.Fix}
 }
 
-// place is a line of a file of the chart.
-type place struct {
+// location is a line of a file of the chart.
+type location struct {
 	file string
 	line int
 }
 
 // findf notes a finding with the severity of its rule.
-func (c *check) findf(name string, at place, format string, args ...any) {
+func (c *check) findf(name string, at location, format string, args ...any) {
 	rule, _ := ruleNamed(name)
 	c.findAsf(rule.Severity, name, at, format, args...)
 }
 
 // findAsf notes a finding that is worse, or less bad, than most of its rule.
-func (c *check) findAsf(severity Severity, name string, at place, format string, args ...any) {
+func (c *check) findAsf(severity Severity, name string, at location, format string, args ...any) {
 	rule, _ := ruleNamed(name)
 	c.findings = append(c.findings, Finding{
 		Rule: name, Severity: severity, File: at.file, Line: at.line,
@@ -132,4 +135,94 @@ func (c *check) file(name string) (analysis.File, bool) {
 		}
 	}
 	return analysis.File{}, false
+}
+
+// ignoreAnnotation is the annotation in Chart.yaml that silences rules in the
+// whole chart.
+const ignoreAnnotation = "chartwright.dev/lint-ignore"
+
+// ignoreComment silences rules on its own lines and the next, with a reason for
+// whoever reads it: {{/* chartwright:ignore random-value it is a salt */}}.
+var ignoreComment = regexp.MustCompile(`\{\{-?\s*/\*\s*chartwright:ignore\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)(?s:(?:\s.*?)?)\*/\s*-?\}\}`)
+
+// silence takes out what the chart's author has silenced.
+func (c *check) silence() {
+	everywhere := c.named(c.Kind.Chart.Annotations()[ignoreAnnotation], c.chartfile(ignoreAnnotation))
+	onLines := map[location][]string{}
+	for _, file := range c.files {
+		for _, at := range ignoreComment.FindAllStringSubmatchIndex(file.Text, -1) {
+			first := 1 + strings.Count(file.Text[:at[0]], "\n")
+			last := 1 + strings.Count(file.Text[:at[1]], "\n")
+			names := c.named(file.Text[at[2]:at[3]], location{file.Path, first})
+			for line := first; line <= last+1; line++ {
+				onLines[location{file.Path, line}] = append(onLines[location{file.Path, line}], names...)
+			}
+		}
+	}
+	c.findings = slices.DeleteFunc(c.findings, func(f Finding) bool {
+		return slices.Contains(everywhere, f.Rule) || slices.Contains(onLines[location{f.File, f.Line}], f.Rule)
+	})
+}
+
+// named reads a list of rules, and reports unknown ones.
+func (c *check) named(list string, at location) []string {
+	var names []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if _, exists := ruleNamed(name); !exists {
+			c.findf(ruleUnknown, at, "%q is no rule", name)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// chartfile returns the line of Chart.yaml that has a text.
+func (c *check) chartfile(text string) location {
+	return location{"Chart.yaml", lineOf(string(c.Kind.Chart.File("Chart.yaml")), text)}
+}
+
+// lineOf returns the first line that has a text, and 1 where none has.
+func lineOf(in, text string) int {
+	before, _, found := strings.Cut(in, text)
+	if !found {
+		return 1
+	}
+	return 1 + strings.Count(before, "\n")
+}
+
+// Text writes findings for people, one a line as compilers do, and below what
+// their rules are about, once each.
+func Text(to io.Writer, findings []Finding) error {
+	var out strings.Builder
+	seen := map[string]bool{}
+	for _, f := range findings {
+		at := f.File
+		if f.Line > 0 {
+			at = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		fmt.Fprintf(&out, "%s: %s: %s [%s]\n", at, f.Severity, f.Message, f.Rule)
+		seen[f.Rule] = true
+	}
+	for _, rule := range rules {
+		if !seen[rule.Name] {
+			continue
+		}
+		fmt.Fprintf(&out, "\n%s\n  why: %s\n  fix: %s\n", rule.Name, rule.Why, rule.Fix)
+	}
+	_, err := io.WriteString(to, out.String())
+	return err
+}
+
+// Count returns how many findings have a severity.
+func Count(findings []Finding, severity Severity) int {
+	n := 0
+	for _, f := range findings {
+		if f.Severity == severity {
+			n++
+		}
+	}
+	return n
 }

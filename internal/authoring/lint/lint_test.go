@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // files are those of a chart, over those of one in which nothing is found.
@@ -39,7 +39,7 @@ func annotated(kind, name string, annotations ...string) string {
 	return object("v1", kind, name, append([]string{"  annotations:"}, annotations...)...)
 }
 
-func load(t *testing.T, changed files) *helm.Chart {
+func load(t *testing.T, changed files) *chart.Chart {
 	t.Helper()
 	all := maps.Clone(clean)
 	maps.Copy(all, changed)
@@ -49,7 +49,7 @@ func load(t *testing.T, changed files) *helm.Chart {
 			fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
-	chart, err := helm.LoadDir(fsys)
+	chart, err := chart.LoadDir(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // generic writes the names that a chart was rendered for as those of any
@@ -13,9 +13,9 @@ func generic(text string) string {
 	return strings.NewReplacer(first.name, "<release>", first.namespace, "<namespace>").Replace(text)
 }
 
-// document is an object as it stands in a template.
-type document struct {
-	// line is where its name stands or, if that cannot be found, its kind.
+// objectText is an object in the text of a template.
+type objectText struct {
+	// line is that of its name or, if that cannot be found, of its kind.
 	line int
 	// name is the text that gives the name.
 	name string
@@ -23,14 +23,14 @@ type document struct {
 
 // locate returns the line of a template that gives a rendered object its name.
 // The object is the n-th of its kind that the template rendered, from 0.
-func (c *check) locate(o helm.RenderedObject, n int) place {
+func (c *check) locate(o chart.RenderedObject, n int) location {
 	file, ok := c.file(o.Source)
 	if !ok {
-		return place{o.Source, 0}
+		return location{o.Source, 0}
 	}
-	documents := documentsOf(file.Text, o.GetKind())
+	documents := objectTexts(file.Text, o.GetKind())
 	if len(documents) == 0 {
-		return place{o.Source, 1}
+		return location{o.Source, 1}
 	}
 	literal := -1
 	for i, d := range documents {
@@ -41,7 +41,7 @@ func (c *check) locate(o helm.RenderedObject, n int) place {
 	if literal >= 0 {
 		n = literal
 	}
-	return place{o.Source, documents[min(n, len(documents)-1)].line}
+	return location{o.Source, documents[min(n, len(documents)-1)].line}
 }
 
 var (
@@ -51,12 +51,12 @@ var (
 	nameInFlow   = regexp.MustCompile(`\bname:\s*("[^"]*"|'[^']*'|[^,}]*|\{\{.*?\}\})\s*[,}]`)
 )
 
-// documentsOf returns the objects of a kind in the text of a template: those
+// objectTexts returns the objects of a kind in the text of a template: those
 // that stand at its left edge or, if there are none, those that are indented,
 // as in a list or a define.
-func documentsOf(text, kind string) []document {
+func objectTexts(text, kind string) []objectText {
 	lines := strings.Split(text, "\n")
-	var edge, indented []document
+	var edge, indented []objectText
 	for i, line := range lines {
 		match := kindLine.FindStringSubmatch(line)
 		if len(match) < 3 || match[2] != kind {
@@ -75,8 +75,8 @@ func documentsOf(text, kind string) []document {
 	return indented
 }
 
-// describe finds the name of the object whose kind stands on a line, from 0.
-func describe(lines []string, kind int) document {
+// describe finds the name of the object whose kind is on a line, from 0.
+func describe(lines []string, kind int) objectText {
 	start, end := kind, kind+1
 	for start > 0 && !strings.HasPrefix(lines[start], "---") {
 		start--
@@ -84,29 +84,29 @@ func describe(lines []string, kind int) document {
 	for end < len(lines) && !strings.HasPrefix(lines[end], "---") && kindLine.FindStringSubmatch(lines[end]) == nil {
 		end++
 	}
-	// Metadata most often follows the kind, and otherwise stands before it.
+	// Metadata most often follows the kind, and otherwise precedes it.
 	for _, part := range [][2]int{{kind, min(end+1, len(lines))}, {start, kind}} {
 		if found, ok := nameIn(lines, part[0], part[1]); ok {
 			return found
 		}
 	}
-	return document{line: kind + 1}
+	return objectText{line: kind + 1}
 }
 
-// nameIn finds the name in the metadata that stands between two lines.
-func nameIn(lines []string, from, to int) (document, bool) {
+// nameIn finds the name in the metadata between two lines.
+func nameIn(lines []string, from, to int) (objectText, bool) {
 	within := false
 	for i := from; i < to; i++ {
 		if match := metadataLine.FindStringSubmatch(lines[i]); match != nil {
 			if flow := nameInFlow.FindStringSubmatch(match[1]); flow != nil {
-				return document{line: i + 1, name: flow[1]}, true
+				return objectText{line: i + 1, name: flow[1]}, true
 			}
 			within = true
 			continue
 		}
 		if match := nameLine.FindStringSubmatch(lines[i]); match != nil && within {
-			return document{line: i + 1, name: match[1]}, true
+			return objectText{line: i + 1, name: match[1]}, true
 		}
 	}
-	return document{}, false
+	return objectText{}, false
 }

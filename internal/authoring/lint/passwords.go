@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"text/template/parse"
@@ -14,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -29,7 +28,7 @@ type Recipe struct {
 	// no Secret of the release holds.
 	Unknown []string
 	// at is where the chart asks for the first of them.
-	at place
+	at location
 }
 
 // Needed reports whether the entry lacks anything.
@@ -69,7 +68,7 @@ func (c *check) passwords() error {
 type asked struct {
 	// path is the value's, chart the name of the chart or subchart it is of.
 	path, chart string
-	at          place
+	at          location
 	// kept: the chart reads the value back from the cluster by itself.
 	kept bool
 }
@@ -118,7 +117,8 @@ func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
 	// Values that the chart keeps by itself come last: mostly it does.
 	for _, kept := range []bool{false, true} {
 		for _, value := range wanted {
-			if value.kept != kept || at(given, strings.Split(value.path, ".")) != nil {
+			set, _, _ := unstructured.NestedFieldNoCopy(given, strings.Split(value.path, ".")...)
+			if value.kept != kept || set != nil {
 				continue
 			}
 			if source, found := p.source(value); found {
@@ -177,8 +177,8 @@ func (p *passwords) base() error {
 
 // render renders the chart with more values: an install or, with what is
 // installed, an upgrade.
-func (p *passwords) render(release string, more map[string]any, installed []helm.RenderedObject) (*helm.Rendered, error) {
-	offline := helm.Offline{
+func (p *passwords) render(release string, more map[string]any, installed []chart.RenderedObject) (*chart.Rendered, error) {
+	offline := chart.Offline{
 		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs,
 		Values: values.Merge(runtime.DeepCopyJSON(p.values), runtime.DeepCopyJSON(more)),
 	}
@@ -200,7 +200,7 @@ func (p *passwords) upgrade(more map[string]any) error {
 }
 
 // lookupIn answers lookups by what a render has made.
-func lookupIn(objects []helm.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
+func lookupIn(objects []chart.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(apiVersion, kind, _, name string) (map[string]any, error) {
 		for _, object := range objects {
 			if object.GetAPIVersion() == apiVersion && object.GetKind() == kind && object.GetName() == name {
@@ -276,14 +276,14 @@ func passwordsAsked(chart string, files []analysis.File) []asked {
 	var found []asked
 	seen := map[string]bool{}
 	add := func(file analysis.File, node parse.Node, key string, kept bool) {
-		text, ok := node.(*parse.StringNode)
-		if !ok || text.Text == "" {
+		text, _ := analysis.Literal(node)
+		if text == "" {
 			return
 		}
-		value := asked{path: text.Text, chart: chart, at: place{file.Path, file.Line(node.Position())}, kept: kept}
-		if inner := chartOf(file.Path); inner != "" {
-			value.chart = path.Base(inner)
-			value.path = strings.Join(append(subcharts(file.Path), text.Text), ".")
+		value := asked{path: text, chart: chart, at: location{file.Path, file.Line(node.Position())}, kept: kept}
+		if subcharts := file.Subcharts(); len(subcharts) > 0 {
+			value.chart = subcharts[len(subcharts)-1]
+			value.path = strings.Join(append(subcharts, text), ".")
 		}
 		if !seen[key+value.path] {
 			seen[key+value.path] = true
@@ -293,16 +293,14 @@ func passwordsAsked(chart string, files []analysis.File) []asked {
 	for _, file := range files {
 		file.Walk(func(node parse.Node) bool {
 			call, ok := node.(*parse.CommandNode)
-			if !ok || ident(call.Args[0]) != "dict" {
+			if !ok || analysis.Function(call.Args[0]) != "dict" {
 				return true
 			}
 			for i := 1; i+1 < len(call.Args); i += 2 {
-				name, _ := call.Args[i].(*parse.StringNode)
-				switch {
-				case name == nil:
-				case name.Text == "valueKey":
+				switch name, _ := analysis.Literal(call.Args[i]); name {
+				case "valueKey":
 					add(file, call.Args[i+1], "asked ", false)
-				case name.Text == "providedValues":
+				case "providedValues":
 					for _, item := range listed(call.Args[i+1]) {
 						add(file, item, "kept ", true)
 					}
@@ -317,20 +315,8 @@ func passwordsAsked(chart string, files []analysis.File) []asked {
 // listed returns the items of (list "a" "b").
 func listed(node parse.Node) []parse.Node {
 	pipe, ok := node.(*parse.PipeNode)
-	if !ok || len(pipe.Cmds) != 1 || ident(pipe.Cmds[0].Args[0]) != "list" {
+	if !ok || len(pipe.Cmds) != 1 || analysis.Function(pipe.Cmds[0].Args[0]) != "list" {
 		return nil
 	}
 	return pipe.Cmds[0].Args[1:]
-}
-
-// subcharts returns the names of the subcharts that a file is in, outermost
-// first: those under which the values of the file are.
-func subcharts(file string) []string {
-	var names []string
-	for i, part := range strings.Split(chartOf(file), "/") {
-		if i%2 == 1 {
-			names = append(names, part)
-		}
-	}
-	return names
 }

@@ -15,12 +15,12 @@ const schemaFile = "values.schema.json"
 func (c *check) schema() error {
 	data := c.Kind.Chart.Schema()
 	if len(data) == 0 {
-		c.findf(ruleNoSchema, place{"Chart.yaml", 0}, "there is no %s", schemaFile)
+		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "there is no %s", schemaFile)
 		return nil
 	}
 	_, warnings, err := crd.Generate(c.Kind)
 	if err != nil {
-		c.findf(ruleSchemaUseless, place{schemaFile, 0}, "%v", err)
+		c.findf(ruleSchemaUseless, location{schemaFile, 0}, "%v", err)
 		return nil
 	}
 	// Read as YAML it has lines. With tabs it is JSON alone, and has none.
@@ -34,7 +34,7 @@ func (c *check) schema() error {
 			severity = Info
 		}
 		keyword, _, _ := strings.Cut(warning.Lost, " ")
-		c.findAsf(severity, ruleSchemaLoss, place{schemaFile, lineIn(&root, warning.Path, keyword)}, "%s", warning)
+		c.findAsf(severity, ruleSchemaLoss, location{schemaFile, lineIn(&root, warning.Path, keyword)}, "%s", warning)
 	}
 	return nil
 }

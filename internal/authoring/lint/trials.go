@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // trial is a set of values that the chart renders with.
@@ -36,19 +36,19 @@ func (c *check) values() error {
 	examples, err := c.Kind.Chart.Examples()
 	if err != nil {
 		file, problem, _ := strings.Cut(err.Error(), ": ")
-		c.findf(ruleExample, place{file, 0}, "%s", problem)
+		c.findf(ruleExample, location{file, 0}, "%s", problem)
 	}
 	failed := c.offer(nil)
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		switch err := c.offer(examples[name]); {
-		case errors.Is(err, helm.ErrInvalidValues):
-			c.findf(ruleExample, place{name, 0}, "%v", err)
+		case errors.Is(err, chart.ErrInvalidValues):
+			c.findf(ruleExample, location{name, 0}, "%v", err)
 		case err != nil:
-			c.findf(ruleHelm, place{name, 0}, "%v", err)
+			c.findf(ruleHelm, location{name, 0}, "%v", err)
 		}
 	}
 	if len(c.trials) == 0 {
-		c.findf(ruleNotRendered, place{"values.yaml", 0}, "the defaults do not render, and there is no example that does: %v", failed)
+		c.findf(ruleNotRendered, location{"values.yaml", 0}, "the defaults do not render, and there is no example that does: %v", failed)
 		bare := c.bare()
 		if _, err := c.render(bare, first); err == nil {
 			c.trials = append(c.trials, bare)
@@ -143,8 +143,8 @@ var (
 	namesake = release{"rel-a7x", "ns-b3y"}
 )
 
-func (c *check) render(t trial, r release) (*helm.Rendered, error) {
-	return c.Kind.Chart.Render(helm.Offline{
+func (c *check) render(t trial, r release) (*chart.Rendered, error) {
+	return c.Kind.Chart.Render(chart.Offline{
 		Release: r.name, Namespace: r.namespace, Values: t.copy(), Unchecked: t.unchecked,
 		APIVersions: c.Kind.Chart.Features.APIs,
 	})

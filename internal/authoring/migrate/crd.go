@@ -8,18 +8,16 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
-// definitionFindings compares the kind's CRD in the project with the one that
-// is derived.
+// definitionFindings compares the kind's CRD in the project with the derived CRD.
 func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 	f := finder{topic: topicOf(kind)}
 	derived, warnings, err := crd.Generate(kind)
@@ -43,13 +41,11 @@ func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 		return f.findings, nil
 	}
 	f.definitions(name, old, derived)
+	source := "the chart has no values.schema.json: the definition is made of its default values, refuses texts for truth values and maps for texts, and takes all else"
 	if len(kind.Chart.Schema()) > 0 {
-		f.addf(Changes, name, "the API server checks custom resources by the chart's values.schema.json, and refuses what it does not take; until now it took anything").
-			Do = "chartwright crd --output-dir config/crd/bases"
-	} else {
-		f.addf(Changes, name, "the chart has no values.schema.json: the definition is made of its default values, refuses texts for truth values and maps for texts, and takes all else").
-			Do = "chartwright crd --output-dir config/crd/bases"
+		source = "the API server checks custom resources by the chart's values.schema.json, and refuses what it does not take; until now it took anything"
 	}
+	f.addf(Changes, name, "%s", source).Do = "chartwright crd --output-dir config/crd/bases"
 	for _, warning := range warnings {
 		if !warning.Checked {
 			f.addf(Changes, path.Join(kind.Watch.Chart, "values.schema.json"), "%s", warning)
@@ -76,9 +72,9 @@ func (p *Project) definition(like *apiextensionsv1.CustomResourceDefinition) (st
 	return "", nil
 }
 
-// shapes are the classes of changes that are about the definition and not about
-// what is in a resource: of those each resource is asked for itself.
-var shapes = []compat.Class{
+// definitionClasses are the classes of changes that concern the definition as a
+// whole. Changes of fields are checked for each custom resource.
+var definitionClasses = []compat.Class{
 	compat.NamesChanged, compat.ScopeChanged, compat.VersionRemoved, compat.VersionUnserved, compat.SubresourceChanged, compat.StorageVersionChanged,
 }
 
@@ -86,7 +82,7 @@ var shapes = []compat.Class{
 func (f *finder) definitions(where string, old, derived *apiextensionsv1.CustomResourceDefinition) {
 	versions := false
 	for _, change := range compat.Compare(old, derived) {
-		if !slices.Contains(shapes, change.Class) {
+		if !slices.Contains(definitionClasses, change.Class) {
 			continue
 		}
 		verdict := Changes
@@ -104,7 +100,7 @@ func (f *finder) definitions(where string, old, derived *apiextensionsv1.CustomR
 		case compat.NamesChanged:
 			if change.Breaking {
 				found.Do = "keep the names that there are, in the entry of " + watchesFile
-				found.Lines = nameLines(old)
+				found.Lines = nameLines(old.Spec.Names)
 			} else {
 				found.Do = "name it in the entry of " + watchesFile
 				found.Lines = listLines("shortNames", old.Spec.Names.ShortNames) + listLines("categories", old.Spec.Names.Categories)
@@ -133,8 +129,7 @@ func versionLines(definition *apiextensionsv1.CustomResourceDefinition) string {
 	return text.String()
 }
 
-func nameLines(definition *apiextensionsv1.CustomResourceDefinition) string {
-	names := definition.Spec.Names
+func nameLines(names apiextensionsv1.CustomResourceDefinitionNames) string {
 	text := fmt.Sprintf("  plural: %s\n", names.Plural)
 	if names.Singular != "" && !strings.EqualFold(names.Singular, names.Kind) {
 		text += fmt.Sprintf("  singular: %s\n", names.Singular)
@@ -149,80 +144,74 @@ func listLines(key string, words []string) string {
 	return fmt.Sprintf("  %s: [%s]\n", key, strings.Join(words, ", "))
 }
 
-// sampled is a custom resource of config/samples.
-type sampled struct {
-	file   string
-	object *unstructured.Unstructured
-}
-
-// samples returns the samples of a kind. What is no YAML is told by kubectl.
-func (p *Project) samples(kind catalog.Kind) []sampled {
-	files := p.under("config/samples")
-	found := make([]sampled, 0, len(files))
-	for _, name := range files {
+// samples returns the samples of a kind, with the names of their files. kubectl
+// reports what is not YAML.
+func (p *Project) samples(kind catalog.Kind) []preview.Resource {
+	var found []preview.Resource
+	for _, name := range p.under("config/samples") {
 		file := preview.NewFile([]catalog.Kind{kind}, "default")
-		// Documents that cannot be read are passed over, the others are there.
+		// Documents that cannot be read are skipped.
 		_ = file.Parse(name, []byte(p.files[name]))
 		for _, resource := range file.Resources {
-			found = append(found, sampled{name, resource.Object})
+			resource.Place = name
+			found = append(found, resource)
 		}
 	}
 	return found
 }
 
-// samplesOf returns the values that the samples ask for.
-func (p *Project) samplesOf(kind catalog.Kind) []map[string]any {
+// sampleValues returns the values of the samples.
+func (p *Project) sampleValues(kind catalog.Kind) []map[string]any {
 	var all []map[string]any
 	for _, sample := range p.samples(kind) {
-		if given, err := values.FromSpec(sample.object.Object); err == nil {
+		if given, err := values.FromSpec(sample.Object.Object); err == nil {
 			all = append(all, given)
 		}
 	}
 	return all
 }
 
-// sampleFindings holds the samples against the kind's CRD and chart.
+// sampleFindings checks the samples against the kind's CRD and chart.
 func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 	rules, err := newRules(kind)
 	if err != nil {
-		// Told of the definition.
+		// Reported by definitionFindings.
 		return nil, nil //nolint:nilerr // see above
 	}
 	f := finder{topic: topicOf(kind)}
 	for _, sample := range p.samples(kind) {
-		found := rules.spec(sample.object)
+		found := rules.spec(sample.Object)
 		for i := range found {
 			// A file is edited, and not patched.
-			found[i].Where, found[i].Lines = sample.file, ""
+			found[i].Where, found[i].Lines = sample.Place, ""
 		}
 		f.findings = append(f.findings, found...)
 		if slices.ContainsFunc(found, func(f Finding) bool { return f.Verdict == Breaks }) {
 			continue
 		}
-		given, err := values.FromSpec(sample.object.Object)
+		given, err := values.FromSpec(sample.Object.Object)
 		if err != nil {
-			f.addf(Breaks, sample.file, "%v", err)
+			f.addf(Breaks, sample.Place, "%v", err)
 			continue
 		}
-		if _, err = kind.Chart.Render(helm.Offline{
-			Release: sample.object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
+		if _, err = kind.Chart.Render(chart.Offline{
+			Release: sample.Object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
 		}); err != nil {
-			f.unrendered(sample.file, err)
+			f.unrendered(sample.Place, err)
 			continue
 		}
-		f.addf(Works, sample.file, "the sample is taken as it is, and the chart renders it")
+		f.addf(Works, sample.Place, "the sample is taken as it is, and the chart renders it")
 	}
 	return f.findings, nil
 }
 
-// unrendered tells that a chart renders nothing for a custom resource.
-func (f *finder) unrendered(where string, err error) *Finding {
-	if errors.Is(err, helm.ErrInvalidValues) {
-		found := f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err)
-		found.Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
-		return found
+// unrendered adds a finding about a chart that cannot be rendered for a custom
+// resource.
+func (f *finder) unrendered(where string, err error) {
+	if errors.Is(err, chart.ErrInvalidValues) {
+		f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err).
+			Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
+		return
 	}
-	found := f.addf(Breaks, where, "the chart cannot be rendered: %v", err)
-	found.Do = "mend the spec or the chart"
-	return found
+	f.addf(Breaks, where, "the chart cannot be rendered: %v", err).Do = "mend the spec or the chart"
 }

@@ -1,12 +1,8 @@
 package migrate
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -16,79 +12,98 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// container is one container of a manifest, or what a patch says of one.
+// container is one container of a manifest, or the part of it in a patch.
 type container struct {
-	file          string
-	args, command *yaml.Node
-	// alone is whether an operation of a JSON patch adds this argument and no other.
+	file    string
+	args    []*yaml.Node
+	command yaml.Node
+	// alone: an operation of a JSON patch adds this argument and no other.
 	alone bool
 }
 
-// managers returns the containers of the operator in config/manager and the
-// patches of config/default, and the longest time that a pod has to end.
-func (p *Project) managers() (found []container, grace *yaml.Node, graceFile string) {
-	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+// podSpec is the part of a Deployment's pods that findings are about.
+type podSpec struct {
+	Grace      yaml.Node `yaml:"terminationGracePeriodSeconds"`
+	Containers []struct {
+		Name          string
+		Args, Command yaml.Node
+		Env           []struct {
+			Name  string
+			Value *string
+		}
+	}
+}
+
+// podOf returns the pod template of a Deployment, or of a patch to one.
+func podOf(document *yaml.Node) podSpec {
+	var deployment struct {
+		Spec struct {
+			Template struct{ Spec podSpec }
+		}
+	}
+	// Fields of another type than a Deployment has are left out.
+	_ = document.Decode(&deployment)
+	return deployment.Spec.Template.Spec
+}
+
+// deploymentFiles returns the files that configure the operator's Deployment.
+func (p *Project) deploymentFiles() []string { return p.under("config/manager", "config/default") }
+
+// managers returns the containers of the operator in its Deployment and the
+// patches to it, and the termination grace period.
+func (p *Project) managers() (found []container, grace yaml.Node, graceFile string) {
+	for _, name := range p.deploymentFiles() {
 		for _, document := range documents(p.files[name]) {
-			if operations := document; operations.Kind == yaml.SequenceNode {
-				found = append(found, operationsOf(name, operations)...)
+			if document.Kind == yaml.SequenceNode {
+				found = append(found, patchedArgs(name, document)...)
 				continue
 			}
-			pod := child(child(child(document, "spec"), "template"), "spec")
-			if node := child(pod, "terminationGracePeriodSeconds"); node != nil {
-				grace, graceFile = node, name
+			pod := podOf(document)
+			if !pod.Grace.IsZero() {
+				grace, graceFile = pod.Grace, name
 			}
-			containers := child(pod, "containers")
-			if containers == nil {
-				continue
-			}
-			for _, one := range containers.Content {
-				// Beside it there may be a proxy, which has flags of its own.
-				if label := child(one, "name"); label != nil && label.Value != "manager" && len(containers.Content) > 1 {
+			for _, c := range pod.Containers {
+				// There may be a proxy beside it, with flags of its own.
+				if c.Name != "" && c.Name != "manager" && len(pod.Containers) > 1 {
 					continue
 				}
-				found = append(found, container{file: name, args: child(one, "args"), command: child(one, "command")})
+				found = append(found, container{file: name, args: c.Args.Content, command: c.Command})
 			}
 		}
 	}
 	return found, grace, graceFile
 }
 
-// whole is what to remove where an argument goes.
-func (c container) whole() string {
-	if c.alone {
-		return "the whole operation"
+// patchedArgs returns the arguments that a JSON patch adds.
+func patchedArgs(file string, patch *yaml.Node) []container {
+	var operations []struct {
+		Path  string
+		Value yaml.Node
 	}
-	return "it"
-}
-
-// operationsOf reads a JSON patch.
-func operationsOf(file string, list *yaml.Node) []container {
+	_ = patch.Decode(&operations)
 	var found []container
-	for _, operation := range list.Content {
-		path, value := child(operation, "path"), child(operation, "value")
-		if path == nil || value == nil {
+	for i := range operations {
+		operation := &operations[i]
+		_, position, ok := strings.Cut(operation.Path, "/args")
+		if !ok || operation.Value.IsZero() {
 			continue
 		}
-		_, position, ok := strings.Cut(path.Value, "/args")
-		if !ok {
-			continue
-		}
-		args := value
-		if args.Kind == yaml.ScalarNode {
-			args = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{value}}
+		args := operation.Value.Content
+		if operation.Value.Kind == yaml.ScalarNode {
+			args = []*yaml.Node{&operation.Value}
 		}
 		found = append(found, container{file: file, args: args, alone: position != ""})
 	}
 	return found
 }
 
-// documents returns the roots of a file's documents, none where it is not YAML.
+// documents returns the roots of a file's documents, up to one that is not YAML.
 func documents(text string) []*yaml.Node {
 	var roots []*yaml.Node
-	decoder := yaml.NewDecoder(bufio.NewReader(bytes.NewReader([]byte(text))))
+	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var node yaml.Node
-		if err := decoder.Decode(&node); errors.Is(err, io.EOF) || err != nil {
+		if decoder.Decode(&node) != nil {
 			return roots
 		}
 		if len(node.Content) > 0 {
@@ -97,44 +112,33 @@ func documents(text string) []*yaml.Node {
 	}
 }
 
-// child returns the value of a key, nil where there is none.
-func child(node *yaml.Node, key string) *yaml.Node {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1]
-		}
-	}
-	return nil
-}
-
 // flagName finds the name of a flag in an argument.
 var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
 
-// without says what else is to be known of a flag that is gone.
-var without = map[string]string{
+// removedFlags explains flags that have no counterpart.
+var removedFlags = map[string]string{
 	"config": "it had no effect",
 }
 
-// leastGrace is how many seconds a pod needs to end what it does.
+// leastGrace is the termination grace period, in seconds, that running actions
+// need to be recorded.
 const leastGrace = 30
 
-// managerFindings tells what becomes of the operator's Deployment.
+// managerFindings returns the findings about the operator's Deployment.
 func (p *Project) managerFindings(o Options) []Finding {
 	f := finder{topic: topicOperator}
 	containers, grace, graceFile := p.managers()
 	var works []string
 	for _, c := range containers {
-		if c.command != nil {
-			found := f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command))
-			found.Do = "remove the command: the image's own is /chartwright"
+		if !c.command.IsZero() {
+			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command.Content)).
+				Do = "remove the command: the image's own is /chartwright"
 		}
-		if c.args == nil {
-			continue
+		part := "it"
+		if c.alone {
+			part = "the whole operation"
 		}
-		for _, arg := range c.args.Content {
+		for _, arg := range c.args {
 			match := flagName.FindStringSubmatch(arg.Value)
 			if match == nil {
 				continue
@@ -144,11 +148,11 @@ func (p *Project) managerFindings(o Options) []Finding {
 				continue
 			}
 			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
-			found.Do = "remove " + c.whole() + "; " + cmp.Or(without[match[1]], "chartwright run --help lists what there is")
+			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists what there is")
 			found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
 		}
 	}
-	if grace != nil {
+	if !grace.IsZero() {
 		if seconds, err := strconv.Atoi(grace.Value); err == nil && seconds < leastGrace {
 			found := f.addf(ToDo, at(graceFile, grace.Line), "a pod has %d seconds to end: actions that run are cut short, and done again by the next", seconds)
 			found.Do, found.Lines = "give it time to record how they ended", "  terminationGracePeriodSeconds: 30\n"
@@ -162,9 +166,9 @@ func (p *Project) managerFindings(o Options) []Finding {
 	return f.findings
 }
 
-// variables tells of those that the operator reads from its environment.
+// variables adds findings about the environment variables of the operator.
 func (f *finder) variables(p *Project) {
-	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+	for _, name := range p.deploymentFiles() {
 		for i, line := range strings.Split(p.files[name], "\n") {
 			switch strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- ")) {
 			case "name: OPERATOR_NAME":
@@ -176,25 +180,16 @@ func (f *finder) variables(p *Project) {
 	}
 }
 
-// environment returns the variables that the manager's container sets to texts,
-// with which overrideValues are expanded.
+// environment returns the plain variables of the manager's container, with which
+// overrideValues are expanded.
 func (p *Project) environment() map[string]string {
 	found := map[string]string{}
-	for _, name := range slices.Concat(p.under("config/manager"), p.under("config/default")) {
+	for _, name := range p.deploymentFiles() {
 		for _, document := range documents(p.files[name]) {
-			containers := child(child(child(child(document, "spec"), "template"), "spec"), "containers")
-			if containers == nil {
-				continue
-			}
-			for _, one := range containers.Content {
-				env := child(one, "env")
-				if env == nil {
-					continue
-				}
-				for _, entry := range env.Content {
-					key, value := child(entry, "name"), child(entry, "value")
-					if key != nil && value != nil {
-						found[key.Value] = value.Value
+			for _, c := range podOf(document).Containers {
+				for _, variable := range c.Env {
+					if variable.Value != nil {
+						found[variable.Name] = *variable.Value
 					}
 				}
 			}
@@ -203,9 +198,9 @@ func (p *Project) environment() map[string]string {
 	return found
 }
 
-func texts(list *yaml.Node) string {
-	words := make([]string, len(list.Content))
-	for i, node := range list.Content {
+func texts(nodes []*yaml.Node) string {
+	words := make([]string, len(nodes))
+	for i, node := range nodes {
 		words[i] = node.Value
 	}
 	return strings.Join(words, " ")
@@ -219,20 +214,20 @@ func lineOf(text string, line int) string {
 	return lines[line-1]
 }
 
-// theirMetrics are the names of metrics that are gone, and what to do without.
-var theirMetrics = map[string]string{
+// removedMetrics are metrics that have no counterpart, and what to use instead.
+var removedMetrics = map[string]string{
 	"helm_operator_build_info":    "use chartwright_build_info",
 	"resource_created_at_seconds": "ask kube-state-metrics when objects were made; chartwright_releases counts releases by their status",
 }
 
-// monitorFindings finds metrics that are gone in the manifests of config/.
+// monitorFindings finds removed metrics in the manifests of config/.
 func (p *Project) monitorFindings() []Finding {
 	f := finder{topic: topicOperator}
 	for _, name := range p.under("config") {
 		for i, line := range strings.Split(p.files[name], "\n") {
-			for _, metric := range slices.Sorted(maps.Keys(theirMetrics)) {
+			for _, metric := range slices.Sorted(maps.Keys(removedMetrics)) {
 				if strings.Contains(line, metric) {
-					f.addf(ToDo, at(name, i+1), "the metric %s is gone", metric).Do = theirMetrics[metric]
+					f.addf(ToDo, at(name, i+1), "the metric %s is gone", metric).Do = removedMetrics[metric]
 				}
 			}
 		}
@@ -240,7 +235,8 @@ func (p *Project) monitorFindings() []Finding {
 	return f.findings
 }
 
-// cutoverFindings tells how to switch, with the names of the project.
+// cutoverFindings returns the commands of the switch, with the names of the
+// project.
 func (p *Project) cutoverFindings() []Finding {
 	f := finder{topic: topicOperator}
 	const file = "config/default/kustomization.yaml"

@@ -3,8 +3,7 @@
 //
 //	project, err := migrate.Read(".", nil)
 //	findings, err := project.Findings(migrate.Options{Flags: isFlagOfRun})
-//	live, err := migrate.NewLive(config, project, nil)
-//	more, err := live.Findings(ctx)
+//	more, err := project.LiveFindings(ctx, config, nil)
 //
 // A Finding names what it is about, its verdict (Breaks, ToDo, Works, …), what to
 // do and, where possible, the lines to write.

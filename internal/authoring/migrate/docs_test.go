@@ -1,4 +1,4 @@
-package migrate_test
+package migrate
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/authoring/migrate"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -14,8 +13,8 @@ import (
 func TestDocs(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| | the operator-sdk | Chartwright | what to do |\n|---|---|---|---|\n")
-	for _, b := range migrate.Behaviors() {
-		fmt.Fprintf(&want, "| %s | %s | %s | %s |\n", b.What, b.Was, b.Is, cmp.Or(b.Do, "nothing"))
+	for _, b := range behaviors {
+		fmt.Fprintf(&want, "| %s | %s | %s | %s |\n", b.what, b.was, b.is, cmp.Or(b.do, "nothing"))
 	}
 	testenv.Part(t, "migrating-from-operator-sdk.md", "differences", want.String())
 }

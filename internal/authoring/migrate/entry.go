@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
@@ -77,7 +78,8 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 			continue
 		}
 		variables = append(variables, variablesOf(kind.OverrideValues[path])...)
-		if value, found := valueAt(kind.Overrides, path); found && !reflect.DeepEqual(value, text) {
+		value, found, _ := unstructured.NestedFieldNoCopy(kind.Overrides, strings.Split(path, ".")...)
+		if found && !reflect.DeepEqual(value, text) {
 			typed = append(typed, path+": "+becomes(kind.OverrideValues[path], value))
 			revision = revision || !values.Prints(value, text)
 		}
@@ -129,32 +131,9 @@ func variablesOf(text string) []string {
 	return names
 }
 
-// valueAt returns the value at a path of plain keys. One into a list is not
-// found.
-func valueAt(fields map[string]any, path string) (any, bool) {
-	var value any = fields
-	for key := range strings.SplitSeq(path, ".") {
-		inner, ok := value.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if value, ok = inner[key]; !ok {
-			return nil, false
-		}
-	}
-	return value, true
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// told are rules of lint that are told elsewhere, better: by the allow block
-// and by the role.
-var told = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
+// reportedElsewhere are rules of lint that other findings report better: those
+// about the allow block and the role.
+var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
 
 // chartFindings tells what is wrong with the chart itself.
 func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
@@ -166,7 +145,7 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 	warnings := 0
 	for _, finding := range found {
 		switch {
-		case told[finding.Rule]:
+		case reportedElsewhere[finding.Rule]:
 		case finding.Severity == lint.Error:
 			f.addf(ToDo, at(finding.File, finding.Line), "%s (%s): %s", finding.Message, finding.Rule, finding.Why).Do = finding.Fix
 		case finding.Severity == lint.Warning:
@@ -187,7 +166,7 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 // allowFindings tells what the chart has to be allowed, with the values of the
 // samples and others.
 func (p *Project) allowFindings(kind catalog.Kind, given []map[string]any) ([]Finding, error) {
-	need, notes, err := scaffold.Allow(kind, slices.Concat(p.samplesOf(kind), given)...)
+	need, notes, err := scaffold.Allow(kind, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
 		// The findings about the definition tell why there is none.
 		return nil, nil //nolint:nilerr // see above

@@ -2,38 +2,47 @@ package migrate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 )
 
-// Verdict is what a finding means to who moves over.
+// Verdict is what a finding means for the move.
 type Verdict string
 
-// Verdicts, in the order in which they are told.
+// Verdicts, in the order of the report.
 const (
-	// Breaks: what runs today would be refused, lost or made twice.
+	// Breaks: something that runs today would be refused, lost or created twice.
 	Breaks Verdict = "Breaks"
-	// Unknown: it could not be looked at, and may be anything.
+	// Unknown: it could not be checked.
 	Unknown Verdict = "Unknown"
 	// ToDo: a step of the move itself.
 	ToDo Verdict = "ToDo"
-	// Changes: it goes on, and not as before.
+	// Changes: it keeps working, but differently.
 	Changes Verdict = "Changes"
-	// Works: it goes on as it is.
+	// Works: it keeps working as it is.
 	Works Verdict = "Works"
 )
 
 // verdicts are all of them, in their order.
 var verdicts = []Verdict{Breaks, Unknown, ToDo, Changes, Works}
 
-// Topics of findings that are about no single kind. A kind's is its name,
-// Nginx.demo.example.com, and stands after these.
+// Topics of findings that are about no single kind. The topic of a kind is its
+// name, such as Nginx.demo.example.com, and follows these.
 const (
 	topicProject  = "project"
 	topicOperator = "operator"
+	topicBehavior = "behavior"
 )
+
+func rank(topic string) int {
+	if i := slices.Index([]string{topicProject, topicOperator, topicBehavior}, topic); i >= 0 {
+		return i
+	}
+	return 3
+}
 
 // Finding is one thing that was found.
 type Finding struct {
@@ -63,8 +72,23 @@ func Count(findings []Finding, verdict Verdict) int {
 	return n
 }
 
-// Sort puts findings into the order in which they are told, and makes one of
-// those that say the same of several custom resources.
+// Blockers returns an error if the move would or may do harm.
+func Blockers(findings []Finding) error {
+	var counts []string
+	if n := Count(findings, Breaks); n > 0 {
+		counts = append(counts, counted(n, "thing would break", "things would break"))
+	}
+	if n := Count(findings, Unknown); n > 0 {
+		counts = append(counts, fmt.Sprintf("%d could not be looked at", n))
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	return errors.New("migrate: " + strings.Join(counts, ", "))
+}
+
+// Sort puts findings into the order of the report, and merges those that are
+// the same for several custom resources.
 func Sort(findings []Finding) []Finding {
 	var gathered []Finding
 	for _, f := range findings {
@@ -89,38 +113,29 @@ func Sort(findings []Finding) []Finding {
 	slices.SortStableFunc(gathered, func(a, b Finding) int {
 		return cmp.Or(
 			slices.Index(verdicts, a.Verdict)-slices.Index(verdicts, b.Verdict),
-			cmp.Compare(rank(a.Topic), rank(b.Topic)), cmp.Compare(a.Topic, b.Topic))
+			rank(a.Topic)-rank(b.Topic), cmp.Compare(a.Topic, b.Topic))
 	})
 	return gathered
 }
 
-// same tells whether two findings are one, perhaps of different resources.
+// same reports whether two findings differ at most in their resources.
 func (f Finding) same(other Finding) bool {
 	return f.Verdict == other.Verdict && f.Topic == other.Topic && f.Where == other.Where && f.What == other.What && f.Do == other.Do
 }
 
-func rank(topic string) int {
-	switch topic {
-	case topicProject:
-		return 0
-	case topicOperator:
-		return 1
-	case topicBehavior:
-		return 2
-	default:
-		return 3
-	}
-}
-
-// finder gathers findings of one topic.
+// finder collects findings of one topic.
 type finder struct {
-	topic    string
-	findings []Finding
+	topic string
+	// resources names the custom resource that the findings are about, if any.
+	resources []string
+	findings  []Finding
 }
 
-// addf notes a finding, which the caller may go on to fill in.
+// addf adds a finding, which the caller may complete.
 func (f *finder) addf(verdict Verdict, where, format string, args ...any) *Finding {
-	f.findings = append(f.findings, Finding{Verdict: verdict, Topic: f.topic, Where: where, What: fmt.Sprintf(format, args...)})
+	f.findings = append(f.findings, Finding{
+		Verdict: verdict, Topic: f.topic, Where: where, What: fmt.Sprintf(format, args...), Resources: f.resources,
+	})
 	return &f.findings[len(f.findings)-1]
 }
 
@@ -191,4 +206,12 @@ func named(resources []string) string {
 		return strings.Join(resources, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(resources[:maxNamed], ", "), len(resources)-maxNamed)
+}
+
+// counted returns a number with its noun.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -24,21 +23,16 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// Live looks at the cluster that a project's operator serves. It writes
-// nothing: what it sends beside reads are dry runs.
-type Live struct {
-	project    *Project
+// cluster is the cluster whose custom resources the project's operator serves.
+type cluster struct {
 	config     *rest.Config
 	namespaces []string
 	mapper     meta.RESTMapper
-	discovery  discovery.DiscoveryInterface
 	typed      kubernetes.Interface
 	objects    apply.Client
 }
 
-// NewLive returns a look at the cluster of a configuration, in some namespaces
-// or, where none is named, in all.
-func NewLive(config *rest.Config, project *Project, namespaces []string) (*Live, error) {
+func newCluster(config *rest.Config, namespaces []string) (*cluster, error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
@@ -46,69 +40,68 @@ func NewLive(config *rest.Config, project *Project, namespaces []string) (*Live,
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{project: project, config: config, namespaces: namespaces}
-	if l.mapper, err = apiutil.NewDynamicRESTMapper(config, client); err != nil {
+	c := &cluster{config: config, namespaces: namespaces}
+	if c.mapper, err = apiutil.NewDynamicRESTMapper(config, client); err != nil {
 		return nil, err
 	}
-	if l.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, client); err != nil {
+	if c.typed, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
-	if l.typed, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+	if c.objects.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
-	if l.objects.Dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return nil, err
-	}
-	l.objects.Metadata, err = metadata.NewForConfigAndClient(config, client)
-	return l, err
+	c.objects.Metadata, err = metadata.NewForConfigAndClient(config, client)
+	return c, err
 }
 
-// Findings tells what the cluster says, unsorted. The error says that it could
-// not be asked at all.
-func (l *Live) Findings(ctx context.Context) ([]Finding, error) {
-	version, err := l.discovery.ServerVersion()
+// LiveFindings returns the findings about the custom resources in some
+// namespaces of the cluster, or in all if none is named, unsorted. It only sends
+// reads and dry runs. The error means that the cluster could not be read at all.
+func (p *Project) LiveFindings(ctx context.Context, config *rest.Config, namespaces []string) ([]Finding, error) {
+	c, err := newCluster(config, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	version, err := c.typed.Discovery().ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("ask the cluster for its version: %w", err)
 	}
 	var findings []Finding
-	for _, kind := range l.project.kinds {
-		look := &kindLook{Live: l, kind: kind, finder: finder{topic: topicOf(kind)}, kubeVersion: version.GitVersion}
-		if err := look.run(ctx); err != nil {
+	for _, kind := range p.kinds {
+		k := &kindCheck{cluster: c, project: p, kind: kind, finder: finder{topic: topicOf(kind)}, kubeVersion: version.GitVersion}
+		if err := k.run(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
-		findings = append(findings, look.findings...)
+		findings = append(findings, k.findings...)
 	}
 	return findings, nil
 }
 
-// kindLook is a look at one kind.
-type kindLook struct {
-	*Live
+// kindCheck checks the custom resources of one kind.
+type kindCheck struct {
+	*cluster
 	finder
 
+	project     *Project
 	kind        catalog.Kind
 	kubeVersion string
 	mapping     *meta.RESTMapping
 	rules       *rules
 	records     recordIndex
-	// clean counts the resources of which nothing would break.
-	clean int
 }
 
-func (k *kindLook) run(ctx context.Context) error {
+func (k *kindCheck) run(ctx context.Context) error {
 	var err error
 	k.mapping, err = k.mapper.RESTMapping(k.kind.GVK().GroupKind(), k.kind.Version)
 	if meta.IsNoMatchError(err) {
 		k.addf(Changes, "", "the cluster does not serve the kind in version %s: there are no resources to look at", k.kind.Version)
-		found, err := k.project.allowFindings(k.kind, nil)
-		k.findings = append(k.findings, found...)
-		return err
+		return k.allowFindings(nil)
 	}
 	if err != nil {
 		return err
 	}
 	if k.rules, err = newRules(k.kind); err != nil {
-		// The project's findings tell it.
+		// Reported by the findings of the project.
 		return nil //nolint:nilerr // see above
 	}
 	if err := k.definition(ctx); err != nil {
@@ -124,27 +117,35 @@ func (k *kindLook) run(ctx context.Context) error {
 		}
 	}
 	var given []map[string]any
+	adoptable := 0
 	for i := range resources {
-		cr := &resources[i]
-		if err := k.resource(ctx, cr); err != nil {
+		ok, err := k.resource(ctx, &resources[i])
+		if err != nil {
 			return err
 		}
-		if asked, err := values.FromSpec(cr.Object); err == nil {
-			given = append(given, asked)
+		if ok {
+			adoptable++
+		}
+		if spec, err := values.FromSpec(resources[i].Object); err == nil {
+			given = append(given, spec)
 		}
 	}
-	if k.clean > 0 {
-		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", k.clean, counted(len(resources), "resource", "resources"))
+	if adoptable > 0 {
+		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", adoptable, counted(len(resources), "resource", "resources"))
 	}
+	return k.allowFindings(given)
+}
+
+func (k *kindCheck) allowFindings(given []map[string]any) error {
 	found, err := k.project.allowFindings(k.kind, given)
 	k.findings = append(k.findings, found...)
 	return err
 }
 
 // definition compares the CRD in the cluster with the derived one.
-func (k *kindLook) definition(ctx context.Context) error {
-	resource := schema.GroupVersionResource{Group: apiextensionsv1.GroupName, Version: "v1", Resource: "customresourcedefinitions"}
-	name := k.mapping.Resource.Resource + "." + k.mapping.Resource.Group
+func (k *kindCheck) definition(ctx context.Context) error {
+	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	name := k.mapping.Resource.GroupResource().String()
 	object, err := k.objects.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
@@ -168,8 +169,11 @@ func (k *kindLook) definition(ctx context.Context) error {
 	return nil
 }
 
+// pageSize bounds how many custom resources are read at once.
+const pageSize = 200
+
 // list returns the custom resources.
-func (k *kindLook) list(ctx context.Context) ([]unstructured.Unstructured, error) {
+func (k *kindCheck) list(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	for _, namespace := range k.namespaces {
 		next := ""
@@ -188,30 +192,34 @@ func (k *kindLook) list(ctx context.Context) ([]unstructured.Unstructured, error
 	return all, nil
 }
 
-// pageSize bounds how much is asked for at once.
-const pageSize = 200
+// resourceCheck checks one custom resource.
+type resourceCheck struct {
+	*kindCheck
+	finder
 
-// resource looks at one custom resource.
-func (k *kindLook) resource(ctx context.Context, cr *unstructured.Unstructured) error {
-	before := len(k.findings)
-	wrong := k.rules.spec(cr)
-	k.findings = append(k.findings, wrong...)
-	k.findings = append(k.findings, k.rules.live(cr)...)
-	if err := k.release(ctx, cr, len(wrong) > 0); err != nil {
-		return err
-	}
-	bad := slices.ContainsFunc(k.findings[before:], func(f Finding) bool { return f.Verdict == Breaks || f.Verdict == Unknown })
-	if !bad {
-		k.clean++
-	}
-	return nil
+	cr *unstructured.Unstructured
 }
 
-// forbidden tells which right the one who looks has not got.
+// resource adds the findings about a custom resource, and reports whether it can
+// be adopted without harm.
+func (k *kindCheck) resource(ctx context.Context, cr *unstructured.Unstructured) (adoptable bool, err error) {
+	refused := k.rules.spec(cr)
+	r := &resourceCheck{kindCheck: k, cr: cr, finder: finder{topic: k.topic, resources: []string{resourceName(cr)}, findings: refused}}
+	r.metadata()
+	if err := r.release(ctx, len(refused) > 0); err != nil {
+		return false, err
+	}
+	k.findings = append(k.findings, r.findings...)
+	return !slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Verdict == Breaks || f.Verdict == Unknown }), nil
+}
+
+// forbidden adds a finding about a missing permission, whichever custom resource
+// it was needed for.
 func (f *finder) forbidden(resource schema.GroupResource, verb, purpose string) {
 	found := f.addf(Unknown, "", "you may not %s %s, which it takes %s", verb, resource, purpose)
 	found.Do = "run it with more rights; the rule that allows it:"
 	found.Lines = fmt.Sprintf("- {apiGroups: [%q], resources: [%q], verbs: [%q]}\n", resource.Group, resource.Resource, verb)
+	found.Resources = nil
 }
 
 func in(namespace string) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,35 +31,29 @@ type Project struct {
 	files  map[string]string
 	layout layout
 	// kinds are those of the watches file whose charts could be loaded, and
-	// problems what is wrong with the file.
+	// problems those of the file.
 	kinds    []catalog.Kind
 	problems watches.LineErrors
-	// charts tells which folder the charts are in.
+	// charts is the folder of the charts.
 	charts string
 }
 
 // Options are what the findings depend on beside the project.
 type Options struct {
-	// Flags tells whether the command "chartwright run" has a flag.
+	// Flags reports whether the command "chartwright run" has a flag.
 	Flags func(name string) bool
-	// Live: the cluster is looked at, too, which tells more of what charts need
-	// to be allowed.
+	// Live: LiveFindings follow, which know better what charts have to be allowed.
 	Live bool
 }
 
 // ErrNoProject marks a folder that is no operator-sdk Helm project.
 var ErrNoProject = errors.New("this is no project of the operator-sdk's Helm operator")
 
-// Read takes in a project. Expand is told the variables of the manager's
-// container before overrideValues are expanded; nil is told nothing.
+// Read reads a project. If expand is not nil, it gets the environment variables
+// of the manager's container before overrideValues are expanded.
 func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 	p := &Project{dir: dir, files: map[string]string{}}
-	for _, name := range []string{projectFile, watchesFile, dockerfile, makefile} {
-		if err := p.take(name); err != nil {
-			return nil, err
-		}
-	}
-	if err := p.takeConfig(); err != nil {
+	if err := p.readFiles(); err != nil {
 		return nil, err
 	}
 	if err := p.readLayout(); err != nil {
@@ -69,44 +64,37 @@ func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 			return nil, err
 		}
 	}
-	if err := p.readKinds(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, p.readKinds()
 }
 
-// take reads a file, if it is there.
-func (p *Project) take(name string) error {
-	data, err := os.ReadFile(filepath.Join(p.dir, filepath.FromSlash(name)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// readFiles reads the files that exist.
+func (p *Project) readFiles() error {
+	read := func(name string) error {
+		data, err := os.ReadFile(filepath.Join(p.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		p.files[name] = string(data)
 		return err
 	}
-	p.files[name] = string(data)
-	return nil
-}
-
-func (p *Project) takeConfig() error {
-	root := filepath.Join(p.dir, "config")
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	for _, name := range []string{projectFile, watchesFile, dockerfile, makefile} {
+		if err := read(name); err != nil {
+			return err
+		}
 	}
-	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) {
+	return fs.WalkDir(os.DirFS(p.dir), "config", func(name string, entry fs.DirEntry, err error) error {
+		switch extension := path.Ext(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil, entry.IsDir(), extension != ".yaml" && extension != ".yml":
 			return err
 		}
-		name, err := filepath.Rel(p.dir, file)
-		if err != nil {
-			return err
-		}
-		return p.take(filepath.ToSlash(name))
+		return read(name)
 	})
 }
 
-// readKinds loads what the watches file names. What is wrong with it is found
-// and told with the rest.
+// readKinds loads the kinds of the watches file. Problems of the file become
+// findings.
 func (p *Project) readKinds() error {
 	if _, exists := p.files[watchesFile]; !exists {
 		return fmt.Errorf("%w: %s has no %s", ErrNoProject, p.dir, watchesFile)
@@ -131,31 +119,33 @@ func (p *Project) readKinds() error {
 	return nil
 }
 
-// under returns the paths of a folder's files, in their order.
-func (p *Project) under(folder string) []string {
+// under returns the paths of the files in folders, sorted in each folder.
+func (p *Project) under(folders ...string) []string {
 	var found []string
-	for name := range p.files {
-		if strings.HasPrefix(name, folder+"/") {
-			found = append(found, name)
+	names := slices.Sorted(maps.Keys(p.files))
+	for _, folder := range folders {
+		for _, name := range names {
+			if strings.HasPrefix(name, folder+"/") {
+				found = append(found, name)
+			}
 		}
 	}
-	slices.Sort(found)
 	return found
 }
 
 // topicOf is the topic of findings about a kind.
 func topicOf(kind catalog.Kind) string { return kind.GVK().GroupKind().String() }
 
-// Findings tells what the files say, unsorted.
+// Findings returns the findings about the files, unsorted.
 func (p *Project) Findings(o Options) ([]Finding, error) {
 	findings := slices.Concat(p.layoutFindings(), p.watchesFindings(), p.containerFindings(), p.makefileFindings(), p.managerFindings(o), p.monitorFindings(), p.roleFindings())
 	for _, kind := range p.kinds {
-		looks := []func(catalog.Kind) ([]Finding, error){p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
+		checks := []func(catalog.Kind) ([]Finding, error){p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
 		if !o.Live {
-			looks = append(looks, func(kind catalog.Kind) ([]Finding, error) { return p.allowFindings(kind, nil) })
+			checks = append(checks, func(kind catalog.Kind) ([]Finding, error) { return p.allowFindings(kind, nil) })
 		}
-		for _, look := range looks {
-			found, err := look(kind)
+		for _, check := range checks {
+			found, err := check(kind)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 			}
@@ -163,116 +153,108 @@ func (p *Project) Findings(o Options) ([]Finding, error) {
 		}
 	}
 	findings = append(findings, p.cutoverFindings()...)
-	return append(findings, p.behaviorFindings()...), nil
+	return append(findings, behaviorFindings()...), nil
 }
 
-// topicBehavior is the topic of what differs for everybody.
-const topicBehavior = "behavior"
-
-// Behavior is something that this operator does otherwise.
-type Behavior struct {
-	// What is a word or two, Was what the operator-sdk does, Is what happens
-	// here, and Do what to do about it, if anything.
-	What, Was, Is, Do string
+// behavior is a difference between the operators that affects every project.
+type behavior struct {
+	// what is a word or two, was the behavior of the operator-sdk, is that of
+	// Chartwright, and do what to do about it, if anything.
+	what, was, is, do string
 }
 
-// Behaviors returns what differs for everybody, in the order in which it is
-// told.
-func Behaviors() []Behavior { return slices.Clone(behaviors) }
-
-var behaviors = []Behavior{
+var behaviors = []behavior{
 	{
-		What: "Schema",
-		Was:  "the CRD takes any spec, and a wrong one fails in Helm",
-		Is:   "the CRD is made of the chart, and the API server refuses what it does not take",
-		Do:   "`chartwright migrate --live` finds resources that it would refuse or cut",
+		what: "Schema",
+		was:  "the CRD takes any spec, and a wrong one fails in Helm",
+		is:   "the CRD is made of the chart, and the API server refuses what it does not take",
+		do:   "`chartwright migrate --live` finds resources that it would refuse or cut",
 	},
 	{
-		What: "Upgrades",
-		Was:  "the chart is rendered with every reconcile, and an upgrade made where the text differs, so that a random value makes a revision each minute",
-		Is:   "an upgrade is made where spec, chart or overrideValues differ; nothing is rendered to find that out",
+		what: "Upgrades",
+		was:  "the chart is rendered with every reconcile, and an upgrade made where the text differs, so that a random value makes a revision each minute",
+		is:   "an upgrade is made where spec, chart or overrideValues differ; nothing is rendered to find that out",
 	},
 	{
-		What: "Drift",
-		Was:  "objects are compared each `reconcilePeriod`, one minute; what somebody removed from a list of a custom resource, or from another namespace, is seen late or never",
-		Is:   "a change of a field that the chart sets is undone as it happens; fields that others add stay",
-		Do:   "`drift.ignore`, or `drift.mode: Warn`, where somebody changes objects on purpose",
+		what: "Drift",
+		was:  "objects are compared each `reconcilePeriod`, one minute; what somebody removed from a list of a custom resource, or from another namespace, is seen late or never",
+		is:   "a change of a field that the chart sets is undone as it happens; fields that others add stay",
+		do:   "`drift.ignore`, or `drift.mode: Warn`, where somebody changes objects on purpose",
 	},
 	{
-		What: "Server-side apply",
-		Was:  "objects are patched from the client",
-		Is:   "objects are applied by the server, field manager `chartwright`; list items that have one key twice are made one, fields that the kind has not are dropped, each with an event",
-		Do:   "`chartwright migrate --live` finds them by dry run",
+		what: "Server-side apply",
+		was:  "objects are patched from the client",
+		is:   "objects are applied by the server, field manager `chartwright`; list items that have one key twice are made one, fields that the kind has not are dropped, each with an event",
+		do:   "`chartwright migrate --live` finds them by dry run",
 	},
 	{
-		What: "History",
-		Was:  "one revision is kept",
-		Is:   "the last 10 that were deployed are kept, to roll back to (`maxHistory`)",
+		what: "History",
+		was:  "one revision is kept",
+		is:   "the last 10 that were deployed are kept, to roll back to (`maxHistory`)",
 	},
 	{
-		What: "Failed install",
-		Was:  "it is uninstalled at once, and installed again",
-		Is:   "it is tried again where it stands, ever more slowly",
+		what: "Failed install",
+		was:  "it is uninstalled at once, and installed again",
+		is:   "it is tried again where it stands, ever more slowly",
 	},
 	{
-		What: "Failed upgrade",
-		Was:  "it is rolled back at once, and tried again for ever",
-		Is:   "it is tried again, ever more slowly",
-		Do:   "`onFailure: Rollback` in the entry rolls it back after `retries`, and holds it there until the spec is edited",
+		what: "Failed upgrade",
+		was:  "it is rolled back at once, and tried again for ever",
+		is:   "it is tried again, ever more slowly",
+		do:   "`onFailure: Rollback` in the entry rolls it back after `retries`, and holds it there until the spec is edited",
 	},
 	{
-		What: "Release names",
-		Was:  "that of the resource, up to 53 characters; longer ones fail",
-		Is:   "that of the resource, with dashes for dots, and cut with a hash where it is longer; where another resource's release has it, `<name>-<kind>`",
+		what: "Release names",
+		was:  "that of the resource, up to 53 characters; longer ones fail",
+		is:   "that of the resource, with dashes for dots, and cut with a hash where it is longer; where another resource's release has it, `<name>-<kind>`",
 	},
 	{
-		What: "Hooks",
-		Was:  "a hook that hangs holds a worker for ever",
-		Is:   "each has `timeout`, 5 minutes",
-		Do:   "set `timeout` in the entry where a hook takes longer",
+		what: "Hooks",
+		was:  "a hook that hangs holds a worker for ever",
+		is:   "each has `timeout`, 5 minutes",
+		do:   "set `timeout` in the entry where a hook takes longer",
 	},
 	{
-		What: "Beyond the namespace",
-		Was:  "a chart may make objects in any namespace, cluster-scoped ones, and look up all",
-		Is:   "what the entry's `allow` names",
-		Do:   "write the block that is shown for the kind",
+		what: "Beyond the namespace",
+		was:  "a chart may make objects in any namespace, cluster-scoped ones, and look up all",
+		is:   "what the entry's `allow` names",
+		do:   "write the block that is shown for the kind",
 	},
 	{
-		What: "Finalizer",
-		Was:  "`helm.sdk.operatorframework.io/uninstall-release`, put on after the install",
-		Is:   "`chartwright.dev/uninstall`, put on before it",
+		what: "Finalizer",
+		was:  "`helm.sdk.operatorframework.io/uninstall-release`, put on after the install",
+		is:   "`chartwright.dev/uninstall`, put on before it",
 	},
 	{
-		What: "Conditions",
-		Was:  "`Initialized`, `Deployed`, `ReleaseFailed`, `Irreconcilable`; `Deployed` once Helm is through",
-		Is:   "`Ready` once the objects do their work, `Reconciling`, `Stalled`, and `Deployed`; the others on resources that carry them already",
-		Do:   "wait for `Ready` rather than `Deployed`",
+		what: "Conditions",
+		was:  "`Initialized`, `Deployed`, `ReleaseFailed`, `Irreconcilable`; `Deployed` once Helm is through",
+		is:   "`Ready` once the objects do their work, `Reconciling`, `Stalled`, and `Deployed`; the others on resources that carry them already",
+		do:   "wait for `Ready` rather than `Deployed`",
 	},
 	{
-		What: "Status",
-		Was:  "`deployedRelease.manifest` holds all that was rendered, Secrets too",
-		Is:   "`deployedRelease.name` stays, the manifest goes",
-		Do:   "`helm get manifest` shows it",
+		what: "Status",
+		was:  "`deployedRelease.manifest` holds all that was rendered, Secrets too",
+		is:   "`deployedRelease.name` stays, the manifest goes",
+		do:   "`helm get manifest` shows it",
 	},
 	{
-		What: "Metrics",
-		Was:  "`helm_operator_build_info`, `resource_created_at_seconds`",
-		Is:   "`chartwright_build_info`, `chartwright_releases` and more, by kind",
-		Do:   "look through dashboards and alerts",
+		what: "Metrics",
+		was:  "`helm_operator_build_info`, `resource_created_at_seconds`",
+		is:   "`chartwright_build_info`, `chartwright_releases` and more, by kind",
+		do:   "look through dashboards and alerts",
 	},
 	{
-		What: "Rights",
-		Was:  "`*` on what the chart makes, and on Secrets",
-		Is:   "the verbs that are used; what is missing is told by `/readyz` and on each resource",
-		Do:   "`chartwright rbac` derives the role",
+		what: "Rights",
+		was:  "`*` on what the chart makes, and on Secrets",
+		is:   "the verbs that are used; what is missing is told by `/readyz` and on each resource",
+		do:   "`chartwright rbac` derives the role",
 	},
 }
 
-// behaviorFindings tells what differs for everybody.
-func (*Project) behaviorFindings() []Finding {
+func behaviorFindings() []Finding {
 	f := finder{topic: topicBehavior}
 	for _, b := range behaviors {
-		f.addf(Changes, "", "%s: %s; until now: %s", b.What, b.Is, b.Was).Do = b.Do
+		f.addf(Changes, "", "%s: %s; until now: %s", b.what, b.is, b.was).Do = b.do
 	}
 	return f.findings
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
@@ -30,8 +31,8 @@ type recordIndex struct {
 	byOwner map[types.UID]release.Record
 }
 
-// readRecords reads what is stored of releases, by its metadata alone.
-func (k *kindLook) readRecords(ctx context.Context) (recordIndex, error) {
+// readRecords reads the metadata of all release records.
+func (k *kindCheck) readRecords(ctx context.Context) (recordIndex, error) {
 	index := recordIndex{byName: map[string]release.Record{}, byOwner: map[types.UID]release.Record{}}
 	for _, namespace := range k.namespaces {
 		list, err := k.objects.Metadata.Resource(secrets).Namespace(namespace).List(ctx, metav1.ListOptions{
@@ -67,7 +68,7 @@ func (x recordIndex) add(secret *metav1.PartialObjectMetadata) {
 }
 
 // of returns the newest record of a custom resource's release, and whether the
-// operator-sdk has made it for this very resource.
+// operator-sdk has written it for this custom resource.
 func (x recordIndex) of(cr *unstructured.Unstructured, kind string) (record release.Record, inherited, found bool) {
 	if record, inherited = x.byOwner[cr.GetUID()]; inherited {
 		return record, true, true
@@ -76,8 +77,8 @@ func (x recordIndex) of(cr *unstructured.Unstructured, kind string) (record rele
 	return record, false, found
 }
 
-// controlled tells whether the operator-sdk has made a record for another
-// custom resource.
+// controlled reports whether the operator-sdk has written the release of a record
+// for another custom resource.
 func (x recordIndex) controlled(record release.Record) bool {
 	for _, other := range x.byOwner {
 		if other.Namespace == record.Namespace && other.Release == record.Release {
@@ -87,112 +88,109 @@ func (x recordIndex) controlled(record release.Record) bool {
 	return false
 }
 
-// release looks at what a custom resource has in the cluster, and what it
-// renders. Of one that the CRD refuses it is no news that the schema does, too.
-func (k *kindLook) release(ctx context.Context, cr *unstructured.Unstructured, refused bool) error {
-	of := []string{resourceName(cr)}
-	namespace := cr.GetNamespace()
-	given, err := values.FromSpec(cr.Object)
+// release adds the findings about the release of the custom resource and the
+// objects that it renders. If the CRD refuses the custom resource, a refusal by
+// the chart's schema is not reported again.
+func (r *resourceCheck) release(ctx context.Context, refused bool) error {
+	given, err := values.FromSpec(r.cr.Object)
 	if err != nil {
-		k.addf(Breaks, "", "%v", err).Resources = of
+		r.addf(Breaks, "", "%v", err)
 		return nil
 	}
-	given = values.Merge(given, k.kind.Overrides)
-	var stored *helm.Stored
-	if k.records.byName == nil {
+	if r.records.byName == nil {
 		return nil
 	}
-	names := catalog.ReleaseNames(cr.GetName(), k.kind.Kind)
+	given = values.Merge(given, r.kind.Overrides)
+	var stored *release.Stored
+	names := catalog.ReleaseNames(r.cr.GetName(), r.kind.Kind)
 	name := names[0]
-	record, inherited, found := k.records.of(cr, k.kind.Kind)
+	record, inherited, found := r.records.of(r.cr, r.kind.Kind)
 	switch {
 	case !found:
-		k.addf(Works, "", "it has no release yet, and gets its first").Resources = of
-	case !inherited && k.records.controlled(record):
+		r.addf(Works, "", "it has no release yet, and gets its first")
+	case !inherited && r.records.controlled(record):
 		name = names[1]
-		k.addf(Changes, "", "it has no release, and its name is taken by that of another custom resource: its own is called <name>-%s", strings.ToLower(k.kind.Kind)).Resources = of
+		r.addf(Changes, "", "it has no release, and its name is taken by that of another custom resource: its own is called <name>-%s", strings.ToLower(r.kind.Kind))
 	default:
-		if stored, err = k.read(ctx, record, of); stored == nil {
+		if stored, err = r.read(ctx, record); stored == nil {
 			return err
 		}
 		name = stored.Release
-		k.findings = append(k.findings, takenOver(k.kind, cr, stored, inherited, values.Normalize(given))...)
+		r.adoption(stored, inherited, values.Normalize(given))
 	}
-	rendered, err := k.render(ctx, stored, name, namespace, given)
-	if errors.Is(err, helm.ErrInvalidValues) && refused {
+	rendered, err := r.render(ctx, stored, name, given)
+	switch {
+	case errors.Is(err, chart.ErrInvalidValues) && refused:
+		return nil
+	case err != nil:
+		r.unrendered("", err)
 		return nil
 	}
-	if err != nil {
-		k.unrendered("", err).Resources = of
-		return nil
-	}
-	return k.rehearse(ctx, cr, name, stored != nil, rendered)
+	return r.dryRun(ctx, name, stored != nil, rendered)
 }
 
-// read reads a record whole; nil where it cannot be had.
-func (k *kindLook) read(ctx context.Context, record release.Record, of []string) (*helm.Stored, error) {
-	secret, err := k.typed.CoreV1().Secrets(record.Namespace).Get(ctx, record.Secret, metav1.GetOptions{})
+// read reads a whole record, nil if it cannot be read.
+func (r *resourceCheck) read(ctx context.Context, record release.Record) (*release.Stored, error) {
+	secret, err := r.typed.CoreV1().Secrets(record.Namespace).Get(ctx, record.Secret, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		k.forbidden(secrets.GroupResource(), "get", "to read the records of releases")
+		r.forbidden(secrets.GroupResource(), "get", "to read the records of releases")
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
-	stored, err := helm.ReadRecord(secret)
-	if errors.Is(err, helm.ErrDamaged) {
-		found := k.addf(ToDo, "", "the record of its release cannot be read: %v", err)
-		found.Do, found.Resources = "nothing: it is set aside, and the release goes on from the spec as revision 1", of
+	stored, err := release.ReadRecord(secret)
+	if errors.Is(err, release.ErrDamaged) {
+		r.addf(ToDo, "", "the record of its release cannot be read: %v", err).
+			Do = "nothing: it is set aside, and the release goes on from the spec as revision 1"
 		return nil, nil
 	}
 	return stored, err
 }
 
-// render renders an upgrade of what is stored or, where nothing is, an install.
-func (k *kindLook) render(ctx context.Context, stored *helm.Stored, name, namespace string, given map[string]any) (*helm.Rendered, error) {
+// render renders an upgrade of the stored revision or, without one, an install.
+func (r *resourceCheck) render(ctx context.Context, stored *release.Stored, name string, given map[string]any) (*chart.Rendered, error) {
+	loaded := r.kind.Chart
 	if stored != nil {
-		return k.kind.Chart.Try(ctx, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: k.config})
+		return helm.DryRunUpgrade(ctx, loaded, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: r.config})
 	}
-	return k.kind.Chart.Render(helm.Offline{Release: name, Namespace: namespace, Values: given, KubeVersion: k.kubeVersion, APIVersions: k.kind.Chart.Features.APIs})
+	return loaded.Render(chart.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, KubeVersion: r.kubeVersion, APIVersions: loaded.Features.APIs})
 }
 
-// takenOver tells how a release is taken over: as it is, or by one revision
-// more, or not at all. Inherited is one that the operator-sdk has made for this
-// very custom resource.
-func takenOver(kind catalog.Kind, cr *unstructured.Unstructured, stored *helm.Stored, inherited bool, given map[string]any) []Finding {
-	f := finder{topic: topicOf(kind)}
-	of := []string{resourceName(cr)}
+// adoption adds a finding about how the release is adopted: as it is, by another
+// revision, or not at all. An inherited release is one that the operator-sdk has
+// installed for this custom resource.
+func (r *resourceCheck) adoption(stored *release.Stored, inherited bool, given map[string]any) {
+	chart := r.kind.Chart
 	switch {
-	case stored.Chart != kind.Chart.Name() && !inherited:
-		found := f.addf(Breaks, "", "there is a release of its name, which is of the chart %s and not of %s, and of no custom resource: a second one would be made, called <name>-%s", stored.Chart, kind.Chart.Name(), strings.ToLower(kind.Kind))
-		found.Do, found.Resources = "rename the chart as it was, or uninstall that release first", of
-		return f.findings
+	case stored.Chart != chart.Name() && !inherited:
+		r.addf(Breaks, "", "there is a release of its name, which is of the chart %s and not of %s, and of no custom resource: a second one would be made, called <name>-%s", stored.Chart, chart.Name(), strings.ToLower(r.kind.Kind)).
+			Do = "rename the chart as it was, or uninstall that release first"
+		return
 	case strings.HasPrefix(stored.Status, "pending-"):
-		found := f.addf(ToDo, "", "an action runs on its release, or was cut short (revision %d is %s)", stored.Revision, stored.Status)
-		found.Do, found.Resources = "let the old operator end it; if nothing runs, it is recorded as failed after the entry's timeout, and done again", of
-		return f.findings
+		r.addf(ToDo, "", "an action runs on its release, or was cut short (revision %d is %s)", stored.Revision, stored.Status).
+			Do = "let the old operator end it; if nothing runs, it is recorded as failed after the entry's timeout, and done again"
+		return
 	case stored.Status == api.StatusUninstalling:
-		found := f.addf(ToDo, "", "its release is being uninstalled")
-		found.Do, found.Resources = "let the old operator end that before it stops", of
-		return f.findings
+		r.addf(ToDo, "", "its release is being uninstalled").Do = "let the old operator end that before it stops"
+		return
 	}
-	var why []string
+	var reasons []string
 	if stored.Status != api.StatusDeployed {
-		why = append(why, "the newest revision is "+stored.Status)
+		reasons = append(reasons, "the newest revision is "+stored.Status)
 	}
-	if stored.Chart != kind.Chart.Name() {
-		why = append(why, fmt.Sprintf("the chart is %s, and the release's %s", kind.Chart.Name(), stored.Chart))
+	if stored.Chart != chart.Name() {
+		reasons = append(reasons, fmt.Sprintf("the chart is %s, and the release's %s", chart.Name(), stored.Chart))
 	}
-	if stored.ChartVersion != kind.Chart.Version() {
-		why = append(why, fmt.Sprintf("the chart's version is %s, and the release's %s", kind.Chart.Version(), stored.ChartVersion))
+	if stored.ChartVersion != chart.Version() {
+		reasons = append(reasons, fmt.Sprintf("the chart's version is %s, and the release's %s", chart.Version(), stored.ChartVersion))
 	}
-	if before := values.Retype(stored.Values, kind.Overrides); values.Digest(before) != values.Digest(given) {
-		why = append(why, "these values are not those of the release: "+strings.Join(differences(before, given, ""), ", "))
+	if before := values.Retype(stored.Values, r.kind.Overrides); values.Digest(before) != values.Digest(given) {
+		reasons = append(reasons, "these values are not those of the release: "+strings.Join(differences(before, given, ""), ", "))
 	}
-	if len(why) > 0 {
-		f.addf(Changes, "", "its release gets one more revision when it is taken over: %s", strings.Join(why, "; ")).Resources = of
-		return f.findings
+	if len(reasons) > 0 {
+		r.addf(Changes, "", "its release gets one more revision when it is taken over: %s", strings.Join(reasons, "; "))
+		return
 	}
-	f.addf(Works, "", "its release is taken over as it is, with no new revision").Resources = of
-	return f.findings
+	r.addf(Works, "", "its release is taken over as it is, with no new revision")
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// rules are what a custom resource of a kind is held against.
+// rules are what a custom resource of a kind has to conform to.
 type rules struct {
-	kind      catalog.Kind
+	topic     string
 	admission *preview.Admission
 	selector  labels.Selector
 }
@@ -31,98 +31,77 @@ func newRules(kind catalog.Kind) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rules{kind: kind, admission: admission}
+	r := &rules{topic: topicOf(kind), admission: admission, selector: labels.Everything()}
 	if kind.Selector != nil {
-		if r.selector, err = metav1.LabelSelectorAsSelector(kind.Selector); err != nil {
-			return nil, err
-		}
+		r.selector, err = metav1.LabelSelectorAsSelector(kind.Selector)
 	}
-	return r, nil
+	return r, err
 }
 
-// resourceName is how findings name a custom resource.
+// resourceName is the name of a custom resource in findings.
 func resourceName(cr *unstructured.Unstructured) string {
 	return strings.TrimPrefix(cr.GetNamespace()+"/"+cr.GetName(), "/")
 }
 
-// spec tells what the derived CRD would do to a custom resource.
+// spec returns findings about the fields that the derived CRD would drop or
+// refuse.
 func (r *rules) spec(cr *unstructured.Unstructured) []Finding {
-	f := finder{topic: topicOf(r.kind)}
+	f := finder{topic: r.topic, resources: []string{resourceName(cr)}}
 	kept := cr.DeepCopy()
 	for _, path := range r.admission.Prune(kept) {
-		pointer := pointerTo(path)
-		value, _ := lookUp(cr.Object, pointer)
+		value, _ := fieldAt(cr.Object, path)
 		found := f.addf(Breaks, "", "%s: the CRD has no such field, and drops it", path)
 		found.Do = fmt.Sprintf("if the chart uses it, declare it in values.schema.json (%s); if not, take it out", propertyFor(path, value))
-		found.Lines = patchCommand(cr, r.admission, map[string]any{"op": "remove", "path": pointer})
-		found.Resources = []string{resourceName(cr)}
+		found.Lines = r.patchCommand(cr, map[string]any{"op": "remove", "path": pointerTo(path)})
 	}
 	for _, problem := range r.admission.Invalid(kept) {
-		pointer := pointerTo(problem.Field)
 		found := f.addf(Breaks, "", "%s: the CRD refuses it: %s", problem.Field, problem.ErrorBody())
 		found.Do = "mend the value, or let values.schema.json take it"
-		found.Resources = []string{resourceName(cr)}
-		if value, exists := lookUp(cr.Object, pointer); exists {
+		if value, exists := fieldAt(cr.Object, problem.Field); exists {
 			if better, ok := converted(value, problem.Detail); ok {
 				found.Do = fmt.Sprintf("write %s in place of %s, or let values.schema.json take it", show(better), show(value))
-				found.Lines = patchCommand(cr, r.admission, map[string]any{"op": "replace", "path": pointer, "value": better})
+				found.Lines = r.patchCommand(cr, map[string]any{"op": "replace", "path": pointerTo(problem.Field), "value": better})
 			}
 		}
 	}
 	return f.findings
 }
 
-// live tells what becomes of a custom resource in the cluster, beside its spec.
-func (r *rules) live(cr *unstructured.Unstructured) []Finding {
-	f := finder{topic: topicOf(r.kind)}
-	of := []string{resourceName(cr)}
-	if r.selector != nil && !r.selector.Matches(labels.Set(cr.GetLabels())) {
-		found := f.addf(Breaks, "", "its labels do not match the selector %s of the entry, so that nobody would serve it, and delete its objects when it goes", r.selector)
-		found.Do, found.Resources = "label it, or change the selector", of
+// metadata adds findings about the labels, finalizers, annotations and
+// conditions of the custom resource.
+func (r *resourceCheck) metadata() {
+	if selector := r.rules.selector; !selector.Matches(labels.Set(r.cr.GetLabels())) {
+		r.addf(Breaks, "", "its labels do not match the selector %s of the entry, so that nobody would serve it, and delete its objects when it goes", selector).
+			Do = "label it, or change the selector"
 	}
-	if cr.GetDeletionTimestamp() != nil {
-		found := f.addf(ToDo, "", "it is being deleted")
-		found.Do, found.Resources = "let the old operator end that before it stops", of
+	if r.cr.GetDeletionTimestamp() != nil {
+		r.addf(ToDo, "", "it is being deleted").Do = "let the old operator end that before it stops"
 	}
-	for _, finalizer := range cr.GetFinalizers() {
-		if theirFinalizers[finalizer] {
-			f.addf(Works, "", "the finalizer %s is replaced by %s", finalizer, api.Finalizer).Resources = of
+	for _, finalizer := range r.cr.GetFinalizers() {
+		if finalizer == sdkDomain+"uninstall-release" || finalizer == "uninstall-helm-release" {
+			r.addf(Works, "", "the finalizer %s is replaced by %s", finalizer, api.Finalizer)
 		}
 	}
-	f.annotations(cr)
-	f.conditions(cr)
-	return f.findings
-}
-
-// conditions tells of custom resources that are not well today.
-func (f *finder) conditions(cr *unstructured.Unstructured) {
-	list, _, _ := unstructured.NestedSlice(cr.Object, "status", "conditions")
-	for _, item := range list {
+	r.annotations()
+	conditions, _, _ := unstructured.NestedSlice(r.cr.Object, "status", "conditions")
+	for _, item := range conditions {
 		condition, ok := item.(map[string]any)
 		if !ok || condition["status"] != "True" {
 			continue
 		}
-		switch kind := condition["type"]; kind {
-		case "Irreconcilable", "ReleaseFailed":
-			found := f.addf(ToDo, "", "it fails today (condition %s): %v", kind, condition["message"])
-			found.Do, found.Resources = "mend it first, or know that it goes on failing: it is tried again ever more slowly, and never uninstalled for that", []string{resourceName(cr)}
+		if kind := condition["type"]; kind == "Irreconcilable" || kind == "ReleaseFailed" {
+			r.addf(ToDo, "", "it fails today (condition %s): %v", kind, condition["message"]).
+				Do = "mend it first, or know that it goes on failing: it is tried again ever more slowly, and never uninstalled for that"
 		}
 	}
 }
 
-// theirFinalizers are those that hold custom resources until they are
-// uninstalled.
-var theirFinalizers = map[string]bool{
-	"helm.sdk.operatorframework.io/uninstall-release": true,
-	"uninstall-helm-release":                          true,
-}
+// sdkDomain is the prefix of the operator-sdk's annotations.
+const sdkDomain = "helm.sdk.operatorframework.io/"
 
-// theirDomain is what the annotations of the operator-sdk's users begin with.
-const theirDomain = "helm.sdk.operatorframework.io/"
-
-// theirAnnotations are those that mean something, with the type of their
+// sdkAnnotations are the annotations that have an effect, with a check of their
 // values.
-var theirAnnotations = map[string]func(string) error{
+var sdkAnnotations = map[string]func(string) error{
 	"upgrade-force": isBool, "rollback-force": isBool, "uninstall-wait": isBool,
 	"reconcile-period":      isDuration,
 	"install-disable-hooks": isBool, "upgrade-disable-hooks": isBool, "uninstall-disable-hooks": isBool,
@@ -141,34 +120,32 @@ func isDuration(text string) error {
 
 func isText(string) error { return nil }
 
-// annotations tells of annotations of the operator-sdk's on a custom resource.
-func (f *finder) annotations(cr *unstructured.Unstructured) {
-	annotations := cr.GetAnnotations()
+// annotations adds findings about the operator-sdk's annotations.
+func (r *resourceCheck) annotations() {
+	annotations := r.cr.GetAnnotations()
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		name, theirs := strings.CutPrefix(key, theirDomain)
-		if !theirs {
+		name, ok := strings.CutPrefix(key, sdkDomain)
+		if !ok {
 			continue
 		}
-		check, known := theirAnnotations[name]
-		of := []string{resourceName(cr)}
-		if !known {
-			f.addf(Changes, "", "the annotation %s has no effect", key).Resources = of
-			continue
+		check, known := sdkAnnotations[name]
+		switch {
+		case !known:
+			r.addf(Changes, "", "the annotation %s has no effect", key)
+		case check(annotations[key]) != nil:
+			r.addf(Changes, "", "the annotation %s has the value %q, which cannot be understood: it stops nothing, and the condition InvalidAnnotations says so", key, annotations[key]).
+				Do = "mend the value, or remove the annotation"
+		default:
+			r.addf(Works, "", "the annotation %s", key)
 		}
-		if err := check(annotations[key]); err != nil {
-			found := f.addf(Changes, "", "the annotation %s has the value %q, which cannot be understood: it stops nothing, and the condition InvalidAnnotations says so", key, annotations[key])
-			found.Do, found.Resources = "mend the value, or remove the annotation", of
-			continue
-		}
-		f.addf(Works, "", "the annotation %s", key).Resources = of
 	}
 }
 
-// step finds the steps of a path as the API server writes it: spec.list[0].name.
+// step matches the steps of a path as the API server writes it:
+// spec.list[0].name. A key with a dot in it cannot be told from two.
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
-// pointerTo turns a path of the API server's into a JSON pointer. A key that has
-// a dot in it cannot be told from two.
+// pointerTo returns the JSON pointer of a path.
 func pointerTo(path string) string {
 	var pointer strings.Builder
 	for _, part := range step.FindAllString(path, -1) {
@@ -177,37 +154,32 @@ func pointerTo(path string) string {
 	return pointer.String()
 }
 
-// lookUp returns what is at a JSON pointer.
-func lookUp(value any, pointer string) (any, bool) {
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+// fieldAt returns the value at a path.
+func fieldAt(value any, path string) (any, bool) {
+	for _, part := range step.FindAllString(path, -1) {
+		exists := false
 		switch v := value.(type) {
 		case map[string]any:
-			inner, exists := v[part]
-			if !exists {
-				return nil, false
-			}
-			value = inner
+			value, exists = v[part]
 		case []any:
-			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil, false
+			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(v) {
+				value, exists = v[i], true
 			}
-			value = v[i]
-		default:
+		}
+		if !exists {
 			return nil, false
 		}
 	}
 	return value, true
 }
 
-// ofType finds the type that the API server wants.
-var ofType = regexp.MustCompile(`must be of type (\w+):`)
+// expectedType finds the type that the API server expects.
+var expectedType = regexp.MustCompile(`must be of type (\w+):`)
 
-// converted returns the value as the type that the API server asks for, where
-// nobody can doubt which one that is.
+// converted returns the value as the type that the API server expects, if the
+// conversion is unambiguous.
 func converted(value any, complaint string) (any, bool) {
-	match := ofType.FindStringSubmatch(complaint)
+	match := expectedType.FindStringSubmatch(complaint)
 	if match == nil {
 		return nil, false
 	}
@@ -230,47 +202,43 @@ func converted(value any, complaint string) (any, bool) {
 	return nil, false
 }
 
-// patchCommand is the command line that changes one field of a custom resource.
-func patchCommand(cr *unstructured.Unstructured, admission *preview.Admission, operation map[string]any) string {
+// patchCommand returns the command line that changes one field of the spec.
+func (r *rules) patchCommand(cr *unstructured.Unstructured, operation map[string]any) string {
 	patch, err := json.Marshal([]any{operation})
 	if err != nil || !strings.HasPrefix(fmt.Sprint(operation["path"]), "/spec/") {
 		return ""
 	}
-	definition := admission.Definition()
+	spec := r.admission.Definition().Spec
 	namespace := ""
 	if cr.GetNamespace() != "" {
 		namespace = " -n " + cr.GetNamespace()
 	}
 	return fmt.Sprintf("kubectl patch%s %s.%s %s --type=json -p '%s'\n",
-		namespace, definition.Spec.Names.Plural, definition.Spec.Group, cr.GetName(), strings.ReplaceAll(string(patch), "'", `'\''`))
+		namespace, spec.Names.Plural, spec.Group, cr.GetName(), strings.ReplaceAll(string(patch), "'", `'\''`))
 }
 
-// propertyFor is how values.schema.json declares a field.
+// propertyFor returns the declaration of a field for values.schema.json.
 func propertyFor(path string, value any) string {
 	parts := step.FindAllString(path, -1)
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%q: {%s}", parts[len(parts)-1], typeOf(value))
-}
-
-func typeOf(value any) string {
+	declared := ""
 	switch value.(type) {
 	case string:
-		return `"type": "string"`
+		declared = `"type": "string"`
 	case bool:
-		return `"type": "boolean"`
+		declared = `"type": "boolean"`
 	case int64:
-		return `"type": "integer"`
+		declared = `"type": "integer"`
 	case float64:
-		return `"type": "number"`
+		declared = `"type": "number"`
 	case []any:
-		return `"type": "array"`
+		declared = `"type": "array"`
 	case map[string]any:
-		return `"type": "object"`
-	default:
-		return ""
+		declared = `"type": "object"`
 	}
+	return fmt.Sprintf("%q: {%s}", parts[len(parts)-1], declared)
 }
 
 // show writes a value as JSON.

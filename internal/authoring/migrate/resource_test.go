@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -113,7 +112,9 @@ func TestResourcesOfTheOperatorSDK(t *testing.T) {
 	} {
 		cr := store(nil)
 		test.change(cr)
-		found := rules.live(cr)
+		check := checkOf(&kindCheck{rules: rules}, cr)
+		check.metadata()
+		found := check.findings
 		switch {
 		case test.verdict == "" && len(found) == 0:
 		case len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) || len(found[0].Resources) != 1:
@@ -122,12 +123,17 @@ func TestResourcesOfTheOperatorSDK(t *testing.T) {
 	}
 }
 
+// checkOf returns the check of a custom resource.
+func checkOf(k *kindCheck, cr *unstructured.Unstructured) *resourceCheck {
+	return &resourceCheck{kindCheck: k, cr: cr, finder: finder{resources: []string{resourceName(cr)}}}
+}
+
 func TestTakenOver(t *testing.T) {
 	// Its chart is store-1.0.0, and its overrides image, replicas 2, metrics false.
 	kind := project(t).kinds[0]
 	given := map[string]any{"image": "", "replicas": int64(2), "metrics": false, "reader": true}
-	was := func(change func(*helm.Stored)) *helm.Stored {
-		stored := &helm.Stored{
+	was := func(change func(*release.Stored)) *release.Stored {
+		stored := &release.Stored{
 			Record: release.Record{Release: "a", Revision: 3, Status: "deployed", Description: release.Description{Chart: "store", ChartVersion: "1.0.0"}},
 			Values: map[string]any{"image": "", "replicas": "2", "metrics": false, "reader": true},
 		}
@@ -137,24 +143,26 @@ func TestTakenOver(t *testing.T) {
 		return stored
 	}
 	for name, test := range map[string]struct {
-		stored    *helm.Stored
+		stored    *release.Stored
 		inherited bool
 		verdict   Verdict
 		what      string
 	}{
 		"as it is":                             {was(nil), true, Works, "with no new revision"},
-		"false was a text":                     {was(func(s *helm.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
-		"values":                               {was(func(s *helm.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
-		"another version of the chart":         {was(func(s *helm.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
-		"another chart":                        {was(func(s *helm.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
-		"another chart, and of nobody":         {was(func(s *helm.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
+		"false was a text":                     {was(func(s *release.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
+		"values":                               {was(func(s *release.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
+		"another version of the chart":         {was(func(s *release.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
+		"another chart":                        {was(func(s *release.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
+		"another chart, and of nobody":         {was(func(s *release.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
 		"of nobody":                            {was(nil), false, Works, "with no new revision"},
-		"failed":                               {was(func(s *helm.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
-		"pending":                              {was(func(s *helm.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
-		"uninstalling":                         {was(func(s *helm.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
-		"of another name, whatever that means": {was(func(s *helm.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
+		"failed":                               {was(func(s *release.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
+		"pending":                              {was(func(s *release.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
+		"uninstalling":                         {was(func(s *release.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
+		"of another name, whatever that means": {was(func(s *release.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
 	} {
-		found := takenOver(kind, store(nil), test.stored, test.inherited, given)
+		check := checkOf(&kindCheck{kind: kind}, store(nil))
+		check.adoption(test.stored, test.inherited, given)
+		found := check.findings
 		if len(found) != 1 || found[0].Verdict != test.verdict || !strings.Contains(found[0].What, test.what) {
 			t.Errorf("%s: %+v", name, found)
 		}
@@ -211,11 +219,11 @@ func TestPointers(t *testing.T) {
 			t.Errorf("%s is %s, expected %s", path, got, pointer)
 		}
 	}
-	for pointer, want := range map[string]any{
-		"/spec/list/0/a~1b~0c": int64(7), "/spec/list/1": nil, "/spec/list/x": nil, "/spec/none": nil, "/spec/list/0/a~1b~0c/d": nil,
+	for path, want := range map[string]any{
+		"spec.list[0].a/b~c": int64(7), "spec.list[1]": nil, "spec.list.x": nil, "spec.none": nil, "spec.list[0].a/b~c.d": nil,
 	} {
-		if got, found := lookUp(content, pointer); got != want || found != (want != nil) {
-			t.Errorf("%s: %v, %t", pointer, got, found)
+		if got, found := fieldAt(content, path); got != want || found != (want != nil) {
+			t.Errorf("%s: %v, %t", path, got, found)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -40,7 +41,7 @@ type Options struct {
 
 // Preview is what would become of a custom resource.
 type Preview struct {
-	*helm.Rendered
+	*chart.Rendered
 	// Release and Namespace are those of the release.
 	Release, Namespace string
 	// Warnings say what is not as somebody may expect.
@@ -81,7 +82,7 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 	if r.Kind.Chart.Features.Lookup {
 		preview.warnf("the chart reads the cluster by lookup, which finds nothing here")
 	}
-	preview.Rendered, err = r.Kind.Chart.Render(helm.Offline{
+	preview.Rendered, err = r.Kind.Chart.Render(chart.Offline{
 		Release: preview.Release, Namespace: preview.Namespace, Values: given,
 		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
 	})
@@ -98,12 +99,12 @@ func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[str
 	preview.Namespace = r.Object.GetNamespace()
 	var err error
 	if r.Kind.Namespace != nil {
-		if preview.Namespace, err = r.Kind.Namespace.Of(r.Object.Object); err != nil {
+		if preview.Namespace, err = r.Kind.Namespace.For(r.Object.Object); err != nil {
 			return nil, err
 		}
 	}
 	if r.Kind.ServiceAccount != nil {
-		if _, err := r.Kind.ServiceAccount.Of(r.Object.Object); err != nil {
+		if _, err := r.Kind.ServiceAccount.For(r.Object.Object); err != nil {
 			return nil, err
 		}
 	}
@@ -151,9 +152,9 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 		return err
 	}
 	var problems []string
-	for _, objects := range [][]helm.RenderedObject{p.Objects, p.Hooks} {
+	for _, objects := range [][]chart.RenderedObject{p.Objects, p.Hooks} {
 		for _, o := range objects {
-			if why := o.Refused(kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
+			if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
 				problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
 			}
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -42,7 +42,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 	case err != nil:
 		return nil, err
 	case text == nil:
-		return nil, fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
+		return nil, p.missing()
 	}
 	file, err := readWatches(p.Watches, text)
 	if err != nil {
@@ -53,19 +53,19 @@ func (p Project) Add(a Add) (*Plan, error) {
 		return nil, err
 	}
 	plan := newPlan()
-	chart, err := p.source(a)
+	source, err := p.source(a)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.complete(file, chart.name); err != nil {
+	if err := a.complete(file, source.name); err != nil {
 		return nil, err
 	}
 	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})
-	loaded, err := p.takeIn(plan, chart, file, index)
+	loaded, err := p.takeIn(plan, source, file, index)
 	if err != nil {
 		return nil, err
 	}
-	if text, err = plan.bind(file, index, a, chart.entry, loaded); err != nil {
+	if text, err = plan.bind(file, index, a, source.entry, loaded); err != nil {
 		return nil, err
 	}
 	if err := plan.write(p.Watches, text); err != nil {
@@ -75,8 +75,8 @@ func (p Project) Add(a Add) (*Plan, error) {
 		return nil, err
 	}
 	plan.Entry = file.textOf(a.Kind, a.Group)
-	kinds, err := catalog.FromText(p.Watches, text, func(path string) (*helm.Chart, error) {
-		if path == chart.entry {
+	kinds, err := catalog.FromText(p.Watches, text, func(path string) (*chart.Chart, error) {
+		if path == source.entry {
 			return loaded, nil
 		}
 		if !filepath.IsAbs(path) {
@@ -96,19 +96,15 @@ func (p Project) Add(a Add) (*Plan, error) {
 // notePasswords prints what the entry of the kind needs if its chart refuses
 // upgrades without the passwords that it has generated.
 func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
-	for _, kind := range kinds {
-		if kind.Kind != a.Kind || kind.Group != a.Group {
-			continue
-		}
-		recipe, err := lint.GeneratedPasswords(kind)
-		if err != nil {
-			return err
-		}
-		if recipe.Needed() {
-			p.notef("%s: %s", kind.Kind, recipe)
-		}
+	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
+	if added < 0 {
+		return nil
 	}
-	return nil
+	recipe, err := lint.GeneratedPasswords(kinds[added])
+	if err == nil && recipe.Needed() {
+		p.notef("%s: %s", a.Kind, recipe)
+	}
+	return err
 }
 
 // source is where a chart comes from and where it goes.
@@ -159,7 +155,7 @@ func below(folder, path string) (string, bool) {
 }
 
 // takeIn plans the copy of the chart and loads it as it will be.
-func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*helm.Chart, error) {
+func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*chart.Chart, error) {
 	if s.files == nil {
 		return catalog.OpenChart(s.folder)
 	}
@@ -181,7 +177,7 @@ func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*he
 
 // bind writes the entry of the kind: a new one, or other values in the one that
 // is there.
-func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *helm.Chart) ([]byte, error) {
+func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart) ([]byte, error) {
 	allow, notes, err := a.allow(loaded)
 	if err != nil {
 		return nil, err
@@ -209,7 +205,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *h
 	if have.Version != a.Version {
 		p.notef("the version of %s becomes %s: objects are stored as %s, which the entry has to keep in versions", a.Kind, a.Version, have.Version)
 	}
-	if missing := lacks(have.Allow, allow); len(missing) > 0 {
+	if missing := Lacks(have.Allow, allow); len(missing) > 0 {
 		p.notef("the chart renders what the entry of %s does not allow: add allow: {%s}, if that is meant", a.Kind, strings.Join(missing, ", "))
 	}
 	return file.change(index, fields)

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template/parse"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // allow is Allow for the kind that is to be added.
-func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
+func (a Add) allow(chart *chart.Chart) (watches.Allow, []string, error) {
 	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart})
 }
 
@@ -30,13 +30,13 @@ func (a Add) allow(chart *helm.Chart) (watches.Allow, []string, error) {
 // its author tries it with and with those that are given here, each with the
 // kind's overrides over it; and what could not be found out.
 func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
-	chart := served.Chart
+	loaded := served.Chart
 	var allow watches.Allow
-	clusterScoped, err := chart.ClusterScoped()
+	clusterScoped, err := loaded.ClusterScoped()
 	if err != nil {
 		return allow, nil, err
 	}
-	trials, err := chart.Examples()
+	trials, err := loaded.Examples()
 	if err != nil {
 		return allow, nil, err
 	}
@@ -53,9 +53,9 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 
 	kinds := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
-		rendered, err := chart.Render(helm.Offline{
+		rendered, err := loaded.Render(chart.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
-			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: chart.Features.APIs,
+			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: loaded.Features.APIs,
 		})
 		if err != nil {
 			// A chart whose values have to be set renders nothing by default.
@@ -73,79 +73,43 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	}
 	allow.ClusterScoped = slices.Sorted(maps.Keys(kinds))
 	var notes []string
-	allow.Lookup, notes = lookups(chart)
+	allow.Lookup, notes = lookups(loaded)
 	return allow, notes, nil
 }
 
-// lookups returns what the templates need to be allowed to read: nothing beside
+// lookups returns what the templates need to be allowed to read: nothing but
 // the release's namespace, unless a call of lookup names another.
-func lookups(chart *helm.Chart) (watches.LookupScope, []string) {
+func lookups(chart *chart.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
-	for _, file := range chart.Templates() {
-		file.Walk(func(node parse.Node) bool {
-			call, ok := node.(*parse.CommandNode)
-			if !ok || len(call.Args) == 0 {
-				return true
-			}
-			if name, ok := call.Args[0].(*parse.IdentifierNode); !ok || name.Ident != "lookup" {
-				return true
-			}
-			switch place := namespaceOf(call); place {
-			case releaseNamespace:
-			case computed:
-				notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
-					file.Path, file.Line(node.Position())))
-			default:
+	for _, call := range analysis.ReadCalls(chart.Templates()).Named("lookup", 1) {
+		namespace := ""
+		if len(call.Args) > 2 {
+			namespace = call.Args[2].String()
+			if _, literal := analysis.Literal(call.Args[2]); literal {
 				scope = watches.LookupAll
+				continue
 			}
-			return true
-		})
+		}
+		if namespace != ".Release.Namespace" && namespace != "$.Release.Namespace" {
+			notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
+				call.File.Path, call.Line()))
+		}
 	}
 	return scope, notes
 }
 
-// Namespaces that lookup is called with.
-const (
-	releaseNamespace = ".Release.Namespace"
-	computed         = "computed"
-)
-
-func namespaceOf(call *parse.CommandNode) string {
-	if len(call.Args) < 4 {
-		return computed
-	}
-	switch n := call.Args[3].(type) {
-	case *parse.StringNode:
-		return "literal"
-	case *parse.FieldNode:
-		if strings.Join(n.Ident, ".") == "Release.Namespace" {
-			return releaseNamespace
-		}
-	case *parse.VariableNode:
-		if strings.Join(n.Ident, ".") == "$.Release.Namespace" {
-			return releaseNamespace
-		}
-	}
-	return computed
-}
-
-// AllowLines returns the allow block as lines of an entry of the watches file,
-// of which each item of the list begins with "- " in the first column; none
-// where nothing needs to be allowed.
+// AllowLines returns the allow block as lines of an entry of the watches file, of
+// which each item of the list begins with "- " in the first column. It is empty if
+// nothing needs to be allowed.
 func AllowLines(allow watches.Allow) (string, error) {
 	var e entry
 	e.allow(allow)
-	text, err := e.block("", "\n")
-	return strings.Replace(text, "- ", "  ", 1), err
+	return e.lines("  ", "\n")
 }
 
-// Lacks tells what of an allow block an entry has not, each as a line of it.
-func Lacks(have, need watches.Allow) []string { return lacks(have, need) }
-
-// lacks tells what an entry that is there does not allow of what its chart
-// needs.
-func lacks(have, need watches.Allow) []string {
+// Lacks returns the lines of the allow block that an entry does not have.
+func Lacks(have, need watches.Allow) []string {
 	var missing []string
 	if need.OtherNamespaces && !have.OtherNamespaces {
 		missing = append(missing, "otherNamespaces: true")

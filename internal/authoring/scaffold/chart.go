@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 // rendering are the folders of a chart whose every file counts: one that is
@@ -38,8 +38,13 @@ func (p *Plan) copyChart(files map[string][]byte, to string) error {
 			}
 		}
 	}
+	return p.writeAll(files, to)
+}
+
+// writeAll plans files by their paths in a folder.
+func (p *Plan) writeAll(files map[string][]byte, folder string) error {
 	for name, data := range files {
-		if err := p.write(filepath.Join(to, filepath.FromSlash(name)), data); err != nil {
+		if err := p.write(filepath.Join(folder, filepath.FromSlash(name)), data); err != nil {
 			return err
 		}
 	}
@@ -47,7 +52,7 @@ func (p *Plan) copyChart(files map[string][]byte, to string) error {
 }
 
 // openPlanned loads a chart as the plan leaves its folder, by way of a copy.
-func (p *Plan) openPlanned(folder string) (*helm.Chart, error) {
+func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	have, err := filesBelow(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -83,19 +88,19 @@ func (p *Plan) openPlanned(folder string) (*helm.Chart, error) {
 }
 
 // chartFiles returns the files of a chart's folder or .tgz.
-func chartFiles(chart string) (map[string][]byte, error) {
-	info, err := os.Stat(chart)
+func chartFiles(path string) (map[string][]byte, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return filesBelow(chart)
+		return filesBelow(path)
 	}
-	data, err := os.ReadFile(chart)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return helm.ArchiveFiles(bytes.NewReader(data))
+	return chart.ArchiveFiles(bytes.NewReader(data))
 }
 
 // filesBelow returns the files of a folder by their paths, with slashes. Links
@@ -151,19 +156,9 @@ func (p Project) starter(name string) (source, error) {
 	if _, err := os.Stat(s.folder); err == nil {
 		return s, fmt.Errorf("--new %s: %s is there already: to make a kind of it, or to bring its kind up to date, run 'chartwright add %[2]s'", name, s.folder)
 	}
-	plan := newPlan()
-	if err := plan.writeTemplates("files/chart", s.folder, map[string]string{"Name": name}); err != nil {
-		return s, err
-	}
-	s.files = map[string][]byte{}
-	for path, file := range plan.files {
-		inner, err := filepath.Rel(s.folder, path)
-		if err != nil {
-			return s, err
-		}
-		s.files[strings.ReplaceAll(inner, string(filepath.Separator), "/")] = file.after
-	}
-	return s, nil
+	var err error
+	s.files, err = templateFiles("files/chart", map[string]string{"Name": name})
+	return s, err
 }
 
 // files are templates with the delimiters [[ and ]], for charts and workflows
@@ -172,32 +167,27 @@ func (p Project) starter(name string) (source, error) {
 //go:embed all:files
 var files embed.FS
 
-// writeTemplates plans the files below a folder of templates.
-func (p *Plan) writeTemplates(from, to string, data any) error {
-	return fs.WalkDir(files, from, func(name string, entry fs.DirEntry, err error) error {
+// templateFiles returns the files below a folder of templates, filled in, by their
+// paths in it.
+func templateFiles(folder string, data any) (map[string][]byte, error) {
+	filled := map[string][]byte{}
+	return filled, fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fill(name, data)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		return p.write(filepath.Join(to, filepath.FromSlash(strings.TrimPrefix(name, from+"/"))), text)
+		parsed, err := template.New(name).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		if err := parsed.Execute(&out, data); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		filled[strings.TrimPrefix(name, folder+"/")] = out.Bytes()
+		return nil
 	})
-}
-
-func fill(name string, data any) ([]byte, error) {
-	text, err := fs.ReadFile(files, name)
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := template.New(name).Delims("[[", "]]").Option("missingkey=error").Parse(string(text))
-	if err != nil {
-		return nil, err
-	}
-	var filled bytes.Buffer
-	if err := parsed.Execute(&filled, data); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return filled.Bytes(), nil
 }

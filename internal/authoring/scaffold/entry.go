@@ -36,8 +36,7 @@ func (e *entry) set(key string, value any) {
 	*e = append(*e, field{key, value})
 }
 
-// allow adds what a chart needs to be allowed, and tells whether that is
-// anything.
+// allow adds the allow block, and reports whether it is needed.
 func (e *entry) allow(a watches.Allow) bool {
 	var inner entry
 	if a.OtherNamespaces {
@@ -53,28 +52,27 @@ func (e *entry) allow(a watches.Allow) bool {
 
 // block returns the entry as an item of a list with one key a line.
 func (e entry) block(indent, nl string) (string, error) {
+	text, err := e.lines(indent+"  ", nl)
+	return indent + "- " + strings.TrimPrefix(text, indent+"  "), err
+}
+
+// lines returns the keys of the entry, one a line.
+func (e entry) lines(indent, nl string) (string, error) {
 	var text strings.Builder
-	for i, f := range e {
-		lead := indent + "  "
-		if i == 0 {
-			lead = indent + "- "
-		}
+	for _, f := range e {
 		if inner, ok := f.value.(entry); ok {
-			text.WriteString(lead + f.key + ":" + nl)
-			for _, f := range inner {
-				value, err := inline(f.value)
-				if err != nil {
-					return "", err
-				}
-				text.WriteString(indent + "    " + f.key + ": " + value + nl)
+			lines, err := inner.lines(indent+"  ", nl)
+			if err != nil {
+				return "", err
 			}
+			text.WriteString(indent + f.key + ":" + nl + lines)
 			continue
 		}
 		value, err := inline(f.value)
 		if err != nil {
 			return "", err
 		}
-		text.WriteString(lead + f.key + ": " + value + nl)
+		text.WriteString(indent + f.key + ": " + value + nl)
 	}
 	return text.String(), nil
 }
@@ -126,7 +124,7 @@ func (f *watchesFile) changed(index int, one field) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	have := valueOf(node, one.key)
+	key, have := lookup(node, one.key)
 	if have == nil {
 		return f.inserted(node, one.key, value, flow)
 	}
@@ -140,14 +138,13 @@ func (f *watchesFile) changed(index int, one field) ([]byte, error) {
 	}
 	if have.Kind != yaml.ScalarNode && have.Style&yaml.FlowStyle == 0 {
 		// A list with an item a line becomes one beside its key.
-		key := keyOf(node, one.key)
 		end := offset(f.text, key.Line, key.Column) + len(key.Value)
 		return splice(f.text, end, to, ": "+value), nil
 	}
 	return splice(f.text, from, to, value), nil
 }
 
-// same tells whether a node holds a value.
+// same reports whether a node holds a value.
 func same(node *yaml.Node, value any) bool {
 	var have, want any
 	data, err := json.Marshal(value)
@@ -157,18 +154,22 @@ func same(node *yaml.Node, value any) bool {
 	return reflect.DeepEqual(have, want)
 }
 
-func keyOf(mapping *yaml.Node, key string) *yaml.Node {
+// lookup returns the key and the value of an entry of a map, nil if there is none.
+func lookup(mapping *yaml.Node, key string) (name, value *yaml.Node) {
+	if mapping.Kind != yaml.MappingNode {
+		return nil, nil
+	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
-			return mapping.Content[i]
+			return mapping.Content[i], mapping.Content[i+1]
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // inserted returns the file with one key more, after the entry's kind.
 func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([]byte, error) {
-	kind := valueOf(node, "kind")
+	_, kind := lookup(node, "kind")
 	from := offset(f.text, kind.Line, kind.Column)
 	if flow {
 		end, err := f.valueEnd(kind, from, true)
@@ -183,8 +184,8 @@ func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([
 	return splice(text, at, at, strings.Repeat(" ", node.Content[0].Column-1)+key+": "+value+nl), nil
 }
 
-// valueEnd returns where a value ends that begins at a position. It knows texts
-// on one line, what is in brackets, and lists with an item a line.
+// valueEnd returns where a value ends that begins at a position. It supports
+// strings on one line, values in brackets, and lists with an item a line.
 func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
 	switch {
 	case node.Style&yaml.FlowStyle != 0:
@@ -200,7 +201,7 @@ func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error
 	return 0, fmt.Errorf("expected a text or a list")
 }
 
-// plainEnd returns where a text without quotes ends.
+// plainEnd returns where a string without quotes ends.
 func plainEnd(text []byte, from int, flow bool) int {
 	end := lineEnd(text, from)
 	if comment := bytes.Index(text[from:end], []byte(" #")); comment >= 0 {

@@ -18,11 +18,7 @@ import (
 // Generate returns what is to become of the files that follow from the watches
 // file and its charts.
 func (p Project) Generate() (*Plan, error) {
-	kinds, err := catalog.FromFile(p.Watches)
-	if err != nil {
-		return nil, err
-	}
-	name, err := p.Name()
+	name, kinds, err := p.read()
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,17 @@ package scaffold_test
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 )
@@ -134,5 +141,144 @@ func TestGenerateErrors(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 		})
+	}
+}
+
+// TestGenerate_AggregatesOnlyRolesOfOneNamespace: the built-in roles admin and
+// edit are for one namespace, and must not contain a kind whose custom resources
+// have effects outside theirs.
+func TestGenerate_AggregatesOnlyRolesOfOneNamespace(t *testing.T) {
+	const clusterRole = "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]"
+	for _, test := range []struct {
+		name, keys, why string
+	}{
+		{"nothing allowed", "allow: {}", ""},
+		{"own namespace only", "allow: {lookup: own, takeOwnership: onRequest}", ""},
+		{"cluster-scoped kind", "scope: Cluster, releaseNamespace: '{{ .spec.target }}'", "the kind is cluster-scoped"},
+		{"namespace from the spec", "releaseNamespace: '{{ .spec.target }}'", "releaseNamespace"},
+		{"fixed namespace", "releaseNamespace: apps", "releaseNamespace"},
+		{"other namespaces", "allow: {otherNamespaces: true}", "allow.otherNamespaces"},
+		{"cluster-scoped objects", "allow: {" + clusterRole + "}", "allow.clusterScoped"},
+		{"lookups everywhere", "allow: {lookup: all}", "allow.lookup"},
+		{"entry of the operator-sdk", "dryRunOption: server", "no allow block"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := newProject(t)
+			writeFiles(t, filepath.Join(dir, "charts", "box"), boxChart)
+			entry := "- {group: shop.example.com, version: v1, kind: Box, chart: charts/box, " + test.keys + "}\n"
+			if err := os.WriteFile(filepath.Join(dir, "watches.yaml"), []byte(entry), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := project(dir).Generate()
+			carryOut(t, plan, err)
+			for level, aggregated := range map[string]bool{"admin": test.why == "", "editor": test.why == "", "viewer": true} {
+				role := tree(t, dir)["config/rbac/box_"+level+"_role.yaml"]
+				if role == "" || strings.Contains(role, "aggregate-to-") != aggregated {
+					t.Errorf("the %s role is aggregated: want %t\n%s", level, aggregated, role)
+				}
+				if !aggregated && !strings.Contains(role, test.why) {
+					t.Errorf("the %s role does not say %q:\n%s", level, test.why, role)
+				}
+			}
+		})
+	}
+}
+
+// TestGenerateNamespaced: the overlay for one namespace has the rights that a
+// Role can allow, says what it cannot, and nobody gets it who has taken it out.
+func TestGenerateNamespaced(t *testing.T) {
+	dir := newProject(t)
+	chart := maps.Clone(boxChart)
+	chart["templates/role.yaml"] = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: box}\nrules: []\n"
+	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", chart), Group: "shop", Version: "v1"})
+	role := tree(t, dir)["config/namespaced/role.yaml"]
+	for _, want := range []string{
+		"kind: Role\nmetadata:\n  name: manager-role\n", "resources: [boxes]",
+		"# What no Role can allow, or what is not known", "# - Box: ClusterRole is cluster-scoped, which no Role can allow",
+	} {
+		if !strings.Contains(role, want) {
+			t.Errorf("config/namespaced/role.yaml lacks %q:\n%s", want, role)
+		}
+	}
+	if strings.Contains(role, "\nkind: ClusterRole") {
+		t.Errorf("config/namespaced/role.yaml asks for what is cluster-wide:\n%s", role)
+	}
+	declare(t, dir, "  rbac: [{nonResourceURLs: [/version], verbs: [get]}]\n")
+	generate(t, dir)
+	built := build(t, dir+"/config/namespaced")
+	for _, want := range []string{"name: shop-manager-role-cluster\n", "name: shop-manager-rolebinding-cluster\n", "name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
+		if !strings.Contains(built, want) {
+			t.Errorf("config/namespaced lacks %q", want)
+		}
+	}
+	for _, wrong := range []string{"name: shop-manager-role\nrules", "name: shop-manager-rolebinding\nroleRef", "name: system\n", "namespace: system\n"} {
+		if strings.Contains(built, wrong) {
+			t.Errorf("config/namespaced has %q: a role of the whole cluster, or a name that nobody has", wrong)
+		}
+	}
+	if err := os.RemoveAll(dir + "/config/namespaced"); err != nil {
+		t.Fatal(err)
+	}
+	generate(t, dir)
+	if _, exists := tree(t, dir)["config/namespaced/role.yaml"]; exists {
+		t.Error("it is made again")
+	}
+}
+
+// declare adds a key to the only entry of the watches file.
+func declare(t *testing.T, dir, key string) {
+	t.Helper()
+	watches := tree(t, dir)["watches.yaml"]
+	writeFiles(t, dir, map[string]string{"watches.yaml": strings.TrimRight(watches, "\n") + "\n" + key})
+}
+
+// TestConfig_RestrictsIngress: what is deployed by default accepts connections to
+// the metrics, from labeled namespaces, and no others. A bundle has no policy,
+// because older versions of OLM refuse it.
+func TestConfig_RestrictsIngress(t *testing.T) {
+	for _, root := range []string{repository, newProject(t)} {
+		for _, folder := range []string{"default", "namespaced"} {
+			var policies []networkingv1.NetworkPolicy
+			var manager appsv1.Deployment
+			for document := range strings.SplitSeq(build(t, filepath.Join(root, "config", folder)), "\n---\n") {
+				var meta metav1.TypeMeta
+				decodeYAML(t, document, &meta)
+				switch meta.Kind {
+				case "NetworkPolicy":
+					policies = append(policies, networkingv1.NetworkPolicy{})
+					decodeYAML(t, document, &policies[len(policies)-1])
+				case "Deployment":
+					decodeYAML(t, document, &manager)
+				}
+			}
+			if len(policies) != 1 {
+				t.Fatalf("%s: config/%s has %d network policies, want 1", root, folder, len(policies))
+			}
+			policy := policies[0]
+			if policy.Namespace != manager.Namespace || !cmp.Equal(policy.Spec.PodSelector.MatchLabels, manager.Spec.Template.Labels) {
+				t.Errorf("%s: the policy of config/%s does not select the pods of the Deployment: %v", root, folder, policy.Spec.PodSelector)
+			}
+			want := networkingv1.NetworkPolicySpec{
+				PodSelector: policy.Spec.PodSelector,
+				PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+				Ingress: []networkingv1.NetworkPolicyIngressRule{{
+					From:  []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"metrics": "enabled"}}}},
+					Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("metrics")), Protocol: new(corev1.ProtocolTCP)}},
+				}},
+			}
+			if diff := cmp.Diff(want, policy.Spec); diff != "" {
+				t.Errorf("%s: config/%s (-want +got):\n%s", root, folder, diff)
+			}
+		}
+		if strings.Contains(build(t, filepath.Join(root, "config", "manifests")), "kind: NetworkPolicy") {
+			t.Errorf("%s: the bundle has a NetworkPolicy", root)
+		}
+	}
+}
+
+func decodeYAML(t *testing.T, document string, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(document), into); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -46,16 +46,19 @@ func listResources(text []byte, resources []string, gone func(string) (bool, err
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	list := find(&document, "resources")
+	var list *yaml.Node
+	if len(document.Content) > 0 {
+		_, list = lookup(document.Content[0], "resources")
+	}
 	var stale []*yaml.Node
 	var have []string
 	if list != nil {
 		for _, item := range list.Content {
-			is, err := gone(item.Value)
+			isGone, err := gone(item.Value)
 			switch {
 			case err != nil:
 				return nil, err
-			case is:
+			case isGone:
 				stale = append(stale, item)
 			default:
 				have = append(have, item.Value)
@@ -125,22 +128,4 @@ func items(names []string, indent, nl string) string {
 		lines.WriteString(indent + "- " + name + nl)
 	}
 	return lines.String()
-}
-
-// find returns the value of a key of a document's map, nil if it has none.
-func find(document *yaml.Node, key string) *yaml.Node {
-	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
-		return nil
-	}
-	return valueOf(document.Content[0], key)
-}
-
-// valueOf returns the value of a key of a map, nil if it has none.
-func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
 }

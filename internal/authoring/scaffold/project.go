@@ -3,7 +3,10 @@ package scaffold
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,6 +47,22 @@ func (p Project) Name() (string, error) {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	return cmp.Or(strings.TrimSuffix(kustomization.NamePrefix, "-"), "chartwright"), nil
+}
+
+// read returns the name of the project's operator and its kinds.
+func (p Project) read() (name string, kinds []catalog.Kind, err error) {
+	if _, err := os.Stat(p.Watches); errors.Is(err, fs.ErrNotExist) {
+		return "", nil, p.missing()
+	}
+	if kinds, err = catalog.FromFile(p.Watches); err != nil {
+		return "", nil, err
+	}
+	name, err = p.Name()
+	return name, kinds, err
+}
+
+func (p Project) missing() error {
+	return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
 }
 
 // domainLine is how the head of a watches file tells the domain of its groups.
@@ -94,7 +113,11 @@ func (i Init) Plan() (*Plan, error) {
 		}
 	}
 	plan := newPlan()
-	if err := plan.writeTemplates("files/project", i.Dir, i); err != nil {
+	files, err := templateFiles("files/project", i)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.writeAll(files, i.Dir); err != nil {
 		return nil, err
 	}
 	// The rest follows from watches.yaml, although that names no kind yet.
@@ -118,11 +141,7 @@ func (i Init) Plan() (*Plan, error) {
 // Bundle returns what is to become of the files of a folder that holds a bundle
 // for the Operator Lifecycle Manager, and of bundle.Dockerfile beside it.
 func (p Project) Bundle(ctx context.Context, folder string, options bundle.Options) (*Plan, error) {
-	kinds, err := catalog.FromFile(p.Watches)
-	if err != nil {
-		return nil, err
-	}
-	name, err := p.Name()
+	name, kinds, err := p.read()
 	if err != nil {
 		return nil, err
 	}

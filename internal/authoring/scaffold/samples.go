@@ -13,11 +13,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // sampled returns which file of a folder has a sample of which kind, for files
@@ -62,7 +63,7 @@ func (p *Plan) sample(name string, k kind) ([]byte, error) {
 		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
 	} else if k.Namespace != nil {
 		object := map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec}
-		if _, err := k.Namespace.Of(object); err != nil {
+		if _, err := k.Namespace.For(object); err != nil {
 			p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
 		}
 	}
@@ -214,7 +215,7 @@ func minimalSpec(k kind) (map[string]any, error) {
 	for _, field := range schema.Required {
 		spec[field] = valueFor(field, schema.Properties[field], func(path string) any {
 			for _, name := range names {
-				if value, exists := at(examples[name], path); exists {
+				if value, _, _ := unstructured.NestedFieldNoCopy(examples[name], strings.Split(path, ".")...); value != nil {
 					return value
 				}
 			}
@@ -235,26 +236,11 @@ func minimalSpec(k kind) (map[string]any, error) {
 
 // tryOut renders the chart, as for the sample.
 func tryOut(k kind, spec map[string]any) error {
-	_, err := k.Chart.Render(helm.Offline{
+	_, err := k.Chart.Render(chart.Offline{
 		Release: strings.ToLower(k.Kind.Kind) + "-sample", Namespace: "default",
 		Values: values.Merge(values.Merge(map[string]any{}, spec), k.Overrides), APIVersions: k.Chart.Features.APIs,
 	})
 	return err
-}
-
-// at returns the value at a dotted path.
-func at(fields map[string]any, path string) (any, bool) {
-	var value any = fields
-	for field := range strings.SplitSeq(path, ".") {
-		inner, ok := value.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if value, ok = inner[field]; !ok {
-			return nil, false
-		}
-	}
-	return value, value != nil
 }
 
 // valueFor returns a value for a field: that of an example, else one that the

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,30 +162,14 @@ func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
 	return file.text, f.expect(file.text, expected, fields)
 }
 
-// setField sets a key of an entry that was read.
+// setField sets a key of an entry. It may overwrite a list that the entry shares
+// with a copy.
 func setField(w *watches.Watch, one field) error {
-	text, err := entry{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}}.with(one).flow()
+	text, err := entry{one}.flow()
 	if err != nil {
 		return err
 	}
-	// With the rest of the entry, for that may be what makes the key valid.
-	parsed, err := watches.Parse("", []byte("["+text+"]"))
-	if len(parsed) != 1 {
-		return err
-	}
-	from, to := reflect.ValueOf(&parsed[0]).Elem(), reflect.ValueOf(w).Elem()
-	for i := range from.NumField() {
-		if name, _, _ := strings.Cut(from.Type().Field(i).Tag.Get("json"), ","); name == one.key {
-			to.Field(i).Set(from.Field(i))
-		}
-	}
-	return nil
-}
-
-// with returns the entry with a key more, or another value of one.
-func (e entry) with(one field) entry {
-	other := slices.DeleteFunc(slices.Clone(e), func(f field) bool { return f.key == one.key })
-	return append(other, one)
+	return json.Unmarshal([]byte(text), w)
 }
 
 // expect makes sure that a text holds the entries.
@@ -201,14 +186,16 @@ func (f *watchesFile) expect(text []byte, expected []watches.Watch, e entry) err
 
 // byHand says what a person has to write.
 func byHand(line int, e entry) string {
+	how := "add this by hand, and run the command again:\n"
 	text, err := e.block("", "\n")
+	if line > 0 {
+		how = fmt.Sprintf("change the entry on line %d by hand:\n", line)
+		text, err = e.lines("  ", "\n")
+	}
 	if err != nil {
 		return err.Error()
 	}
-	if line > 0 {
-		return fmt.Sprintf("change the entry on line %d by hand:\n%s", line, strings.Replace(text, "- ", "  ", 1))
-	}
-	return "add this by hand, and run the command again:\n" + text
+	return how + text
 }
 
 func withoutLines(entries []watches.Watch) []watches.Watch {

@@ -55,5 +55,5 @@ func (f field) evaluate(in Input, variables map[string]any) (value any, err erro
 	if err != nil {
 		return nil, err
 	}
-	return (&encoder{left: largest, redact: in.Redact}).encode(given, f.shape)
+	return (&encoder{left: maxFieldSize, redact: in.Redact}).encode(given, f.shape)
 }

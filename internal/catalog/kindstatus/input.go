@@ -1,6 +1,13 @@
 package kindstatus
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+)
 
 // Input is what expressions speak of.
 type Input struct {
@@ -77,4 +84,58 @@ func (in Input) variables() map[string]any {
 		found[varValues] = sync.OnceValue(func() any { return in.Values() })
 	}
 	return found
+}
+
+const (
+	typeRelease  = "chartwright.Release"
+	typeResource = "chartwright.Resource"
+)
+
+// fieldTypes are the fields of the types, so that a misspelled one is found
+// when an expression is compiled.
+var fieldTypes = map[string]map[string]*types.Type{
+	typeRelease: {
+		"name": types.StringType, "namespace": types.StringType, "revision": types.IntType, "status": types.StringType,
+		"chart": types.StringType, "chartVersion": types.StringType, "appVersion": types.StringType,
+	},
+	typeResource: {
+		"group": types.StringType, "kind": types.StringType, "namespace": types.StringType, "name": types.StringType,
+		"ready": types.BoolType, "reason": types.StringType, "message": types.StringType,
+	},
+}
+
+// structs knows these types beside CEL's own. What is evaluated are maps.
+type typeProvider struct{ types.Provider }
+
+func withStructs(env *cel.Env) (*cel.Env, error) {
+	return cel.CustomTypeProvider(typeProvider{env.CELTypeProvider()})(env)
+}
+
+// FindStructType returns a type by its name.
+func (s typeProvider) FindStructType(name string) (*types.Type, bool) {
+	if _, known := fieldTypes[name]; known {
+		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
+	}
+	return s.Provider.FindStructType(name)
+}
+
+// FindStructFieldNames returns the fields of a type.
+func (s typeProvider) FindStructFieldNames(name string) ([]string, bool) {
+	if fields, known := fieldTypes[name]; known {
+		return slices.Sorted(maps.Keys(fields)), true
+	}
+	return s.Provider.FindStructFieldNames(name)
+}
+
+// FindStructFieldType returns the type of a field.
+func (s typeProvider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	fields, known := fieldTypes[name]
+	if !known {
+		return s.Provider.FindStructFieldType(name, field)
+	}
+	found, ok := fields[field]
+	if !ok {
+		return nil, false
+	}
+	return &types.FieldType{Type: found}, true
 }

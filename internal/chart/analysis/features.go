@@ -208,21 +208,16 @@ func (g *includeGraph) features(to *Features) {
 // themselves or by one that they include.
 func (g *includeGraph) capabilityReaders() map[string]bool {
 	readers := map[string]bool{}
+	includedBy := map[string][]string{}
 	for name, template := range g.templates {
 		var f Features
 		g.walk(name, f.visit)
-		if f.Capabilities() || template.unknown {
-			readers[name] = true
+		readers[name] = f.Capabilities() || template.unknown
+		for included := range template.names {
+			includedBy[included] = append(includedBy[included], name)
 		}
 	}
-	for grows := true; grows; {
-		grows = false
-		for name, template := range g.templates {
-			if !readers[name] && template.any(readers) {
-				readers[name], grows = true, true
-			}
-		}
-	}
+	addIncluding(readers, includedBy)
 	return readers
 }
 

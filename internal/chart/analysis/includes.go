@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,6 +75,25 @@ func newIncludeGraph(s Source) *includeGraph {
 func (g *includeGraph) walk(name string, visit func(parse.Node) bool) {
 	for _, tree := range g.templates[name].trees {
 		Walk(tree.Root, visit)
+	}
+}
+
+// addIncluding adds to a set of templates those that include one of them, directly
+// or by others.
+func addIncluding(set map[string]bool, includedBy map[string][]string) {
+	var add func(string)
+	add = func(name string) {
+		for _, by := range includedBy[name] {
+			if !set[by] {
+				set[by] = true
+				add(by)
+			}
+		}
+	}
+	for name, in := range maps.Clone(set) {
+		if in {
+			add(name)
+		}
 	}
 }
 

@@ -16,10 +16,14 @@
 //
 // If the API server, by the old definition, takes an object and keeps it as it
 // is, and does not by the new one, then there is a breaking change. The reverse
-// does not hold: whether one pattern takes all that another takes nobody can
-// tell, so that a pattern which is different counts as breaking.
+// does not hold: whether one pattern takes all that another takes cannot be
+// computed, so that a different pattern counts as breaking.
 //
 // One thing does not count. An object that keeps unknown fields may hold
-// anything under a key that nobody has declared; that a key is declared now is
-// no breaking change, or charts could not get new values.
+// anything under a key that is not declared. Declaring the key is no breaking
+// change, or charts could not get new values.
+//
+// sigs.k8s.io/crdify also compares definitions, but it does not promise this
+// property: it looks for a list of known changes, each in one field. A property
+// test here checks the promise against the API server's own validation.
 package compat

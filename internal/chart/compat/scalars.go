@@ -77,7 +77,7 @@ func (c *comparer) edge(at, what string, was, is edge, sign float64, whole bool)
 	c.limit(RangeNarrowed, at, what, was, is, sign)
 }
 
-// multiples tells that what is a multiple of one is one of the other. Of
+// multiples reports whether what is a multiple of one is one of the other. Of
 // fractions nothing is said: the API server takes no whole number for a multiple
 // of one half.
 func multiples(was *float64, is float64) bool {

@@ -2,28 +2,30 @@ package compat
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// site is a schema where it stands.
+// site is a schema and what the schemas around it say.
 type site struct {
 	schema *props
-	// shape tells that the schema says what is kept. Those within allOf, anyOf,
+	// shape: the schema says what is kept. Those within allOf, anyOf,
 	// oneOf and not only say what is refused.
 	shape bool
-	// kept tells that something above keeps unknown fields here, too.
+	// kept: something above keeps unknown fields here, too.
 	kept bool
 	// kinds are the types that a value has here; nil is any.
 	kinds types
 }
 
-// anything stands for the schema of what nobody speaks of.
+// anything returns the schema of a value that no schema describes.
 func anything() *props { return &props{XPreserveUnknownFields: new(true), Nullable: true} }
 
-// open tells that keys are kept that are not declared.
+// open reports whether keys are kept that are not declared.
 func (s site) open() bool {
 	return s.kept || s.schema.XPreserveUnknownFields != nil && *s.schema.XPreserveUnknownFields
 }
@@ -34,7 +36,7 @@ func (s site) at(inner *props) site { return site{schema: inner, shape: s.shape}
 // types returns the types of the values here.
 func (s site) types() types { return typesOf(s.schema).intersect(s.kinds) }
 
-// takesNull tells that null is neither refused nor dropped. An enum refuses it
+// takesNull reports whether null is neither refused nor dropped. An enum refuses it
 // even where it lists it.
 func (s site) takesNull() bool { return s.schema.Nullable && len(s.schema.Enum) == 0 }
 
@@ -73,7 +75,7 @@ func (c *comparer) schema(from, to site, at string) {
 	}
 }
 
-// accepts tells that what one schema takes another takes, too. It may say no
+// accepts reports whether what one schema takes another takes, too. It may say no
 // where that is so, and never says yes where it is not.
 func accepts(from, to *props, kinds types) bool {
 	c := &comparer{}
@@ -91,4 +93,123 @@ func shown(value *apiextensionsv1.JSON) string {
 		return "none"
 	}
 	return string(value.Raw)
+}
+
+// types are the types of a value but null, sorted; nil is any.
+type types []string
+
+// typesOf returns the types that a schema takes.
+func typesOf(s *props) types {
+	switch {
+	case s.XIntOrString:
+		return types{"integer", "string"}
+	case s.Type == "":
+		return nil
+	default:
+		return types{s.Type}
+	}
+}
+
+func (t types) has(name string) bool { return t == nil || slices.Contains(t, name) }
+
+// within reports whether every value of t's types is of other's types, too.
+func (t types) within(other types) bool {
+	if other == nil {
+		return true
+	}
+	if t == nil {
+		return false
+	}
+	for _, name := range t {
+		if !other.has(name) && (name != "integer" || !other.has("number")) {
+			return false
+		}
+	}
+	return true
+}
+
+// intersect returns the narrower of two, one of which is any or within the
+// other.
+func (t types) intersect(other types) types {
+	if t == nil || other.within(t) && other != nil {
+		return other
+	}
+	return t
+}
+
+// String names the types for people.
+func (t types) String() string {
+	if t == nil {
+		return "any"
+	}
+	return strings.Join(t, " or ")
+}
+
+// combined compares conditions. One that is new is harmless if all that was
+// taken before meets it.
+func (c *comparer) combined(from, to site, at string) {
+	was, is := plain(from.schema), plain(to.schema)
+	kinds := from.types()
+	for i := range is.AllOf {
+		branch := &is.AllOf[i]
+		implied := accepts(was, branch, kinds) ||
+			slices.ContainsFunc(was.AllOf, func(old props) bool { return accepts(&old, branch, kinds) })
+		switch {
+		case implied:
+		case i < len(was.AllOf):
+			c.schema(site{schema: &was.AllOf[i], kinds: kinds}, site{schema: branch, kinds: kinds}, at)
+		default:
+			c.breaksf(ValidationAdded, at, "allOf has a new condition")
+		}
+	}
+	if len(is.AnyOf) > 0 && !anyImplied(was, is.AnyOf, kinds) {
+		c.breaksf(ValidationAdded, at, "anyOf takes less")
+	}
+	if len(is.OneOf) > 0 && !reflect.DeepEqual(was.OneOf, is.OneOf) {
+		c.breaksf(ValidationAdded, at, "oneOf takes something else")
+	}
+	if is.Not != nil && (was.Not == nil || !accepts(is.Not, was.Not, kinds)) {
+		c.breaksf(ValidationAdded, at, "not refuses more")
+	}
+}
+
+// anyImplied reports whether whatever the old schema takes one of the branches
+// takes.
+func anyImplied(was *props, branches []props, kinds types) bool {
+	meets := func(old props) bool {
+		return slices.ContainsFunc(branches, func(branch props) bool { return accepts(&old, &branch, kinds) })
+	}
+	every := func(olds []props) bool {
+		return len(olds) > 0 && !slices.ContainsFunc(olds, func(old props) bool { return !meets(old) })
+	}
+	return every(was.AnyOf) || every(was.OneOf) || meets(*was)
+}
+
+// plain returns the schema without the anyOf that merely spells out
+// int-or-string, as the API server lets it.
+func plain(s *props) *props {
+	if !s.XIntOrString {
+		return s
+	}
+	spelled := []props{{Type: "integer"}, {Type: "string"}}
+	copied := *s
+	if reflect.DeepEqual(copied.AnyOf, spelled) {
+		copied.AnyOf = nil
+	}
+	copied.AllOf = slices.DeleteFunc(slices.Clone(copied.AllOf), func(branch props) bool {
+		return reflect.DeepEqual(branch, props{AnyOf: spelled})
+	})
+	return &copied
+}
+
+// rules compares rules in CEL, by their text.
+func (c *comparer) rules(from, to *props, at string) {
+	for _, rule := range to.XValidations {
+		known := func(old apiextensionsv1.ValidationRule) bool {
+			return old.Rule == rule.Rule && reflect.DeepEqual(old.OptionalOldSelf, rule.OptionalOldSelf)
+		}
+		if !slices.ContainsFunc(from.XValidations, known) {
+			c.breaksf(ValidationAdded, at, "there is a new rule: %s", rule.Rule)
+		}
+	}
 }

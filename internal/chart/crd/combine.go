@@ -1,6 +1,8 @@
 package crd
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,7 +15,7 @@ import (
 // is harmless in allOf and anyOf. In oneOf it would make two branches match, so
 // oneOf becomes anyOf; and under not it would refuse too much, so not is left
 // out.
-func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at place) {
+func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	shape := *out
 	for _, schema := range anyList(n["allOf"]) {
 		branch, exact := c.narrow(schema, &shape, at)
@@ -52,7 +54,7 @@ func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at pla
 	}
 }
 
-func (c *converter) loseUnless(exact bool, at place, keyword string, branches []apiextensionsv1.JSONSchemaProps) {
+func (c *converter) loseUnless(exact bool, at location, keyword string, branches []apiextensionsv1.JSONSchemaProps) {
 	switch {
 	case exact:
 	case branches == nil:
@@ -64,7 +66,7 @@ func (c *converter) loseUnless(exact bool, at place, keyword string, branches []
 
 // branches narrows by each schema. It returns none if one of them takes all
 // that the shape takes and others do not matter.
-func (c *converter) branches(schemas []any, shape *apiextensionsv1.JSONSchemaProps, at place) (branches []apiextensionsv1.JSONSchemaProps, exact bool) {
+func (c *converter) branches(schemas []any, shape *apiextensionsv1.JSONSchemaProps, at location) (branches []apiextensionsv1.JSONSchemaProps, exact bool) {
 	exact = true
 	trivial := false
 	for _, schema := range schemas {
@@ -77,4 +79,129 @@ func (c *converter) branches(schemas []any, shape *apiextensionsv1.JSONSchemaPro
 		return nil, false
 	}
 	return branches, exact
+}
+
+// narrowing holds the keywords that narrow knows.
+var narrowing = []string{
+	"type", "enum", "required", "properties", "items", "minProperties", "maxProperties", "minItems", "maxItems",
+	"minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format",
+	"allOf", "anyOf", "oneOf", "not",
+}
+
+// narrow returns a schema's validations of a value that has the given shape,
+// and whether they are all that the schema says of it.
+func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, at location) (out apiextensionsv1.JSONSchemaProps, exact bool) {
+	*c.nodes++
+	if *c.nodes > maxNodes {
+		return out, false
+	}
+	trial := c.trial()
+	n, at := trial.resolve(schema, at)
+	exact = true
+	for key, value := range n {
+		if !isAnnotation(key) && !slices.Contains(narrowing, key) {
+			exact = exact && (key == "additionalProperties" && isTrue(value) || key == "uniqueItems" && isFalse(value))
+		}
+	}
+	kind := shapeTypes(shape)
+	if declared, ok := n["type"]; ok {
+		wanted := newTypes(typeList(declared))
+		if kind.disjoint(wanted) {
+			return apiextensionsv1.JSONSchemaProps{Not: &apiextensionsv1.JSONSchemaProps{}}, exact
+		}
+		exact = exact && kind.within(wanted)
+	}
+	exact = trial.narrowObject(n, shape, at, &out) && exact
+	exact = trial.narrowItems(n, shape, at, &out) && exact
+	exact = narrowEnum(n, &out) && exact
+	trial.scalars(n, kind, at, &out)
+
+	// What is combined inside has the same shape.
+	inner := *shape
+	inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not = nil, nil, nil, nil
+	trial.combine(n, &inner, at)
+	out.AllOf, out.AnyOf, out.OneOf, out.Not = inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not
+	return out, exact && len(trial.warnings) == 0
+}
+
+func narrowEnum(n node, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	list, ok := n["enum"].([]any)
+	if !ok {
+		return true
+	}
+	values, null, plain := plainValues(list)
+	if !plain || null || len(values) == 0 {
+		return false
+	}
+	out.Enum = values
+	return true
+}
+
+// narrowObject narrows by keys. Where the chart has defaults, the value that
+// Helm checks has more keys than the one that the user wrote.
+func (c *converter) narrowObject(n node, shape *apiextensionsv1.JSONSchemaProps, at location, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	exact = true
+	defaults, _ := at.value.(map[string]any)
+	for _, name := range anyList(n["required"]) {
+		name, _ := name.(string)
+		if _, has := defaults[name]; has {
+			exact = false
+			continue
+		}
+		out.Required = append(out.Required, name)
+	}
+	properties, _ := n["properties"].(node)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if _, has := defaults[name]; has {
+			exact = false
+		}
+		inner, declared := shape.Properties[name]
+		if !declared || name == "metadata" {
+			exact = exact && isTrue(properties[name])
+			continue
+		}
+		field, fieldExact := c.narrow(properties[name], &inner, at.child(name))
+		exact = exact && fieldExact
+		if isTrivial(field) {
+			continue
+		}
+		if out.Properties == nil {
+			out.Properties = props{}
+		}
+		out.Properties[name] = field
+	}
+	count(n, out, defaults)
+	return exact && (len(defaults) == 0 || n["minProperties"] == nil && n["maxProperties"] == nil)
+}
+
+func (c *converter) narrowItems(n node, shape *apiextensionsv1.JSONSchemaProps, at location, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
+	out.MinItems, out.MaxItems = whole(n["minItems"]), whole(n["maxItems"])
+	items, ok := n["items"]
+	if !ok {
+		return true
+	}
+	if _, isTuple := items.([]any); isTuple || shape.Items == nil {
+		return false
+	}
+	item, exact := c.narrow(items, shape.Items.Schema, at.item())
+	if !isTrivial(item) {
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
+	}
+	return exact
+}
+
+// shapeTypes returns the types that a structural schema takes.
+func shapeTypes(s *apiextensionsv1.JSONSchemaProps) types {
+	switch {
+	case s.Type != "":
+		return newTypes([]string{s.Type})
+	case s.XIntOrString:
+		return newTypes([]string{"integer", "string"})
+	default:
+		return types{}
+	}
+}
+
+func isTrivial(s apiextensionsv1.JSONSchemaProps) bool {
+	return reflect.DeepEqual(s, apiextensionsv1.JSONSchemaProps{})
 }

@@ -1,6 +1,10 @@
 package crd
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,7 +16,7 @@ const maxNodes = 5000
 
 // converter turns one values.schema.json into the schema of spec.
 type converter struct {
-	doc document
+	doc jsonSchema
 	// nodes counts what was converted, here and in trials.
 	nodes    *int
 	warnings []Warning
@@ -26,7 +30,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 		return apiextensionsv1.JSONSchemaProps{}, nil, err
 	}
 	c := &converter{doc: doc, nodes: new(int)}
-	at := place{path: "spec", value: defaults}
+	at := location{path: "spec", value: defaults}
 	root, at := c.unify(c.resolve(doc.root, at))
 	// Values are an object, whether the schema says so or not.
 	root["type"] = "object"
@@ -41,10 +45,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 
 // keep adds the keys that a closed object would drop.
 func keep(spec *apiextensionsv1.JSONSchemaProps, kept map[string]string) {
-	if isOpen(*spec) {
-		return
-	}
-	if spec.AdditionalProperties != nil {
+	if isOpen(*spec) || spec.AdditionalProperties != nil {
 		return
 	}
 	for key, description := range kept {
@@ -54,14 +55,14 @@ func keep(spec *apiextensionsv1.JSONSchemaProps, kept map[string]string) {
 		if spec.Properties == nil {
 			spec.Properties = props{}
 		}
-		open := object(description, nil)
-		open.Nullable, open.XPreserveUnknownFields = true, new(true)
+		open := anything()
+		open.Type, open.Description = "object", description
 		spec.Properties[key] = open
 	}
 }
 
 // convert returns the schema of one value.
-func (c *converter) convert(schema any, at place) apiextensionsv1.JSONSchemaProps {
+func (c *converter) convert(schema any, at location) apiextensionsv1.JSONSchemaProps {
 	*c.nodes++
 	if *c.nodes > maxNodes {
 		c.lose(at, "everything, for the schema is too large")
@@ -71,9 +72,9 @@ func (c *converter) convert(schema any, at place) apiextensionsv1.JSONSchemaProp
 }
 
 // build converts a schema that is resolved and unified.
-func (c *converter) build(n node, at place) apiextensionsv1.JSONSchemaProps {
+func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	kind := typesOf(n)
-	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.told(), at), Nullable: kind.null}
+	out := apiextensionsv1.JSONSchemaProps{Description: describe(n, kind.sentence(), at), Nullable: kind.null}
 	switch {
 	case len(kind.names) == 1:
 		out.Type = kind.names[0]
@@ -120,7 +121,7 @@ func isOpen(s apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// isAnything tells that a schema says nothing about values.
+// isAnything reports whether a schema says nothing about values.
 func isAnything(s apiextensionsv1.JSONSchemaProps) bool {
 	open := isOpen(s)
 	s.XPreserveUnknownFields, s.Nullable, s.Description = nil, false, ""
@@ -128,14 +129,187 @@ func isAnything(s apiextensionsv1.JSONSchemaProps) bool {
 }
 
 // lose notes what is checked by Helm alone.
-func (c *converter) lose(at place, lost string) {
+func (c *converter) lose(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost, Checked: true})
 }
 
-// loseForGood notes what nobody checks.
-func (c *converter) loseForGood(at place, lost string) {
+// loseForGood notes what neither Helm nor the API server checks.
+func (c *converter) loseForGood(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost})
 }
 
 // trial returns a converter to see what would be lost.
 func (c *converter) trial() *converter { return &converter{doc: c.doc, nodes: c.nodes} }
+
+// object converts what a schema says of objects. An object is one of three:
+// open, with the properties it names and any other; closed, with those alone;
+// or a map, whose values are of one schema.
+func (c *converter) object(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
+	properties, _ := n["properties"].(node)
+	required := anyList(n["required"])
+	converted := make(props, len(properties))
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		field := c.convert(properties[name], at.child(name))
+		// Null takes the chart's default away.
+		if len(field.Enum) == 0 && !slices.Contains(required, any(name)) {
+			field.Nullable = true
+		}
+		converted[name] = field
+	}
+	if len(converted) > 0 {
+		out.Properties = converted
+	}
+	c.others(n, out, at)
+
+	defaults, _ := at.value.(map[string]any)
+	for _, name := range required {
+		if name, ok := name.(string); ok && !supplied(name, defaults, converted) {
+			out.Required = append(out.Required, name)
+		}
+	}
+	count(n, out, defaults)
+	if len(defaults) > 0 && (n["minProperties"] != nil || n["maxProperties"] != nil) {
+		c.lose(at, "minProperties and maxProperties, as defaults count")
+	}
+}
+
+// count limits the number of keys, which the API server can tell only where no
+// default adds some and no null takes some away.
+func count(n node, out *apiextensionsv1.JSONSchemaProps, defaults map[string]any) {
+	if len(defaults) == 0 {
+		out.MinProperties, out.MaxProperties = whole(n["minProperties"]), whole(n["maxProperties"])
+	}
+}
+
+// others decides about the keys that are not among the properties.
+func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
+	value, given := n["additionalProperties"]
+	patterns, _ := n["patternProperties"].(node)
+	closed := isFalse(value)
+	switch {
+	case out.Type != "object":
+		// Any type at all: it is kept as it is.
+		if given && !isTrue(value) {
+			c.lose(at, "additionalProperties")
+		}
+		if len(patterns) > 0 {
+			c.lose(at, "patternProperties")
+		}
+	case closed && len(patterns) == 0:
+		return
+	case closed && len(patterns) == 1 && len(out.Properties) == 0:
+		// A map whose keys have a form.
+		for pattern, schema := range patterns {
+			c.lose(at, fmt.Sprintf("patternProperties: that keys match %s", pattern))
+			c.entries(schema, out, at)
+		}
+		return
+	case len(patterns) > 0:
+		c.lose(at, "patternProperties")
+		if closed {
+			c.lose(at, "additionalProperties: false")
+		}
+	case given && !isTrue(value) && len(out.Properties) == 0:
+		c.entries(value, out, at)
+		return
+	case given && !isTrue(value):
+		if !isAnything(c.trial().convert(value, at.entry())) {
+			c.lose(at, "additionalProperties: what values of other keys are like")
+		}
+	}
+	out.XPreserveUnknownFields = new(true)
+}
+
+// entries makes the object a map.
+func (c *converter) entries(schema any, out *apiextensionsv1.JSONSchemaProps, at location) {
+	entry := c.convert(schema, at.entry())
+	if isAnything(entry) {
+		out.XPreserveUnknownFields = new(true)
+		return
+	}
+	// Null takes an entry of the chart's defaults away.
+	if defaults, _ := at.value.(map[string]any); len(defaults) > 0 && len(entry.Enum) == 0 {
+		entry.Nullable = true
+	}
+	out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &entry}
+}
+
+// supplied reports whether the chart's defaults have the key, and in it whatever is
+// required.
+func supplied(name string, defaults map[string]any, properties props) bool {
+	value, ok := defaults[name]
+	if !ok {
+		return false
+	}
+	field, declared := properties[name]
+	if value == nil {
+		return !declared || field.Nullable
+	}
+	return len(field.Required) == 0
+}
+
+// array converts what a schema says of lists.
+func (c *converter) array(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
+	item := anything()
+	switch schema := n["items"].(type) {
+	case node, bool:
+		item = c.convert(schema, at.item())
+	case []any:
+		c.lose(at, "items: one schema for each position")
+	}
+	if _, ok := n["prefixItems"]; ok {
+		c.lose(at, "prefixItems")
+		item = anything()
+	}
+	if out.Type == "array" || !isAnything(item) {
+		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
+	}
+	out.MinItems, out.MaxItems = whole(n["minItems"]), whole(n["maxItems"])
+	if isTrue(n["uniqueItems"]) {
+		c.lose(at, "uniqueItems")
+	}
+}
+
+// enum converts a list of values. Those that hold keys or items are left to
+// Helm: defaults may be merged into them.
+func (c *converter) enum(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
+	list, ok := n["enum"].([]any)
+	if !ok {
+		return
+	}
+	values, null, plain := plainValues(list)
+	if !plain {
+		c.lose(at, "enum of objects or lists")
+		out.Nullable = out.Nullable && null
+		return
+	}
+	switch {
+	case !null || !out.Nullable:
+		out.Nullable = false
+		out.Enum = values
+	case len(values) > 0:
+		// An enum beside nullable refuses null, even if it lists it. One level
+		// deeper, null is not looked at.
+		out.AllOf = append(out.AllOf, apiextensionsv1.JSONSchemaProps{Enum: values})
+	}
+}
+
+// plainValues returns the values of an enum but null, and whether null is among
+// them. It is not plain if a value is an object or a list.
+func plainValues(list []any) (values []apiextensionsv1.JSON, null, plain bool) {
+	for _, value := range list {
+		switch v := value.(type) {
+		case nil:
+			null = true
+		case string, bool, json.Number:
+			data, err := json.Marshal(v)
+			if err != nil {
+				return nil, null, false
+			}
+			values = append(values, apiextensionsv1.JSON{Raw: data})
+		default:
+			return nil, null, false
+		}
+	}
+	return values, null, true
+}

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/watches"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
 // Generate returns the definition of a kind, and what of its chart's schema
@@ -45,28 +48,6 @@ func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, 
 		return spec, nil, fmt.Errorf("values.schema.json: %w", err)
 	}
 	return spec, warnings, nil
-}
-
-func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
-	names := namesOf(kind.Watch)
-	return &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta: metav1.TypeMeta{
-			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
-			Kind:       "CustomResourceDefinition",
-		},
-		ObjectMeta: metav1.ObjectMeta{Name: Name(kind)},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group:    kind.Group,
-			Scope:    scope(kind),
-			Names:    names,
-			Versions: versions(kind, schema),
-		},
-	}
-}
-
-// scope is the kind's, by the words that a watches entry and a CRD share.
-func scope(kind catalog.Kind) apiextensionsv1.ResourceScope {
-	return apiextensionsv1.ResourceScope(cmp.Or(kind.Scope, watches.ScopeNamespaced))
 }
 
 // rootSchema puts spec and status into the schema of a whole custom resource.
@@ -108,4 +89,87 @@ func sentence(text string) string {
 		return text
 	}
 	return text + "."
+}
+
+// validate asks the API server's own code whether it would take the schema.
+func validate(schema *apiextensionsv1.JSONSchemaProps) error {
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &internal, nil); err != nil {
+		return err
+	}
+	s, err := structural.NewStructural(&internal)
+	if err != nil {
+		return err
+	}
+	return structural.ValidateStructural(field.NewPath("openAPIV3Schema"), s).ToAggregate()
+}
+
+// holdsScale reports whether what is scaled can be stored. The API server takes
+// a path to anywhere; it then drops what kubectl scale writes and says nothing.
+func holdsScale(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) error {
+	at := *schema
+	for _, field := range kind.ScalePath() {
+		next, ok := at.Properties[field]
+		switch {
+		case ok:
+			at = next
+		case at.XPreserveUnknownFields != nil && *at.XPreserveUnknownFields:
+			return nil
+		case at.AdditionalProperties != nil && at.AdditionalProperties.Schema != nil:
+			at = *at.AdditionalProperties.Schema
+		default:
+			return fmt.Errorf("subresources.scale.specReplicasPath: the chart's values.schema.json knows no %s", kind.Subresources.Scale.SpecReplicasPath)
+		}
+	}
+	return nil
+}
+
+// scaleTypes reports whether what kubectl scale reads of the status is of the type
+// that it needs. The API server finds out when it is asked.
+func scaleTypes(kind catalog.Kind) error {
+	scale := kind.Subresources.Scale
+	if scale == nil {
+		return nil
+	}
+	for _, at := range []struct {
+		key, path string
+		want      kindstatus.Type
+	}{
+		{"statusReplicasPath", scale.StatusReplicasPath, kindstatus.TypeInteger},
+		{"labelSelectorPath", scale.LabelSelectorPath, kindstatus.TypeString},
+	} {
+		name, ok := strings.CutPrefix(at.path, ".status.")
+		if shape, own := kind.Fields.Shape(name); ok && own && shape.Type != "" && shape.Type != at.want {
+			return fmt.Errorf("subresources.scale.%s: the field %s is of the type %s, and has to be of the type %s", at.key, at.path, shape.Type, at.want)
+		}
+	}
+	return nil
+}
+
+// Warning tells what of a chart's schema the API server does not check.
+type Warning struct {
+	// Path is the field of the custom resource, as spec.image.tag; items of
+	// a list are "[*]" and entries of a map "*".
+	Path string
+	// Lost is the keyword, and what about it, that could not be expressed.
+	Lost string
+	// Checked: Helm checks it all the same, before it renders.
+	// Such a fault is reported in the status and not by kubectl apply.
+	Checked bool
+}
+
+// String formats the warning for people.
+func (w Warning) String() string {
+	if w.Checked {
+		return fmt.Sprintf("%s: %s: not checked by the API server, but by Helm before it renders", w.Path, w.Lost)
+	}
+	return fmt.Sprintf("%s: %s: checked by nobody", w.Path, w.Lost)
+}
+
+// sortWarnings puts the warnings in order and drops what is said twice.
+func sortWarnings(warnings []Warning) []Warning {
+	slices.SortFunc(warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Lost, b.Lost))
+	})
+	return slices.Compact(warnings)
 }

@@ -18,7 +18,7 @@ const aboutSpec = "Values of the chart. What is absent is as the chart has it."
 // what can hardly be of another type has one.
 func inferSpec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
 	i := &inferrer{}
-	spec := i.object(defaults, comments, place{path: "spec", value: defaults})
+	spec := i.object(defaults, comments, location{path: "spec", value: defaults})
 	spec.Description = aboutSpec
 	for key, about := range kept {
 		field, shown := spec.Properties[key]
@@ -42,7 +42,7 @@ func inferSpec(defaults map[string]any, comments *texts, kept map[string]string)
 // inferrer counts what it has made, against maxNodes.
 type inferrer struct{ nodes int }
 
-func (i *inferrer) value(value any, comments *texts, at place) apiextensionsv1.JSONSchemaProps {
+func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
 	i.nodes++
 	if i.nodes > maxNodes {
 		return anything()
@@ -71,13 +71,13 @@ func (i *inferrer) value(value any, comments *texts, at place) apiextensionsv1.J
 	case s.Type != "":
 		kinds = ""
 	case s.XIntOrString:
-		kinds = types{names: []string{"integer", "string"}, known: true}.told()
+		kinds = types{names: []string{"integer", "string"}, known: true}.sentence()
 	}
 	s.Description = describe(node{"description": comments.text()}, kinds, at)
 	return s
 }
 
-func (i *inferrer) object(values map[string]any, comments *texts, at place) apiextensionsv1.JSONSchemaProps {
+func (i *inferrer) object(values map[string]any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
 	s := object("", nil)
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -96,7 +96,7 @@ func (i *inferrer) object(values map[string]any, comments *texts, at place) apie
 // inferText returns the schema of what is a text by default. Many a text may be
 // a number as well: one that is empty, one that looks like a number, and what
 // is mostly written as one.
-func inferText(value string, at place) apiextensionsv1.JSONSchemaProps {
+func inferText(value string, at location) apiextensionsv1.JSONSchemaProps {
 	switch {
 	case slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)):
 		return anything()

@@ -229,7 +229,7 @@ func (g generator) like(value any) any {
 	case int64:
 		return g.pick(int64(0), int64(-1), int64(12345678901), "7", "50%", "{{ .Values.x }}")
 	case string:
-		if reflect.DeepEqual(inferText(v, place{path: "spec.word"}), anything()) {
+		if reflect.DeepEqual(inferText(v, location{path: "spec.word"}), anything()) {
 			return g.pick(true, "false", int64(1))
 		}
 		return g.pick("", "a", "7", "many\nlines")

@@ -2,13 +2,14 @@ package crd
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 )
 
 // resolve returns the schema with its $ref inlined and what it can of its allOf
-// merged in, and the place with the references that are inlined in it. What is
+// merged in, and the location with the references that are inlined in it. What is
 // left in allOf are validations.
-func (c *converter) resolve(schema any, at place) (node, place) {
+func (c *converter) resolve(schema any, at location) (node, location) {
 	var n node
 	switch s := schema.(type) {
 	case node:
@@ -43,7 +44,7 @@ func (c *converter) resolve(schema any, at place) (node, place) {
 }
 
 // follow inlines a $ref. One that leads to itself is cut.
-func (c *converter) follow(n node, ref string, at place) (node, place) {
+func (c *converter) follow(n node, ref string, at location) (node, location) {
 	beside := maps.Clone(n)
 	delete(beside, "$ref")
 	target, found := c.doc.lookup(ref)
@@ -79,4 +80,106 @@ func annotations(n node) node {
 		}
 	}
 	return kept
+}
+
+// merge returns a schema that takes what both take, or a little more. Whatever
+// of the second does not fit into one schema with the first stays in allOf.
+func merge(into, from node) node {
+	rest := node{}
+	for key, value := range from {
+		old, exists := into[key]
+		switch {
+		case key == "allOf":
+			into[key] = append(slices.Clip(anyList(into[key])), anyList(value)...)
+		case !exists:
+			into[key] = value
+		case isAnnotation(key), reflect.DeepEqual(old, value):
+		case key == "type":
+			into[key] = intersect(typeList(old), typeList(value))
+		case key == "properties":
+			into[key] = mergeProperties(old, value)
+		case key == "required":
+			into[key] = union(anyList(old), anyList(value))
+		case key == "additionalProperties", key == "items":
+			into[key] = both(old, value)
+		default:
+			rest[key] = value
+		}
+	}
+	if len(rest) > 0 {
+		into["allOf"] = append(slices.Clip(anyList(into["allOf"])), rest)
+	}
+	return into
+}
+
+func mergeProperties(a, b any) any {
+	first, _ := a.(node)
+	second, _ := b.(node)
+	merged := make(node, len(first)+len(second))
+	maps.Copy(merged, first)
+	for name, schema := range second {
+		if old, exists := merged[name]; exists {
+			schema = both(old, schema)
+		}
+		merged[name] = schema
+	}
+	return merged
+}
+
+// both returns a schema that takes what both take. False takes nothing, and
+// true everything.
+func both(a, b any) any {
+	switch {
+	case isFalse(a), isTrue(b):
+		return a
+	case isFalse(b), isTrue(a):
+		return b
+	case reflect.DeepEqual(a, b):
+		return a
+	}
+	if _, isTuple := a.([]any); isTuple {
+		return a
+	}
+	if _, isTuple := b.([]any); isTuple {
+		return b
+	}
+	return node{"allOf": []any{a, b}}
+}
+
+func union(a, b []any) []any {
+	all := slices.Clone(a)
+	for _, item := range b {
+		if !slices.Contains(all, item) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// intersect returns the types in both lists. An integer is a number, too.
+func intersect(a, b []string) []any {
+	var common []any
+	for _, t := range a {
+		if slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number") {
+			common = append(common, t)
+		}
+	}
+	if slices.Contains(b, "integer") && slices.Contains(a, "number") && !slices.Contains(a, "integer") {
+		common = append(common, "integer")
+	}
+	return common
+}
+
+func anyList(value any) []any {
+	items, _ := value.([]any)
+	return items
+}
+
+func isAnnotation(key string) bool {
+	switch key {
+	case "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly",
+		"$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor":
+		return true
+	}
+	return false
 }

@@ -1,9 +1,12 @@
 package crd
 
 import (
+	"strings"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
 // props is short for the properties of a schema.
@@ -74,26 +77,18 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 // conditions asks for type and status alone: the operator-sdk leaves out the
 // rest now and then, and a status that it wrote must stay writable.
 func conditions() apiextensionsv1.JSONSchemaProps {
+	holds, generation := text("Whether it holds."), integer("The generation of the spec that this condition speaks of.")
+	holds.Enum = enum(`"True"`, `"False"`, `"Unknown"`)
+	generation.Minimum = new(0.0)
 	condition := object("One aspect of the state.", props{
-		"type":               text("Which aspect it is, in CamelCase."),
-		"status":             text("Whether it holds."),
-		"observedGeneration": integer("The generation of the spec that this condition speaks of."),
-		"reason":             text("Why, as one CamelCase word for programs."),
-		"message":            text("Why, as a sentence for people."),
+		"type":               limited(text("Which aspect it is, in CamelCase."), 316),
+		"status":             holds,
+		"observedGeneration": generation,
+		"reason":             limited(text("Why, as one CamelCase word for programs."), 1024),
+		"message":            limited(text("Why, as a sentence for people."), 32768),
 		"lastTransitionTime": date("When the status last changed."),
 	})
 	condition.Required = []string{"type", "status"}
-	limit := func(name string, change func(*apiextensionsv1.JSONSchemaProps)) {
-		field := condition.Properties[name]
-		change(&field)
-		condition.Properties[name] = field
-	}
-	limit("type", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(316)) })
-	limit("status", func(s *apiextensionsv1.JSONSchemaProps) { s.Enum = enum(`"True"`, `"False"`, `"Unknown"`) })
-	limit("observedGeneration", func(s *apiextensionsv1.JSONSchemaProps) { s.Minimum = new(0.0) })
-	limit("reason", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(1024)) })
-	limit("message", func(s *apiextensionsv1.JSONSchemaProps) { s.MaxLength = new(int64(32768)) })
-
 	s := list("Ready and Deployed, and others such as Reconciling and Stalled while they hold.", condition)
 	s.XListType = new("map")
 	s.XListMapKeys = []string{"type"}
@@ -115,6 +110,11 @@ func text(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string"}
 }
 
+func limited(text apiextensionsv1.JSONSchemaProps, length int64) apiextensionsv1.JSONSchemaProps {
+	text.MaxLength = new(length)
+	return text
+}
+
 func date(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string", Format: "date-time"}
 }
@@ -129,4 +129,35 @@ func enum(raw ...string) []apiextensionsv1.JSON {
 		values[i] = apiextensionsv1.JSON{Raw: []byte(r)}
 	}
 	return values
+}
+
+// addFields puts the kind's own fields into the schema of its status, with the
+// types that their expressions have.
+func addFields(kind catalog.Kind, status *apiextensionsv1.JSONSchemaProps) {
+	for _, name := range kind.Fields.Names() {
+		shape, _ := kind.Fields.Shape(name)
+		schema := shaped(shape)
+		schema.Description = "Computed from what runs: " + strings.Join(strings.Fields(kind.Status[name]), " ")
+		status.Properties[name] = schema
+	}
+}
+
+// shaped is the schema of what an expression gives. What is not known before
+// stays open.
+func shaped(shape kindstatus.Shape) apiextensionsv1.JSONSchemaProps {
+	s := apiextensionsv1.JSONSchemaProps{Type: string(shape.Type), Format: shape.Format}
+	switch shape.Type {
+	case "":
+		s.XPreserveUnknownFields = new(true)
+	case kindstatus.TypeInteger:
+		s.Format = "int64"
+	case kindstatus.TypeList:
+		item := shaped(*shape.Item)
+		s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
+		s.XListType = new("atomic")
+	case kindstatus.TypeMap:
+		item := shaped(*shape.Item)
+		s.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &item}
+	}
+	return s
 }

@@ -7,9 +7,9 @@ import (
 
 // unify turns alternatives of an anyOf or oneOf into one schema where that says
 // the same: null and one other, or alternatives of different types, whose
-// keywords do not get into each other's way. The place it returns has the
+// keywords do not get into each other's way. The location it returns has the
 // references that are inlined in alternatives.
-func (c *converter) unify(n node, at place) (node, place) {
+func (c *converter) unify(n node, at location) (node, location) {
 	within := at
 	for _, key := range []string{"anyOf", "oneOf"} {
 		raw, ok := n[key].([]any)
@@ -45,7 +45,7 @@ func (c *converter) unify(n node, at place) (node, place) {
 }
 
 // alternatives resolves the branches and takes out those of null alone.
-func (c *converter) alternatives(raw []any, at place) (branches []node, null bool, within place) {
+func (c *converter) alternatives(raw []any, at location) (branches []node, null bool, within location) {
 	within = at
 	for _, schema := range raw {
 		branch, inner := c.unify(c.resolve(schema, at))
@@ -61,7 +61,7 @@ func (c *converter) alternatives(raw []any, at place) (branches []node, null boo
 
 // join returns one schema for alternatives of different types: each keyword
 // speaks of values of one type, so they can stand side by side.
-func (c *converter) join(branches []node, kinds []types, at place) node {
+func (c *converter) join(branches []node, kinds []types, at location) node {
 	one := node{}
 	var names, values []any
 	enums, open := 0, false
@@ -114,7 +114,7 @@ func withNull(n node) node {
 	return n
 }
 
-// takesAll tells that a schema is nothing but text.
+// takesAll reports whether a schema is nothing but text.
 func takesAll(n node) bool {
 	for key := range n {
 		if !isAnnotation(key) {
@@ -143,7 +143,7 @@ func disjoint(kinds []types) bool {
 	return true
 }
 
-// same tells that all are of one and the same type.
+// same reports whether all are of one and the same type.
 func same(kinds []types) bool {
 	for _, t := range kinds {
 		if len(t.names) != 1 || t.names[0] != kinds[0].names[0] {

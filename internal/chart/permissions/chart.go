@@ -11,17 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// chartNeeds finds what the chart of one kind needs.
+// chartNeeds finds the permissions that the chart of one kind needs.
 type chartNeeds struct {
 	*needs
 	kind      catalog.Kind
 	resources resources
-	crds      []helm.RenderedObject
-	scan      *scan
+	crds      []chart.RenderedObject
+	templates *templates
 	rendered  rendered
 	// uses are the objects that the chart makes, by kind.
 	uses map[schema.GroupKind]*use
@@ -48,10 +49,10 @@ func newChartNeeds(n *needs, kind catalog.Kind, served resources) (*chartNeeds, 
 			return nil, fmt.Errorf("%s: %w", definition.Source, err)
 		}
 	}
-	if c.scan, err = scanChart(kind.Chart); err != nil {
+	if c.templates, err = readTemplates(kind.Chart); err != nil {
 		return nil, err
 	}
-	c.rendered, err = renderAll(kind, c.scan.apiVersions())
+	c.rendered, err = renderAll(kind, c.templates.apiVersions())
 	return c, err
 }
 
@@ -74,7 +75,7 @@ func (c *chartNeeds) derive() error {
 		u.hook = true
 		u.logged = u.logged || logged(object.Unstructured)
 	}
-	c.scanned()
+	c.addDocuments()
 	c.objects()
 	c.diagnosis()
 	c.grants()
@@ -97,27 +98,30 @@ func (c *chartNeeds) use(kind schema.GroupKind, source string) *use {
 	return u
 }
 
-// logPolicy is the annotation by which a chart asks for what a hook prints.
-const logPolicy = "helm.sh/hook-output-log-policy"
-
-func logged(object *unstructured.Unstructured) bool { return object.GetAnnotations()[logPolicy] != "" }
-
-// unresolvedf notes a place that a template gets to, unless the watches entry
-// settles the template.
-func (c *chartNeeds) unresolvedf(template, where, format string, args ...any) {
-	if !c.kind.Settled(template) {
-		c.needs.unresolvedf(c.kind.Kind, fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), where), format, args...)
-	}
+func logged(object *unstructured.Unstructured) bool {
+	return object.GetAnnotations()[analysis.HookLogPolicy] != ""
 }
 
-func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+// unresolvedf reports a line of a template, or with line 0 the whole template,
+// unless the rbac key of the watches entry covers the rendered template.
+func (c *chartNeeds) unresolvedf(template, file string, line int, format string, args ...any) {
+	if c.kind.CoversTemplate(template) {
+		return
+	}
+	where := fmt.Sprintf("chart %s: %s", c.kind.Chart.Name(), file)
+	if line > 0 {
+		where += fmt.Sprintf(":%d", line)
+	}
+	c.addUnresolved(Unresolved{Kind: c.kind.Kind, Where: where, File: file, Line: line, What: fmt.Sprintf(format, args...)})
+}
 
-// declare says how a person settles what is not known of a template.
+// declare returns the advice to declare, in the watches entry, what the analysis
+// of a template does not know.
 func declare(what, template string) string {
 	return fmt.Sprintf("declare %s by the key rbac of the watches entry, with template: %s", what, template)
 }
 
-// why tells which templates need something.
+// why returns the reason of a rule: the templates that need it.
 func (c *chartNeeds) why(sources []string) string {
 	sorted := slices.Sorted(slices.Values(sources))
 	more := ""
@@ -127,8 +131,8 @@ func (c *chartNeeds) why(sources []string) string {
 	return fmt.Sprintf("chart %s: %s%s", c.kind.Chart.Name(), strings.Join(sorted, ", "), more)
 }
 
-// ownCRDs asks for what is done with the folder crds/, as far as that is done in
-// the operator's own name.
+// ownCRDs adds the permissions to install the folder crds/, which the operator
+// needs unless it impersonates another account.
 func (c *chartNeeds) ownCRDs() {
 	if len(c.crds) == 0 || c.kind.CRDs == watches.CRDsSkip || c.impersonates() {
 		return
@@ -138,17 +142,16 @@ func (c *chartNeeds) ownCRDs() {
 		names = append(names, definition.GetName())
 	}
 	if c.namespaced {
-		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
+		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, 0, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
 		return
 	}
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
 }
 
-// impersonates tells that objects are read and written in another account's
-// name.
+// impersonates reports whether another account reads and writes the objects.
 func (c *chartNeeds) impersonates() bool { return c.kind.ServiceAccountName != "" }
 
-// objects asks for what is done with the objects that the chart makes.
+// objects adds the permissions on the objects of the chart.
 func (c *chartNeeds) objects() {
 	kinds := slices.SortedFunc(maps.Keys(c.uses), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
@@ -156,7 +159,7 @@ func (c *chartNeeds) objects() {
 	for _, kind := range kinds {
 		u, r := c.uses[kind], c.resources.of(kind)
 		if r.cluster && c.namespaced {
-			c.unresolvedf(u.sources[0], u.sources[0], "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
+			c.unresolvedf(u.sources[0], u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
 		why := c.why(u.sources)
@@ -169,12 +172,13 @@ func (c *chartNeeds) objects() {
 	}
 }
 
-// verbs are what packages helm, apply and inventory do with objects of a kind.
+// verbs returns those that packages helm, apply and inventory use on objects of a
+// kind.
 func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 	var verbs []string
 	switch {
 	case u.plain && c.impersonates():
-		// Watched in the operator's own name; and deleted, where the account is
+		// The operator itself watches them, and deletes them if the account is
 		// gone.
 		verbs = append(verbs, "get", "list", "watch", "delete")
 	case u.plain:
@@ -196,15 +200,15 @@ func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 var (
 	jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 	podKind = schema.GroupKind{Kind: "Pod"}
-	// podMakers are the kinds of which package diagnose asks the pods.
+	// podMakers are the kinds whose pods package diagnose reads.
 	podMakers = []schema.GroupKind{
 		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"},
 		{Group: "apps", Kind: "DaemonSet"}, jobKind,
 	}
 )
 
-// diagnosis asks for what tells why an object is not ready, and what a hook has
-// printed.
+// diagnosis adds the permissions to find out why an object is not ready, and to
+// read the log of a hook.
 func (c *chartNeeds) diagnosis() {
 	const whyNot = "why an object is not ready"
 	if c.uses[podMakers[0]] != nil {
@@ -221,4 +225,40 @@ func (c *chartNeeds) diagnosis() {
 			c.add("what hooks print", podLogs, "get")
 		}
 	}
+}
+
+// objectVerbs are those that the operator uses on the objects of a release.
+var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+
+// declared adds the rules of the watches entry.
+func (c *chartNeeds) declared() {
+	const why = "watches.yaml"
+	for _, rule := range c.kind.RBAC {
+		verbs := rule.Verbs
+		if len(verbs) == 0 {
+			verbs = objectVerbs
+		}
+		for _, url := range rule.NonResourceURLs {
+			c.addTo(target{url: url, everywhere: c.namespaced}, why, verbs)
+		}
+		for _, group := range rule.APIGroups {
+			for _, name := range rule.Resources {
+				t := target{GroupResource: schema.GroupResource{Group: group, Resource: name}, names: oneText(rule.ResourceNames)}
+				t.everywhere = c.namespaced && c.clusterScoped(t.GroupResource)
+				c.addTo(t, why, verbs)
+			}
+		}
+	}
+}
+
+// clusterScoped reports whether a resource that a watches entry names has no
+// namespace.
+func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
+	name, _, _ := strings.Cut(resource.Resource, "/")
+	for _, known := range c.resources {
+		if known.Group == resource.Group && known.Resource == name {
+			return known.cluster
+		}
+	}
+	return chart.ClusterScopedResource(resource)
 }

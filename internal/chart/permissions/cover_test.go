@@ -10,8 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"pgregory.net/rapid"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // builtins are kinds that the charts of the property are made of, with their
@@ -81,29 +81,29 @@ func TestRulesCoverWhateverRenders(t *testing.T) {
 		for i := range rapid.IntRange(1, 3).Draw(t, "objects") {
 			documents = append(documents, drawTemplate(t, &helpers, i))
 		}
-		chart := files{"templates/all.yaml": strings.Join(documents, "---\n"), "templates/_helpers.tpl": helpers.String()}
-		kind := kindOf(t, chart)
+		loaded := files{"templates/all.yaml": strings.Join(documents, "---\n"), "templates/_helpers.tpl": helpers.String()}
+		kind := kindOf(t, loaded)
 		report := derive(t, permissions.Options{}, kind)
 		if len(report.Unresolved) > 0 {
-			t.Fatalf("not resolved: %v\n%s", report.Unresolved, chart["templates/all.yaml"])
+			t.Fatalf("not resolved: %v\n%s", report.Unresolved, loaded["templates/all.yaml"])
 		}
 		var have []rbacv1.PolicyRule
 		for _, rule := range report.Rules {
 			have = append(have, rule.PolicyRule)
 		}
-		result, err := kind.Chart.Render(helm.Offline{
+		result, err := kind.Chart.Render(chart.Offline{
 			Release: "web", Namespace: "shop", APIVersions: []string{"x.test/v1"}, Values: map[string]any{
 				"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b"), "hooked": rapid.Bool().Draw(t, "hooked"),
 				"word": rapid.SampledFrom([]string{"", "magic"}).Draw(t, "word"), "list": []any{int64(1)},
 			},
 		})
-		if errors.Is(err, helm.ErrRender) {
+		if errors.Is(err, chart.ErrRender) {
 			t.Skip("it does not render")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		check := func(object helm.RenderedObject, verbs ...string) {
+		check := func(object chart.RenderedObject, verbs ...string) {
 			gvk := object.GroupVersionKind()
 			if gvk.Version == "" || gvk.Kind == "" {
 				// Of two dividers in a row one is taken for a part of the first key.
@@ -115,7 +115,7 @@ func TestRulesCoverWhateverRenders(t *testing.T) {
 			}
 			need := rbacv1.PolicyRule{APIGroups: []string{gvk.Group}, Resources: []string{resource}, Verbs: verbs}
 			if missing := permissions.Allowed(have, need); missing != nil {
-				t.Errorf("a %s is rendered, and there lacks %v:\n%s\n%s", gvk.Kind, missing, chart["templates/all.yaml"], chart["templates/_helpers.tpl"])
+				t.Errorf("a %s is rendered, and there lacks %v:\n%s\n%s", gvk.Kind, missing, loaded["templates/all.yaml"], loaded["templates/_helpers.tpl"])
 			}
 		}
 		for _, object := range result.Objects {

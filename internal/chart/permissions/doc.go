@@ -1,22 +1,22 @@
-// Package permissions derives the rights that an operator needs to serve its kinds,
-// and no more.
+// Package permissions derives the permissions that an operator needs to serve its
+// kinds, and no more.
 //
-// Derive joins three sources, each in a file of its own:
+// Derive (permissions.go) joins three sources, each in a file of its own:
 //
-//   - what the operator does for a kind whatever its chart holds (own.go): the
-//     custom resources, the release records, events, what a watches entry names;
-//   - what a chart renders (renders.go), over many values (probes.go): these
-//     objects are certain, and of Roles the rules are seen that the chart grants
-//     (grants.go), which the API server lets nobody grant who has not got them;
-//   - what stands in the templates (scan.go, page.go, eval.go): objects behind conditions
-//     that no values tried here meet, and lookups.
+//   - what the operator does for a kind, with any chart (own.go): the custom
+//     resources, the release records, events, the references of a watches entry;
+//   - the objects that a chart renders (renders.go) over many values, which come
+//     from its defaults, its examples and its schema (schema.go). These objects
+//     are certain. A Role among them grants rules (grants.go), and the API server
+//     lets only an account grant a rule that has it;
+//   - the syntax of the templates (templates.go): objects behind conditions that
+//     no tried values meet, and lookups. Package analysis finds them.
 //
-// The scan executes nothing. It follows each template through all branches at
-// once and looks at the lines that name an object's apiVersion and kind; where
-// an expression stands there, it finds out which texts it can give. What it
-// cannot find out is Unresolved, with file and line, and is for a person to
-// declare by the key rbac of the watches entry.
+// chart.go turns objects into verbs, resources.go kinds into resources, and
+// needs.go collects the rules. role.go writes them. A line of a template that the
+// analysis cannot resolve becomes Unresolved, with file and line, and a person
+// declares its permissions by the key rbac of the watches entry.
 //
-// Rules have exact verbs, those that package helm, apply and the others use.
+// Rules have exact verbs, those that packages helm, apply and the others use.
 // No rule has a wildcard, unless a person wrote it.
 package permissions

@@ -7,17 +7,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
-// The API server lets nobody grant what he has not got. Who makes a Role must
-// hold its rules, and who makes a binding those of the role that it binds, or
-// the verb bind on that role.
+// The API server lets an account grant only permissions that it has. An account
+// that creates a Role must hold its rules. One that creates a binding must hold
+// the rules of the bound role, or the verb bind on that role.
 
-// grants asks for what the chart's roles and bindings hand on, unless they are
-// made in another account's name.
+// grants adds the permissions that the chart's roles and bindings grant, unless
+// the operator impersonates another account.
 func (c *chartNeeds) grants() {
 	if c.impersonates() {
 		return
@@ -32,10 +33,10 @@ func (c *chartNeeds) grants() {
 			c.binding(object)
 		}
 	}
-	for _, d := range c.scan.documents {
-		for _, o := range d.objects() {
-			if grantingKind(o.kind) && strings.HasPrefix(o.apiVersion, rbacv1.GroupName) && !shown[o.kind+" "+d.file.Path] {
-				c.unresolvedf(d.file.Path, at(o.file, o.line), "no values that were tried render this %s, so that what it grants is not known: add a file ci/*-values.yaml to the chart that does", o.kind)
+	for _, d := range c.templates.documents {
+		for _, o := range d.Objects() {
+			if grantingKind(o.Kind) && strings.HasPrefix(o.APIVersion, rbacv1.GroupName) && !shown[o.Kind+" "+d.File.Path] {
+				c.unresolvedf(d.File.Path, o.File, o.Line, "no values that were tried render this %s, so that what it grants is not known: add a file ci/*-values.yaml to the chart that does", o.Kind)
 			}
 		}
 	}
@@ -46,29 +47,29 @@ func grantingKind(kind string) bool {
 }
 
 // granting returns the rendered objects that grant something.
-func (c *chartNeeds) granting() []helm.RenderedObject {
+func (c *chartNeeds) granting() []chart.RenderedObject {
 	all := slices.Concat(c.rendered.objects, c.rendered.hooks)
-	return slices.DeleteFunc(all, func(o helm.RenderedObject) bool {
+	return slices.DeleteFunc(all, func(o chart.RenderedObject) bool {
 		return o.GroupVersionKind().Group != rbacv1.GroupName || !grantingKind(o.GetKind()) ||
 			c.namespaced && strings.HasPrefix(o.GetKind(), "Cluster")
 	})
 }
 
-func (c *chartNeeds) role(object helm.RenderedObject) {
+func (c *chartNeeds) role(object chart.RenderedObject) {
 	var role rbacv1.ClusterRole
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
 		// No server takes it.
 		return
 	}
 	if role.AggregationRule != nil {
-		c.unresolvedf(object.Source, object.Source, "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: %s", declare("that", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: %s", declare("that", object.Source))
 	}
 	why := c.why([]string{object.Source}) + " grants it"
 	for _, rule := range role.Rules {
-		for _, one := range singles(rule) {
+		for _, one := range validation.BreakdownRule(rule) {
 			words := slices.Concat(one.Verbs, one.APIGroups, one.Resources, one.NonResourceURLs)
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "*") }) {
-				c.unresolvedf(object.Source, object.Source, "%s %s grants by wildcard, which takes an operator that may do all of that: %s", object.GetKind(), readableName(object.GetName()), declare("it", object.Source))
+				c.unresolvedf(object.Source, object.Source, 0, "%s %s grants by wildcard, which takes an operator that may do all of that: %s", object.GetKind(), readableName(object.GetName()), declare("it", object.Source))
 				continue
 			}
 			t := target{}
@@ -83,9 +84,9 @@ func (c *chartNeeds) role(object helm.RenderedObject) {
 	}
 }
 
-// fixed returns names if they stand in the templates, so that they are the same
-// for every release, and none, which stands for all, if not: the rule must hold
-// for releases of any name.
+// fixed returns names if they are literals in the templates, so that they are the
+// same for every release. Otherwise it returns none, which means all names: the
+// rule must hold for releases of any name.
 func (c *chartNeeds) fixed(names []string) []string {
 	for _, name := range names {
 		if !slices.ContainsFunc(c.kind.Chart.Templates(), func(f analysis.File) bool { return strings.Contains(f.Text, name) }) {
@@ -99,7 +100,7 @@ func readableName(name string) string {
 	return strings.NewReplacer(probeRelease, "<release>", probeNamespace, "<namespace>").Replace(name)
 }
 
-func (c *chartNeeds) binding(object helm.RenderedObject) {
+func (c *chartNeeds) binding(object chart.RenderedObject) {
 	var binding rbacv1.ClusterRoleBinding
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
 		// No server takes it.
@@ -115,7 +116,7 @@ func (c *chartNeeds) binding(object helm.RenderedObject) {
 	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: guess(ref.Kind)}
 	names := c.fixed([]string{ref.Name})
 	if names == nil {
-		c.unresolvedf(object.Source, object.Source, "it binds %s %s, which the chart does not make and values may choose: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "it binds %s %s, which the chart does not make and values may choose: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
 		return
 	}
 	c.addNamed(c.why([]string{object.Source})+" binds it", resource, names, "bind")

@@ -2,22 +2,21 @@ package permissions
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// needs collects what is to be allowed. Whatever is needed of a resource, for
-// whichever reasons, becomes one rule.
+// needs collects permissions. All verbs on one resource become one rule, with all
+// their reasons.
 type needs struct {
 	namespaced bool
 	entries    []*entry
 	unresolved []Unresolved
 }
 
-// entry is what is needed of one resource, or of a few objects of it.
+// entry holds the verbs on one resource, or on a few objects of it.
 type entry struct {
 	target
 	verbs []string
@@ -31,17 +30,17 @@ type target struct {
 	names string
 	// url is a path that is no resource.
 	url string
-	// everywhere: it is asked for in the whole cluster, for an operator that has
-	// a Role for all else.
+	// everywhere: it takes a ClusterRole, although the operator has Roles for all
+	// other rules.
 	everywhere bool
 }
 
-// add asks for verbs on a resource.
+// add adds verbs on a resource.
 func (n *needs) add(why string, resource schema.GroupResource, verbs ...string) {
 	n.addTo(target{GroupResource: resource}, why, verbs)
 }
 
-// addNamed asks for verbs on objects of a few names.
+// addNamed adds verbs on objects of a few names.
 func (n *needs) addNamed(why string, resource schema.GroupResource, names []string, verbs ...string) {
 	n.addTo(target{GroupResource: resource, names: oneText(names)}, why, verbs)
 }
@@ -68,9 +67,7 @@ func (n *needs) addTo(t target, why string, verbs []string) {
 	}
 }
 
-// unresolvedf notes a place that is not understood, once.
-func (n *needs) unresolvedf(kind, where, format string, args ...any) {
-	u := Unresolved{Kind: kind, Where: where, What: fmt.Sprintf(format, args...)}
+func (n *needs) addUnresolved(u Unresolved) {
 	if !slices.Contains(n.unresolved, u) {
 		n.unresolved = append(n.unresolved, u)
 	}
@@ -100,8 +97,7 @@ func (n *needs) result() []Rule {
 	return rules
 }
 
-// beyond returns the verbs that are not given for all names of the resource
-// anyway.
+// beyond returns the verbs of an entry that no entry for all names has.
 func (n *needs) beyond(e *entry) []string {
 	if e.names == "" {
 		return e.verbs
@@ -130,7 +126,7 @@ func (e *entry) rule() Rule {
 	return rule
 }
 
-// verbOrder is how people write verbs.
+// verbOrder is the usual order of verbs.
 var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
 func rank(verb string) int {

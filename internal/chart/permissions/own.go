@@ -25,16 +25,16 @@ var (
 	definitions     = schema.GroupResource{Group: groupAPIExtensions, Resource: "customresourcedefinitions"}
 )
 
-// own asks for what the operator does whatever the charts hold.
+// own adds the permissions that the operator needs with any chart.
 func (n *needs) own(kinds []catalog.Kind, served resources) {
 	var statuses []schema.GroupResource
 	for _, kind := range kinds {
 		r := served.of(kind.GVK().GroupKind())
 		if r.cluster && n.namespaced {
-			n.unresolvedf(kind.Kind, entryOf(kind), "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced")
+			n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced"})
 			continue
 		}
-		// Passes read the cache.
+		// Reconciliations read the cache.
 		n.add("the kinds it serves: patch is for the finalizer", r.GroupResource, "list", "watch", "patch")
 		statuses = append(statuses, schema.GroupResource{Group: r.Group, Resource: r.Resource + "/status"})
 	}
@@ -42,7 +42,7 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 		n.add("what it reports of them", status, "patch")
 	}
 	if !n.namespaced {
-		// No Role can allow it; the server is asked for missing kinds now and then.
+		// No Role can allow it; a namespaced operator polls for missing kinds.
 		n.add("a kind starts when its definition appears, and an annotation there pauses its rollout", definitions, "list", "watch")
 	}
 	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
@@ -52,15 +52,15 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 	}
 }
 
-// SeesDefinitions tells a rule by which an operator learns of definitions as they
-// come and change.
+// SeesDefinitions reports whether a rule only lets the operator watch
+// CustomResourceDefinitions.
 func SeesDefinitions(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.APIGroups, []string{definitions.Group}) && slices.Equal(rule.Resources, []string{definitions.Resource}) &&
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "list" && verb != "watch" })
 }
 
-// installCRDs asks for what "run --install-crds" does. The API server knows no
-// names when it allows somebody to create.
+// installCRDs adds the permissions of "run --install-crds". The API server knows
+// no names when it authorizes a create.
 func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
 	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {
@@ -72,7 +72,7 @@ func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
 	n.add(why, definitions, "create")
 }
 
-// entry asks for what a watches entry names.
+// entry adds the permissions on resources that a watches entry names.
 func (n *needs) entry(kind catalog.Kind, served resources) {
 	for _, from := range kind.Sources {
 		resource := configMaps
@@ -93,7 +93,7 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 	if kind.ServiceAccountName == "" {
 		return
 	}
-	// get tells whether the account is gone, so that an uninstall can do
+	// get shows whether the account is gone, so that an uninstall can do
 	// without it.
 	if strings.Contains(kind.ServiceAccountName, "{{") {
 		n.add(fmt.Sprintf("%s acts in the name of accounts that its resources choose", kind.Kind), serviceAccounts, "get", "impersonate")
@@ -102,14 +102,14 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 	n.addNamed(fmt.Sprintf("%s acts in the name of this account", kind.Kind), serviceAccounts, []string{kind.ServiceAccountName}, "get", "impersonate")
 }
 
-// namespaces asks for what makes the namespace of a release, and removes it.
+// namespaces adds the permissions to create and delete the namespace of a release.
 func (n *needs) namespaces(kind catalog.Kind) {
 	if n.namespaced {
-		n.unresolvedf(kind.Kind, entryOf(kind), "createNamespace makes namespaces, which no Role can allow: make them by hand")
+		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "createNamespace makes namespaces, which no Role can allow: make them by hand"})
 		return
 	}
 	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")
 }
 
-// entryOf is the place of a kind's watches entry.
+// entryOf returns file and line of a kind's watches entry.
 func entryOf(kind catalog.Kind) string { return fmt.Sprintf("%s:%d", kind.File, kind.Line) }

@@ -2,27 +2,31 @@ package permissions
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// A release that no person would name so, and its namespace: what holds these
-// words is another thing for every release.
+// The probe release and its namespace have unusual names: a text that contains
+// one of them differs from release to release.
 const (
 	probeRelease   = "rbac-probe-release"
 	probeNamespace = "rbac-probe-namespace"
 )
 
-// rendered is what came of all renders that succeeded.
+// rendered holds the objects of all renders that succeeded.
 type rendered struct {
-	objects, hooks []helm.RenderedObject
-	// failed is why the render of the default values did not.
-	failed error
+	objects, hooks []chart.RenderedObject
 }
 
-// renderAll renders the chart of a kind over all values that are worth a try.
-// That some do not render is as it should be.
+// renderAll renders the chart of a kind with all probe values. Charts refuse some
+// of them.
 func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	all, err := probes(kind.Chart)
 	if err != nil {
@@ -34,13 +38,10 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	}
 	var r rendered
 	seen := map[string]bool{}
-	for i, probe := range all {
+	for _, probe := range all {
 		objects, hooks, err := survey.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
 		if err != nil {
-			if i == 0 {
-				r.failed = err
-			}
-			if !errors.Is(err, helm.ErrRender) && !errors.Is(err, helm.ErrInvalidValues) {
+			if !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
 				return rendered{}, err
 			}
 			continue
@@ -52,7 +53,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 }
 
 // unseen adds the objects that no earlier render had.
-func unseen(to, from []helm.RenderedObject, seen map[string]bool) []helm.RenderedObject {
+func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.RenderedObject {
 	for _, object := range from {
 		data, err := object.MarshalJSON()
 		if err != nil {
@@ -65,4 +66,131 @@ func unseen(to, from []helm.RenderedObject, seen map[string]bool) []helm.Rendere
 		}
 	}
 	return to
+}
+
+// maxProbes bounds how often a chart is rendered. The analysis of the templates
+// finds what more values would show.
+const maxProbes = 256
+
+// probes returns values to try a chart with, the defaults first: the examples of
+// ci/, all switches on or off, and each leaf of the defaults and of the schema
+// at what it may be, from each of the defaults, the examples and all switches
+// on.
+func probes(chart *chart.Chart) ([]map[string]any, error) {
+	defaults, err := chart.Values()
+	if err != nil {
+		return nil, err
+	}
+	examples, err := chart.Examples()
+	if err != nil {
+		return nil, err
+	}
+	var leaves leaves
+	leaves.ofValues(nil, defaults)
+	if err := leaves.ofSchema(chart.Schema(), false); err != nil {
+		return nil, err
+	}
+	bases := []map[string]any{{}}
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		bases = append(bases, examples[name])
+	}
+	on, off := leaves.switched(true), leaves.switched(false)
+	all := append(slices.Clone(bases), on, off)
+	for _, example := range bases[1:] {
+		all = append(all, over(on, example))
+	}
+	for _, base := range append(bases, on) {
+		for _, leaf := range leaves.list {
+			for _, value := range leaf.values {
+				if len(all) == maxProbes {
+					return all, nil
+				}
+				all = append(all, over(base, nest(leaf.path, value)))
+			}
+		}
+	}
+	return all, nil
+}
+
+// leaf is the path of a value, and the values to try there.
+type leaf struct {
+	path   []string
+	values []any
+}
+
+type leaves struct {
+	list []*leaf
+}
+
+func (l *leaves) add(path []string, more ...any) {
+	to := l.at(path)
+	if to == nil {
+		to = &leaf{path: slices.Clone(path)}
+		l.list = append(l.list, to)
+	}
+	for _, value := range more {
+		same := func(known any) bool { return fmt.Sprintf("%#v", known) == fmt.Sprintf("%#v", value) }
+		if !slices.ContainsFunc(to.values, same) {
+			to.values = append(to.values, value)
+		}
+	}
+}
+
+// at returns the leaf at a path, nil if there is none.
+func (l *leaves) at(path []string) *leaf {
+	if i := slices.IndexFunc(l.list, func(known *leaf) bool { return slices.Equal(known.path, path) }); i >= 0 {
+		return l.list[i]
+	}
+	return nil
+}
+
+// ofValues adds the opposite of each switch in the default values.
+func (l *leaves) ofValues(path []string, vals map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(vals)) {
+		at := append(slices.Clone(path), key)
+		switch value := vals[key].(type) {
+		case bool:
+			l.add(at, !value)
+		case map[string]any:
+			l.ofValues(at, value)
+		}
+	}
+}
+
+// switched returns all booleans at a value.
+func (l *leaves) switched(to bool) map[string]any {
+	vals := map[string]any{}
+	for _, leaf := range l.list {
+		if slices.ContainsFunc(leaf.values, func(v any) bool { _, is := v.(bool); return is }) {
+			vals = over(vals, nest(leaf.path, to))
+		}
+	}
+	return vals
+}
+
+// nest puts a value at a path.
+func nest(path []string, value any) map[string]any {
+	for _, key := range slices.Backward(path[1:]) {
+		value = map[string]any{key: value}
+	}
+	return map[string]any{path[0]: value}
+}
+
+// ofSchema adds the values that a schema allows, or only those of its enums.
+func (l *leaves) ofSchema(data []byte, enums bool) error {
+	if len(data) == 0 {
+		return nil
+	}
+	var schema map[string]any
+	if err := yaml.Unmarshal(data, &schema); err != nil {
+		return fmt.Errorf("values.schema.json: %w", err)
+	}
+	reader := schemaReader{root: schema, leaves: l, enums: enums}
+	reader.read(nil, schema, 0)
+	return nil
+}
+
+// over lays values over others and changes neither.
+func over(vals, more map[string]any) map[string]any {
+	return values.Merge(values.Normalize(vals), more)
 }

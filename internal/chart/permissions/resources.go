@@ -11,12 +11,12 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// resource is how the API calls the objects of a kind.
+// resource is the API resource of a kind.
 type resource struct {
 	schema.GroupResource
 	// cluster: the objects have no namespace.
@@ -45,7 +45,7 @@ func resourcesOf(kinds []catalog.Kind) (resources, error) {
 	return known, nil
 }
 
-// define notes the resource of a definition that a chart brings.
+// define adds the resource of a definition in a chart.
 func (r resources) define(definition *unstructured.Unstructured) error {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
@@ -69,14 +69,14 @@ func (r resources) of(kind schema.GroupKind) resource {
 	}
 	guess := resource{
 		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
-		cluster:       helm.ClusterScoped(kind),
+		cluster:       chart.ClusterScoped(kind),
 	}
 	guess.guessed = !builtin(kind)
 	return guess
 }
 
-// guess returns what the custom calls the resource of a kind. It is right for
-// all kinds of Kubernetes.
+// guess returns the usual name of a kind's resource. It is right for all kinds of
+// Kubernetes.
 func guess(kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Version: "v1", Kind: kind})
 	lower := strings.ToLower(kind)
@@ -90,13 +90,13 @@ func guess(kind string) string {
 	return plural.Resource
 }
 
-// builtin tells a kind of Kubernetes.
+// builtin reports whether a kind is one of Kubernetes.
 func builtin(kind schema.GroupKind) bool {
 	return slices.Contains(groupsOf(kind.Kind), kind.Group)
 }
 
 // groupsOf returns the groups of Kubernetes that have a kind of the name. Of
-// extensions, which is gone, nothing is told.
+// extensions, which is gone, it returns nothing.
 func groupsOf(kind string) []string {
 	for _, gk := range unlisted {
 		if gk.Kind == kind {

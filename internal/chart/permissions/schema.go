@@ -11,11 +11,11 @@ import (
 // maxDepth bounds how deep a schema is followed, for it may refer to itself.
 const maxDepth = 12
 
-// schemaReader notes what the leaves of a schema may be.
+// schemaReader finds the values that the leaves of a schema can have.
 type schemaReader struct {
 	root   map[string]any
 	leaves *leaves
-	// enums asks for what lists name alone.
+	// enums: only the values of enums count.
 	enums bool
 }
 
@@ -57,7 +57,7 @@ func branches(schema map[string]any) []map[string]any {
 	return found
 }
 
-// leaf notes the values that a schema names, and its extremes.
+// leaf adds the values that a schema names, and its extremes.
 func (r schemaReader) leaf(path []string, schema map[string]any) {
 	enum, _ := schema["enum"].([]any)
 	if r.enums {

@@ -2,23 +2,27 @@ package permissions_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -136,7 +140,7 @@ func grantsOnAServer(t *testing.T, config *rest.Config) {
 
 // applyAs applies the chart's objects, in the order of an install, as a user who
 // has rules.
-func applyAs(t *testing.T, config *rest.Config, chart *helm.Chart, name string, rules []rbacv1.PolicyRule) error {
+func applyAs(t *testing.T, config *rest.Config, loaded *chart.Chart, name string, rules []rbacv1.PolicyRule) error {
 	t.Helper()
 	admin := kubernetes.NewForConfigOrDie(config).RbacV1()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "user-" + name}, Rules: rules}
@@ -152,7 +156,7 @@ func applyAs(t *testing.T, config *rest.Config, chart *helm.Chart, name string, 
 	}
 	waitAllowed(t, config, name)
 
-	rendered, err := chart.Render(helm.Offline{Release: name, Namespace: "default"})
+	rendered, err := loaded.Render(chart.Offline{Release: name, Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,4 +179,21 @@ func applyAs(t *testing.T, config *rest.Config, chart *helm.Chart, name string, 
 func apply(t *testing.T, to dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	return to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+}
+
+// waitAllowed waits until the API server goes by a user's new role, by a right
+// that each has.
+func waitAllowed(t *testing.T, config *rest.Config, user string) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"},
+	}}
+	reviews := kubernetes.NewForConfigOrDie(config).AuthorizationV1().SubjectAccessReviews()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
+	if err != nil {
+		t.Fatalf("wait for the rights of %s: %v", user, err)
+	}
 }

@@ -17,10 +17,10 @@ import (
 type Store struct {
 	mu sync.Mutex
 	// objects are those of a place, by name.
-	objects map[place]map[string]*unstructured.Unstructured
+	objects map[bucket]map[string]*unstructured.Unstructured
 	// at is where an object is.
-	at    map[object]place
-	users inputs.Index[place]
+	at    map[object]bucket
+	users inputs.Index[bucket]
 	// synced are the watches that have seen all that is there, and failed why
 	// others have not.
 	synced map[Watch]bool
@@ -40,9 +40,9 @@ type object struct {
 func NewStore(changed func(types.UID)) *Store {
 	return &Store{
 		changed: changed,
-		objects: map[place]map[string]*unstructured.Unstructured{},
-		at:      map[object]place{},
-		users:   inputs.New[place](),
+		objects: map[bucket]map[string]*unstructured.Unstructured{},
+		at:      map[object]bucket{},
+		users:   inputs.NewIndex[bucket](),
 		synced:  map[Watch]bool{},
 		failed:  map[Watch]string{},
 	}
@@ -58,9 +58,9 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	objects, missing = map[string][]any{}, map[string]string{}
-	places := make([]place, len(selections))
+	places := make([]bucket, len(selections))
 	for i, selection := range selections {
-		places[i] = selection.place()
+		places[i] = selection.bucket()
 		if !s.synced[selection.Watch] {
 			missing[selection.Name] = selection.Kind + ": " + cmp.Or(s.failed[selection.Watch], unseen)
 			continue
@@ -85,7 +85,7 @@ func (s *Store) Forget(user types.UID) {
 
 // Synced says that a watch has seen all that is there.
 func (s *Store) Synced(w Watch) {
-	s.tell(func() []types.UID {
+	s.update(func() []types.UID {
 		if s.synced[w] {
 			return nil
 		}
@@ -98,7 +98,7 @@ func (s *Store) Synced(w Watch) {
 // Failed says why a watch sees nothing, and returns whether that is news. Once
 // it has seen all, it is no matter: watches end and begin again all the time.
 func (s *Store) Failed(w Watch, why string) (news bool) {
-	s.tell(func() []types.UID {
+	s.update(func() []types.UID {
 		if s.synced[w] || s.failed[w] == why {
 			return nil
 		}
@@ -111,8 +111,8 @@ func (s *Store) Failed(w Watch, why string) (news bool) {
 
 // usersOf returns who looks at any place of a watch.
 func (s *Store) usersOf(w Watch) []types.UID {
-	var places []place
-	for p := range s.users.Things() {
+	var places []bucket
+	for p := range s.users.All() {
 		if p.watch == w {
 			places = append(places, p)
 		}
@@ -121,7 +121,7 @@ func (s *Store) usersOf(w Watch) []types.UID {
 }
 
 // tell does something under the lock and tells those whom it concerns.
-func (s *Store) tell(do func() []types.UID) {
+func (s *Store) update(do func() []types.UID) {
 	s.mu.Lock()
 	users := do()
 	s.mu.Unlock()

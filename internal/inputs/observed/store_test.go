@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -140,8 +141,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		w.handler.OnDelete(pod("a", fmt.Sprintf("p%d", i), strconv.Itoa(i)))
 		w.Forget(types.UID(strconv.Itoa(i)))
 	}
-	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.Things())) > 0 {
-		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.Things()))
+	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.All())) > 0 {
+		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.All()))
 	}
 }
 
@@ -189,7 +190,7 @@ func TestWatchesAreOneWhereTheyAskTheSame(t *testing.T) {
 		}
 	}
 	fixed := NewWatch(podGVK, map[string]string{"x": "1"}, nil)
-	if fixed.place("a", map[string]string{"x": "1", "z": "2"}) != (Selection{Watch: fixed, Namespace: "a"}).place() {
+	if fixed.bucket("a", map[string]string{"x": "1", "z": "2"}) != (Selection{Watch: fixed, Namespace: "a"}).bucket() {
 		t.Error("a label that is not asked for tells objects apart")
 	}
 }
@@ -199,7 +200,7 @@ func TestCompact(t *testing.T) {
 	if err := unstructured.SetNestedField(o.Object, []any{map[string]any{"manager": "m"}}, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
 	}
-	o.SetAnnotations(map[string]string{lastApplied: "{}", "keep": "me"})
+	o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"})
 	if _, err := Compact(o); err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,14 @@ package valuesfrom
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -73,7 +74,7 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 	case !c.found:
 		return nil, failf(api.ReasonValuesSourceMissing, "values come from key %s of %s, which has no such key: add it", from.Key, from.Ref)
 	case from.TargetPath != "":
-		if helm.SetText(over, from.TargetPath, c.text) != nil {
+		if chart.SetText(over, from.TargetPath, c.text) != nil {
 			return nil, failf(api.ReasonValuesSourceInvalid,
 				"key %s of %s goes to the value %s, and something is in its way: the spec, or a source before, has no map or list where the path needs one", from.Key, from.Ref, from.TargetPath)
 		}
@@ -83,4 +84,50 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 	default:
 		return values.Merge(over, c.values), nil
 	}
+}
+
+// part is how long a part of a secret has to be to be secret itself, at most: of
+// a short one, it is half of it.
+const maxPart = 6
+
+// RedactParts returns what a parser of templates or YAML says, without secrets and
+// without parts of them: a parser quotes what it stumbles over, which may be the
+// rest of a password that begins with "*" or "{{". Words that stand in a secret,
+// too, are lost with it, so that it is for nothing else.
+func (s Secrets) RedactParts(said string) string {
+	said = s.Redact(said)
+	// Secrets may be large, and what is said is not: its parts are what is kept.
+	secret := map[string]bool{}
+	for n := minLength; n <= maxPart; n++ {
+		for i := 0; i+n <= len(said); i++ {
+			secret[said[i:i+n]] = false
+		}
+	}
+	for _, text := range s {
+		n := min(maxPart, max(minLength, len(text)/2))
+		for i := 0; i+n <= len(text); i++ {
+			if _, told := secret[text[i:i+n]]; told {
+				secret[text[i:i+n]] = true
+			}
+		}
+	}
+	hidden := make([]bool, len(said))
+	for n := minLength; n <= maxPart; n++ {
+		for i := 0; i+n <= len(said); i++ {
+			for j := i; secret[said[i:i+n]] && j < i+n; j++ {
+				hidden[j] = true
+			}
+		}
+	}
+	var left strings.Builder
+	for i, hides := range hidden {
+		switch {
+		case !hides:
+			left.WriteByte(said[i])
+		case i == 0 || !hidden[i-1]:
+			left.WriteString(redacted)
+		}
+	}
+	// A letter of several bytes may have lost some.
+	return strings.ToValidUTF8(left.String(), "")
 }

@@ -39,7 +39,7 @@ func TestRedactParts(t *testing.T) {
 func TestRedactPartsLeavesNone(t *testing.T) {
 	word := rapid.StringMatching(`[A-Zäß*{}]{1,30}`)
 	rapid.Check(t, func(t *rapid.T) {
-		secrets := Secrets(rapid.SliceOfN(word.Filter(func(text string) bool { return len(text) >= shortest }), 1, 4).Draw(t, "secrets"))
+		secrets := Secrets(rapid.SliceOfN(word.Filter(func(text string) bool { return len(text) >= minLength }), 1, 4).Draw(t, "secrets"))
 		of := rapid.SampledFrom(secrets).Draw(t, "of")
 		from := rapid.IntRange(0, len(of)).Draw(t, "from")
 		to := rapid.IntRange(from, len(of)).Draw(t, "to")
@@ -48,7 +48,7 @@ func TestRedactPartsLeavesNone(t *testing.T) {
 			t.Fatalf("%q is no text", got)
 		}
 		for _, text := range secrets {
-			n := min(part, max(shortest, len(text)/2))
+			n := min(maxPart, max(minLength, len(text)/2))
 			for i := 0; i+n <= len(text); i++ {
 				if strings.Contains(got, text[i:i+n]) {
 					t.Fatalf("%q is left of %q in %q", text[i:i+n], text, got)

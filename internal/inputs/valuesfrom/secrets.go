@@ -20,7 +20,7 @@ type Secrets []string
 
 // shortest is the length from which a text is kept secret. Words as short as
 // "yes" and "80" are everywhere, and none is a password.
-const shortest = 4
+const minLength = 4
 
 // redacted stands in place of a secret.
 const redacted = "[redacted]"
@@ -82,7 +82,7 @@ func secretsOf(text string, decoded map[string]any) Secrets {
 	found := map[string]bool{}
 	add := func(text string) {
 		for _, part := range append(strings.Split(text, "\n"), text) {
-			if part = strings.TrimSpace(part); len(part) >= shortest {
+			if part = strings.TrimSpace(part); len(part) >= minLength {
 				found[part] = true
 			}
 		}

@@ -9,10 +9,13 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inputs"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Store holds what the sources of custom resources hold, as far as it is used.
@@ -27,7 +30,7 @@ type Store struct {
 	objects  map[Ref]*object
 	users    inputs.Index[Ref]
 	// told is what was secret of a user's values when they last were whole.
-	told map[types.UID]Secrets
+	lastSecrets map[types.UID]Secrets
 	// changed is told of the users of an object that came, changed or went.
 	changed func(types.UID)
 }
@@ -44,7 +47,7 @@ type Data struct {
 // NewStore returns a store that knows of no object. The function changed is
 // called outside any lock.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: inputs.New[Ref](), told: map[types.UID]Secrets{}}
+	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: inputs.NewIndex[Ref](), lastSecrets: map[types.UID]Secrets{}}
 }
 
 // Merge lays what the sources of a custom resource hold over values, in their
@@ -59,10 +62,10 @@ func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over m
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		return nil, slices.Concat(secrets, s.told[user]), err
+		return nil, slices.Concat(secrets, s.lastSecrets[user]), err
 	}
 	if len(secrets) > 0 {
-		s.told[user] = secrets
+		s.lastSecrets[user] = secrets
 	}
 	return over, secrets, nil
 }
@@ -105,7 +108,7 @@ func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.told, user)
+	delete(s.lastSecrets, user)
 }
 
 // use notes what a custom resource uses, and drops what nobody uses any more.
@@ -153,4 +156,37 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 		return content{}, fmt.Errorf("read %s: %w", source.Ref, err)
 	}
 	return found, nil
+}
+
+// errSigningKey marks a Secret that values never come from.
+var errSigningKey = errors.New("the Secret holds the signing key of an operator")
+
+// FromServer reads objects from the API server, in the operator's own name. It
+// refuses Secrets that hold the signing key of an operator; signingKey is that of
+// this operator.
+func FromServer(client typedcorev1.CoreV1Interface, signingKey types.NamespacedName) Reader {
+	return func(ctx context.Context, ref Ref) (Data, error) {
+		if ref.Kind == watches.SourceSecret {
+			if signingKey == (types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) {
+				return Data{}, errSigningKey
+			}
+			secret, err := client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+			if err != nil {
+				return Data{}, err
+			}
+			if _, marked := secret.Labels[api.LabelSigningKey]; marked {
+				return Data{}, errSigningKey
+			}
+			return Data{ResourceVersion: secret.ResourceVersion, Keys: secret.Data}, nil
+		}
+		configMap, err := client.ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return Data{}, err
+		}
+		keys := make(map[string][]byte, len(configMap.Data))
+		for key, text := range configMap.Data {
+			keys[key] = []byte(text)
+		}
+		return Data{ResourceVersion: configMap.ResourceVersion, Keys: keys}, nil
+	}
 }

@@ -221,8 +221,8 @@ func TestNothingIsKeptThatNobodyUses(t *testing.T) {
 	}
 	c.merge(t, "a", whole(configMap))
 	c.Forget("a")
-	if len(c.Store.objects)+len(slices.Collect(c.users.Things())) > 0 {
-		t.Errorf("left are %v, used are %v", c.Store.objects, slices.Collect(c.users.Things()))
+	if len(c.Store.objects)+len(slices.Collect(c.users.All())) > 0 {
+		t.Errorf("left are %v, used are %v", c.Store.objects, slices.Collect(c.users.All()))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestCauseIsCut(t *testing.T) {
 		{Object: apply.Key{Name: strings.Repeat("é", 300)}, Message: "x"},
 	} {
 		got := cause.String()
-		if len(got) > longest || !utf8.ValidString(got) || !strings.Contains(got, "…") {
+		if len(got) > maxLine || !utf8.ValidString(got) || !strings.Contains(got, "…") {
 			t.Errorf("%d bytes, valid %t: %s", len(got), utf8.ValidString(got), got)
 		}
 		for _, short := range []string{"BackOff: the event", "the message"} {
@@ -54,8 +54,8 @@ func TestCauseIsCut(t *testing.T) {
 		}
 	}
 	// What fits is not cut, wherever it stands.
-	whole := Cause{Object: apply.Key{Kind: "Pod", Name: "web"}, Message: strings.Repeat("m", longest-len("Pod web: "))}
-	if got := whole.String(); len(got) != longest || strings.Contains(got, "…") {
+	whole := Cause{Object: apply.Key{Kind: "Pod", Name: "web"}, Message: strings.Repeat("m", maxLine-len("Pod web: "))}
+	if got := whole.String(); len(got) != maxLine || strings.Contains(got, "…") {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // warned adds the last warning about the cause's object, if it says more than
 // the cause does.
-func (s *search) warned(ctx context.Context, cause Cause, uid types.UID) (Cause, error) {
+func (s *search) withWarning(ctx context.Context, cause Cause, uid types.UID) (Cause, error) {
 	events, err := s.events(ctx, cause.Object, uid)
 	last := newest(events, func(e *corev1.Event) bool {
 		return e.Type == corev1.EventTypeWarning && !repeats(cause, e)
@@ -38,9 +38,9 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 		// Where events about objects of no namespace are kept.
 		namespace = metav1.NamespaceDefault
 	}
-	options := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: most}
+	options := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Events(namespace).List(ctx, options)
-	if s.lacks("list events", err) {
+	if s.isForbidden("list events", err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // homeless is how long a pod may wait for a node, for a volume, or to be created
 // before its hook counts as stuck. Less is normal in a busy cluster.
-const homeless = 20 * time.Second
+const stuckAfter = 20 * time.Second
 
 // cannotStart are the reasons by which a kubelet reports that it cannot start a
 // container. It retries, but without a change of the pod or of what the pod
@@ -56,10 +56,10 @@ func (h Hook) Why() string {
 // OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
 // the end. It takes three or four reads. Pods that are being deleted say nothing
 // about a hook, unless one of their containers still runs.
-func OfHook(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
+func CheckHook(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
 	s := &search{client: client}
 	hook, err := s.hook(ctx, key, uid, now)
-	hook.Cause.Message, hook.Cause.Event = s.private.hide(hook.Cause.Message), s.private.hide(hook.Cause.Event)
+	hook.Cause.Message, hook.Cause.Event = s.redactor.redact(hook.Cause.Message), s.redactor.redact(hook.Cause.Event)
 	if err != nil {
 		return hook, fmt.Errorf("find out what hook %s waits for: %w", key, err)
 	}
@@ -72,7 +72,7 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 		switch {
 		case apierrors.IsNotFound(err):
 			return Hook{State: api.HookStarting}, nil
-		case s.lacks("get pods", err):
+		case s.isForbidden("get pods", err):
 			return s.unknown(key), nil
 		case err != nil:
 			return Hook{State: api.HookStarting}, err
@@ -80,39 +80,39 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 			// Another has taken its name.
 			return Hook{State: api.HookStarting}, nil
 		}
-		return s.ofPods(ctx, []corev1.Pod{*pod}, now)
+		return s.hookOfPods(ctx, []corev1.Pod{*pod}, now)
 	}
 	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return Hook{State: api.HookStarting}, nil
-	case s.lacks("get jobs.batch", err):
+	case s.isForbidden("get jobs.batch", err):
 		return s.unknown(key), nil
 	case err != nil:
 		return Hook{State: api.HookStarting}, err
 	case job.UID != uid:
 		return Hook{State: api.HookStarting}, nil
 	}
-	s.private.keep(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
+	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own := Cause{Object: key}
 	pods, err := s.podsOf(ctx, &workload{own: own, uid: job.UID, selector: job.Spec.Selector})
 	if err != nil {
 		return Hook{State: api.HookStarting}, err
 	}
-	if len(s.lacked) > 0 {
+	if len(s.missing) > 0 {
 		return s.unknown(key), nil
 	}
 	if len(pods) == 0 {
-		return s.withoutPods(ctx, own, job.UID, now.Sub(job.CreationTimestamp.Time) >= homeless)
+		return s.withoutPods(ctx, own, job.UID, now.Sub(job.CreationTimestamp.Time) >= stuckAfter)
 	}
 	// Each try has a pod of its own.
 	slices.Reverse(pods)
-	return s.ofPods(ctx, pods, now)
+	return s.hookOfPods(ctx, pods, now)
 }
 
 // unknown is how a hook is whose pods may not be read: perhaps one runs.
 func (s *search) unknown(key apply.Key) Hook {
-	return Hook{State: api.HookRunning, Cause: Cause{Object: key, Message: "whether it runs is unknown; missing permission: " + s.lacked[0]}}
+	return Hook{State: api.HookRunning, Cause: Cause{Object: key, Message: "whether it runs is unknown; missing permission: " + s.missing[0]}}
 }
 
 // withoutPods answers for a Job that has no pods. Its warnings say why, where
@@ -133,7 +133,7 @@ func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late
 
 // ofPods answers for a hook by its pods, the newest first. A container that runs
 // counts more than all else, then a pod that may still start.
-func (s *search) ofPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
+func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
 	hook := Hook{State: api.HookStarting}
 	var alive []corev1.Pod
 	in := map[api.HookState]int{}
@@ -148,18 +148,18 @@ func (s *search) ofPods(ctx context.Context, pods []corev1.Pod, now time.Time) (
 		}
 	}
 	// The pod of this try comes before those of the tries that have failed.
-	worst := culprit(alive, standing)
+	worst := culprit(alive, rank)
 	if worst == nil {
 		return hook, nil
 	}
-	cause, err := s.ofPod(ctx, worst)
+	cause, err := s.causeOfPod(ctx, worst)
 	if cause.Reason == crashLoopBackOff {
 		// Kubelets name the pod and the time until the next try, in the warning, too.
 		cause.Message, cause.Event = lastEnd(worst), ""
 	}
 	hook.Cause = cause
 	switch {
-	case in[api.HookStarting] == 1 && mountless(worst, cause, now), in[api.HookStarting] == 0 && in[api.HookStuck] > 0:
+	case in[api.HookStarting] == 1 && lacksVolume(worst, cause, now), in[api.HookStarting] == 0 && in[api.HookStuck] > 0:
 		hook.State = api.HookStuck
 	case in[api.HookStarting] == 0 && in[api.HookCrashing] > 0:
 		hook.State = api.HookCrashing
@@ -178,7 +178,7 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 		if since.IsZero() {
 			since = p.CreationTimestamp
 		}
-		if now.Sub(since.Time) >= homeless {
+		if now.Sub(since.Time) >= stuckAfter {
 			return api.HookStuck
 		}
 	}
@@ -196,9 +196,9 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 
 // mountless reports whether a pod that has a node has waited for a volume for
 // some time. Only its last warning says so.
-func mountless(p *corev1.Pod, cause Cause, now time.Time) bool {
+func lacksVolume(p *corev1.Pod, cause Cause, now time.Time) bool {
 	scheduled := podCondition(p, corev1.PodScheduled)
 	reason, _, _ := strings.Cut(cause.Event, ":")
-	return scheduled != nil && scheduled.Status == corev1.ConditionTrue && now.Sub(scheduled.LastTransitionTime.Time) >= homeless &&
+	return scheduled != nil && scheduled.Status == corev1.ConditionTrue && now.Sub(scheduled.LastTransitionTime.Time) >= stuckAfter &&
 		slices.Contains(cannotMount, reason)
 }

@@ -95,7 +95,7 @@ func TestHook_State(t *testing.T) {
 		{"the pod of another Job", []runtime.Object{hookJob(), makePod("a", "another", pulls)}, 9, api.HookStarting, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			hook, err := OfHook(t.Context(), cluster(test.objects...), key(kindJob, "migrate"), "migrate", minute(test.at).Time)
+			hook, err := CheckHook(t.Context(), cluster(test.objects...), key(kindJob, "migrate"), "migrate", minute(test.at).Time)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,11 +113,11 @@ func TestHook_State(t *testing.T) {
 // TestHook_Pod: a hook may be a Pod itself.
 func TestHook_Pod(t *testing.T) {
 	client := cluster(makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
-	hook, err := OfHook(t.Context(), client, key(kindPod, "test"), "test", start)
+	hook, err := CheckHook(t.Context(), client, key(kindPod, "test"), "test", start)
 	if err != nil || hook.State != api.HookStuck || hook.Cause.String() != "Pod default/test: InvalidImageName: no" || hook.Why() != "InvalidImageName: no" {
 		t.Errorf("got %+v, %v", hook, err)
 	}
-	if hook, err = OfHook(t.Context(), cluster(), key(kindPod, "test"), "test", start); err != nil || hook.State != api.HookStarting {
+	if hook, err = CheckHook(t.Context(), cluster(), key(kindPod, "test"), "test", start); err != nil || hook.State != api.HookStarting {
 		t.Errorf("of one that is not there yet: got %+v, %v", hook, err)
 	}
 }
@@ -127,7 +127,7 @@ func TestHook_Pod(t *testing.T) {
 func TestHook_Replaced(t *testing.T) {
 	client := cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")), makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
 	for _, hook := range []apply.Key{key(kindJob, "migrate"), key(kindPod, "test")} {
-		if got, err := OfHook(t.Context(), client, hook, "earlier", start); err != nil || got.State != api.HookStarting || got.Cause.Known() {
+		if got, err := CheckHook(t.Context(), client, hook, "earlier", start); err != nil || got.State != api.HookStarting || got.Cause.Known() {
 			t.Errorf("%s: got %+v, %v", hook, got, err)
 		}
 	}
@@ -139,13 +139,13 @@ func TestHook_Unread(t *testing.T) {
 	for _, test := range []struct{ verb, resource string }{{"get", "jobs"}, {"list", "pods"}} {
 		client := cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")))
 		forbid(client, test.verb, test.resource)
-		hook, err := OfHook(t.Context(), client, key(kindJob, "migrate"), "migrate", start)
+		hook, err := CheckHook(t.Context(), client, key(kindJob, "migrate"), "migrate", start)
 		if err != nil || hook.State != api.HookRunning || !strings.Contains(hook.Cause.Message, "missing permission: "+test.verb+" "+test.resource) {
 			t.Errorf("%s %s is forbidden: got %+v, %v", test.verb, test.resource, hook, err)
 		}
 		client = cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")))
 		fail(client, test.verb, test.resource, errors.New("away"))
-		if hook, err := OfHook(t.Context(), client, key(kindJob, "migrate"), "migrate", start); err == nil || hook.State.Idle() {
+		if hook, err := CheckHook(t.Context(), client, key(kindJob, "migrate"), "migrate", start); err == nil || hook.State.Idle() {
 			t.Errorf("%s %s fails: got %+v, %v", test.verb, test.resource, hook, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestHook_Redacts(t *testing.T) {
 	pod := hookPod("a", waits("RunContainerError", `exec: "run --password=hunter2222": not found`), func(p *corev1.Pod) {
 		p.Spec.Containers[0].Args = []string{"--password=hunter2222"}
 	})
-	hook, err := OfHook(t.Context(), cluster(hookJob(), pod), key(kindJob, "migrate"), "migrate", start.Add(time.Minute))
+	hook, err := CheckHook(t.Context(), cluster(hookJob(), pod), key(kindJob, "migrate"), "migrate", start.Add(time.Minute))
 	if err != nil || strings.Contains(hook.Cause.String(), "hunter") || hook.State != api.HookStuck {
 		t.Errorf("got %+v, %v", hook, err)
 	}

@@ -80,10 +80,10 @@ func TestCulprit(t *testing.T) {
 		from int
 		want string
 	}{
-		{standing, 0, "crashing"},
-		{standing, 7, "homeless"},
-		{tried, 0, "evicted"},
-		{tried, 4, "crashing"},
+		{rank, 0, "crashing"},
+		{rank, 7, "homeless"},
+		{rankOfJobPod, 0, "evicted"},
+		{rankOfJobPod, 4, "crashing"},
 	} {
 		if got := culprit(pods[test.from:], test.rank); got == nil || got.Name != test.want {
 			t.Errorf("from %d: got %v, want %s", test.from, got, test.want)
@@ -91,11 +91,11 @@ func TestCulprit(t *testing.T) {
 	}
 	// Each is chosen as long as nothing says more.
 	for n, want := range map[int]string{6: "unready", 5: "starting", 4: "evicted", 3: "leaving"} {
-		if got := culprit(pods[:n], standing); got == nil || got.Name != want {
+		if got := culprit(pods[:n], rank); got == nil || got.Name != want {
 			t.Errorf("of the first %d: got %v, want %s", n, got, want)
 		}
 	}
-	if got := culprit(pods[:2], standing); got != nil {
+	if got := culprit(pods[:2], rank); got != nil {
 		t.Errorf("of pods that are all well: got %s", got.Name)
 	}
 }

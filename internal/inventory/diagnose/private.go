@@ -13,17 +13,17 @@ import (
 const (
 	// shortest is the length from which a text is kept private. Shorter ones
 	// are words like "true" and "8080", which are in every message.
-	shortest = 8
+	minLength = 8
 	// hidden stands in place of a private text, as everywhere.
-	hidden = "[redacted]"
+	redacted = "[redacted]"
 )
 
 // private are texts that pods were given to keep. Nobody puts them in an
 // answer; but kubelets quote commands, and probes what they were told.
-type private []string
+type redactor []string
 
 // keep adds what a pod, or the template of one, was given.
-func (p *private) keep(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	all := containers(spec)
 	public := make([]string, 0, 4+2*len(all))
 	public = append(public, meta.Namespace, meta.Name, spec.ServiceAccountName, spec.NodeName)
@@ -34,7 +34,7 @@ func (p *private) keep(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	}
 	for _, text := range texts {
 		isPublic := func(known string) bool { return strings.Contains(known, text) }
-		if len(text) >= shortest && !slices.ContainsFunc(public, isPublic) {
+		if len(text) >= minLength && !slices.ContainsFunc(public, isPublic) {
 			*p = append(*p, text)
 		}
 	}
@@ -76,13 +76,13 @@ func commands(c *corev1.Container) [][]string {
 }
 
 // hide returns a message without the texts, as they are and as Go quotes them.
-func (p private) hide(message string) string {
+func (p redactor) redact(message string) string {
 	// A text may be part of another.
 	slices.SortFunc(p, func(a, b string) int { return len(b) - len(a) })
 	for _, text := range p {
 		quoted := strconv.Quote(text)
-		message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], hidden)
-		message = strings.ReplaceAll(message, text, hidden)
+		message = strings.ReplaceAll(message, quoted[1:len(quoted)-1], redacted)
+		message = strings.ReplaceAll(message, text, redacted)
 	}
 	return message
 }

@@ -35,20 +35,20 @@ func TestWhatPodsKeepIsHidden(t *testing.T) {
 	object := meta("a-long-name", "")
 	object.Annotations = map[string]string{"note": "of-the-annotation", "name": "a-long-name"}
 	spec := secretive()
-	var kept private
-	kept.keep(&object, &spec)
+	var kept redactor
+	kept.add(&object, &spec)
 	for _, hide := range []string{
 		"--token=of-the-init", "--key=of-the-command", "--password=of-the-args", `postgres://me:"secret"@db`, `postgres://me:\"secret\"@db`,
 		"of-the-env", "of-the-env-and-more", "of-liveness", "of-readiness", "of-startup", "of-poststart", "of-prestop", "of-the-annotation",
 	} {
-		if got := kept.hide("it said: " + hide + "!"); got != "it said: [redacted]!" {
+		if got := kept.redact("it said: " + hide + "!"); got != "it said: [redacted]!" {
 			t.Errorf("%s: got %s", hide, got)
 		}
 	}
 	for _, tell := range []string{
 		"true", "a-long-name", `Back-off pulling image "registry.example.com/web:1"`, `exec: "/usr/bin/server": not found`, `exec: "/bin/check": not found`,
 	} {
-		if got := kept.hide(tell); got != tell {
+		if got := kept.redact(tell); got != tell {
 			t.Errorf("%s: got %s", tell, got)
 		}
 	}

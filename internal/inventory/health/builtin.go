@@ -26,7 +26,7 @@ func builtIn(gk schema.GroupKind) bool {
 }
 
 // builtInOf returns the health of an object of such a kind.
-func builtInOf(o *unstructured.Unstructured) Result {
+func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	if r, known := corrected(o); known {
 		return r
 	}
@@ -67,11 +67,11 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 			return suspended("it is suspended by spec.suspend"), true
 		}
 	case pod:
-		if at(o.Object, "status.phase") == "Failed" {
-			return failed(text(at(o.Object, "status.reason")), either(text(at(o.Object, "status.message")), "the pod has failed")), true
+		if valueAt(o.Object, "status.phase") == "Failed" {
+			return failed(scalar(valueAt(o.Object, "status.reason")), either(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
 		}
 	case claim:
-		return unclaimed(o)
+		return waitsForConsumer(o)
 	case statefulSet:
 		return onDelete(o, "spec.updateStrategy.type", "spec.replicas", "status.updatedReplicas", "status.readyReplicas")
 	case daemonSet:
@@ -82,11 +82,11 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 
 // expiring recognizes a finished Job that Kubernetes deletes after its
 // ttlSecondsAfterFinished. Its deletion is no news.
-func expiring(o *unstructured.Unstructured) (Result, bool) {
-	if o.GroupVersionKind().GroupKind() != job || at(o.Object, "spec.ttlSecondsAfterFinished") == nil {
+func finishedJob(o *unstructured.Unstructured) (Result, bool) {
+	if o.GroupVersionKind().GroupKind() != job || valueAt(o.Object, "spec.ttlSecondsAfterFinished") == nil {
 		return Result{}, false
 	}
-	conditions, _ := conditionsOf(at(o.Object, "status.conditions"))
+	conditions, _ := conditionsOf(valueAt(o.Object, "status.conditions"))
 	for kind, result := range map[string]Result{"Complete": {Ready: true}, "Failed": failed("JobFailed", "the Job failed")} {
 		if c, ok := find(conditions, kind); ok && c.holds("True") {
 			return result, true
@@ -97,7 +97,7 @@ func expiring(o *unstructured.Unstructured) (Result, bool) {
 
 // isTrue reports whether a field is the boolean true.
 func isTrue(o *unstructured.Unstructured, path string) bool {
-	value, ok := at(o.Object, path).(bool)
+	value, ok := valueAt(o.Object, path).(bool)
 	return ok && value
 }
 
@@ -117,9 +117,9 @@ var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta
 // gets the annotation of its provisioner within seconds. The pod that needs the
 // claim, if any, is not ready without it, so that a release whose claims wait for
 // no pod of its own is not held up.
-func unclaimed(o *unstructured.Unstructured) (Result, bool) {
-	phase := text(at(o.Object, "status.phase"))
-	if phase != "" && phase != "Pending" || text(at(o.Object, "spec.storageClassName")) == "" || text(at(o.Object, "spec.volumeName")) != "" {
+func waitsForConsumer(o *unstructured.Unstructured) (Result, bool) {
+	phase := scalar(valueAt(o.Object, "status.phase"))
+	if phase != "" && phase != "Pending" || scalar(valueAt(o.Object, "spec.storageClassName")) == "" || scalar(valueAt(o.Object, "spec.volumeName")) != "" {
 		return Result{}, false
 	}
 	annotations := o.GetAnnotations()
@@ -138,17 +138,17 @@ func unclaimed(o *unstructured.Unstructured) (Result, bool) {
 // them. They are not what the release asks for, and no time limit applies to the
 // person. The status is trusted only for the present generation.
 func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods string) (Result, bool) {
-	observed, known := whole(at(o.Object, "status.observedGeneration"))
-	if text(at(o.Object, strategy)) != "OnDelete" || !known || observed < o.GetGeneration() {
+	observed, known := integer(valueAt(o.Object, "status.observedGeneration"))
+	if scalar(valueAt(o.Object, strategy)) != "OnDelete" || !known || observed < o.GetGeneration() {
 		return Result{}, false
 	}
-	want, ok := whole(at(o.Object, wanted))
+	want, ok := integer(valueAt(o.Object, wanted))
 	if !ok {
 		want = 1
 	}
 	// Kubernetes omits zero.
-	have, _ := whole(at(o.Object, updated))
-	running, _ := whole(at(o.Object, readyPods))
+	have, _ := integer(valueAt(o.Object, updated))
+	running, _ := integer(valueAt(o.Object, readyPods))
 	switch {
 	case have < want && running >= want:
 		return Result{

@@ -83,7 +83,7 @@ func (e *entry) documentedFailed() string {
 	return strings.Join(all, "; ")
 }
 
-func (c is) documented() string {
+func (c conditionMatch) documented() string {
 	if c.reason != "" {
 		return fmt.Sprintf("%s %s for %s", c.kind, c.status, c.reason)
 	}

@@ -18,9 +18,9 @@ type Kind struct {
 }
 
 // Of returns the health of an object that was read whole.
-func Of(o *unstructured.Unstructured, k Kind) Result {
+func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
-		if expired, ok := expiring(o); ok {
+		if expired, ok := finishedJob(o); ok {
 			return expired
 		}
 		return Result{Reason: reasonTerminating, Message: "it is being deleted"}
@@ -31,15 +31,15 @@ func Of(o *unstructured.Unstructured, k Kind) Result {
 	s.noStatus = func() bool { return k.NoStatus != nil && k.NoStatus(gvk) }
 	switch entry := lookup(gk); {
 	case k.Rule != nil:
-		return k.Rule.of(s)
+		return k.Rule.evaluate(s)
 	case entry != nil && entry.always:
 		return Result{Ready: true}
 	case entry != nil:
-		return entry.of(s)
+		return entry.evaluate(s)
 	case builtIn(gk):
-		return builtInOf(o)
+		return evaluateBuiltIn(o)
 	default:
-		return genericOf(s)
+		return evaluateGeneric(s)
 	}
 }
 
@@ -55,13 +55,13 @@ func (s subject) status() any { return s.object["status"] }
 
 // conditions returns the conditions of the status.
 func (s subject) conditions() (conditions []condition, read bool) {
-	return conditionsOf(at(s.object, "status.conditions"))
+	return conditionsOf(valueAt(s.object, "status.conditions"))
 }
 
 // silence returns the result of an object that no controller has reported on.
 // Expected tells that the kind is known to get reports, whatever the API server
 // says of it.
-func (s subject) silence(expected bool) (Result, bool) {
+func (s subject) notReported(expected bool) (Result, bool) {
 	switch {
 	case reported(s.status()):
 		return Result{}, false
@@ -76,8 +76,8 @@ func (s subject) silence(expected bool) (Result, bool) {
 }
 
 // behind returns the result of an object whose status is about an older spec.
-func (s subject) behind() (Result, bool) {
-	observed, known := whole(at(s.object, "status.observedGeneration"))
+func (s subject) outdated() (Result, bool) {
+	observed, known := integer(valueAt(s.object, "status.observedGeneration"))
 	if !known || observed >= s.generation {
 		return Result{}, false
 	}
@@ -101,3 +101,119 @@ func (s subject) required(conditions []condition, kind string) (Result, bool) {
 
 // ready is the result of an object that its controller reports as ready.
 func ready() Result { return Result{Ready: true, Reported: true} }
+
+// Grace is how long after its creation an object waits for a controller that
+// may not exist.
+const Grace = 60 * time.Second
+
+// Reasons that this package gives; others come from the objects.
+const (
+	// ReasonNotReported: no controller has written a status yet.
+	ReasonNotReported = "NotReported"
+	// ReasonSuspended: the spec, or a person, keeps the object from progressing.
+	ReasonSuspended = "Suspended"
+	// ReasonFirstConsumer: a claim gets its volume when a pod uses it.
+	ReasonFirstConsumer = "WaitForFirstConsumer"
+	// ReasonOnDelete: pods are replaced when a person deletes them.
+	ReasonOnDelete = "OnDelete"
+	// The reasons of health rules: ready is false, failed is true, or ready cannot
+	// be evaluated.
+	ReasonRuleNotReady     = "RuleNotReady"
+	ReasonRuleFailed       = "RuleFailed"
+	ReasonRuleNotEvaluated = "RuleNotEvaluated"
+
+	reasonUnreadable  = "Unreadable"
+	reasonTerminating = "Terminating"
+	reasonOutdated    = "LatestGenerationNotObserved"
+	reasonInProgress  = "InProgress"
+	reasonFailed      = "Failed"
+)
+
+// Result is the health of one object. Neither Ready nor Failed means that the
+// object is in progress.
+type Result struct {
+	Ready bool
+	// Failed: the object does not become ready without intervention.
+	Failed bool
+	// OpenEnded: the object is not ready, and that is no failure however long it
+	// lasts: a person is waited for, or its state is not known.
+	OpenEnded bool
+	// Silent: no controller has reported on the object. See At.
+	Silent bool
+	// Reported: a controller has reported, so that other objects of the kind
+	// can be expected to get a report, too.
+	Reported bool
+	// Until is when an object that is not ready counts as ready all the same, in
+	// Unix seconds; 0 means never.
+	Until int64
+	// Reason is one word and Message a sentence. Both are empty where there is
+	// nothing to add to Ready.
+	Reason  string
+	Message string
+}
+
+// assumed are the messages of objects that count as ready after their grace
+// period, by reason.
+var assumed = map[string]string{
+	ReasonNotReported:   "it counts as ready: no controller has reported on it within 60 seconds",
+	ReasonFirstConsumer: "it counts as ready: it gets its volume when the first pod uses it",
+}
+
+// At resolves what depends on the time and on other objects of the kind.
+// OthersReport tells that a controller has reported on one of them. Next is when
+// the answer changes by itself, the zero time for never.
+func (r Result) At(now time.Time, othersReport bool) (at Result, next time.Time) {
+	switch until := time.Unix(r.Until, 0); {
+	case r.Silent && othersReport:
+		return Result{
+			OpenEnded: true, Silent: true, Reason: ReasonNotReported,
+			Message: "its controller has not reported on it yet, and does so on other objects of the kind",
+		}, time.Time{}
+	case r.Ready || r.Until == 0:
+		return r, time.Time{}
+	case now.Before(until):
+		return r, until
+	default:
+		r.Ready, r.OpenEnded, r.Message = true, false, assumed[r.Reason]
+		return r, time.Time{}
+	}
+}
+
+// maxMessage bounds the message of one object, which is kept in memory.
+const maxMessage = 512
+
+// progressing returns the result of an object that is not ready yet.
+func progressing(reason, message string) Result {
+	return Result{Reported: true, Reason: either(reason, reasonInProgress), Message: bounded(either(message, "it is in progress"))}
+}
+
+// failed returns the result of an object that does not become ready by itself.
+func failed(reason, message string) Result {
+	return Result{Failed: true, Reported: true, Reason: either(reason, reasonFailed), Message: bounded(either(message, "it has failed"))}
+}
+
+// suspended returns the result of an object that is kept from progressing, and
+// counts as ready: it is as its spec asks.
+func suspended(message string) Result {
+	return Result{Ready: true, Reason: ReasonSuspended, Message: message}
+}
+
+func either(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// bounded cuts a message, and copies it so that the object it comes from can be
+// freed.
+func bounded(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	cut := maxMessage
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return string([]byte(text[:cut])) + "…"
+}

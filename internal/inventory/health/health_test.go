@@ -15,7 +15,7 @@ const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, cr
 // TestAt_WaitsForAReport: an object without a report waits for 60 seconds, or as
 // long as other objects of its kind have one.
 func TestAt_WaitsForAReport(t *testing.T) {
-	silent := Of(parse(t, widget), Kind{})
+	silent := Evaluate(parse(t, widget), Kind{})
 	end := createdAt.Add(Grace)
 	for _, test := range []struct {
 		name         string
@@ -44,7 +44,7 @@ func TestAt_WaitsForAReport(t *testing.T) {
 // TestAt_ClaimWithoutConsumer: other claims with volumes say nothing about one
 // that no pod uses.
 func TestAt_ClaimWithoutConsumer(t *testing.T) {
-	claim := Of(parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, creationTimestamp: "2026-05-06T07:08:09Z"}, spec: {storageClassName: late}, status: {phase: Pending}}`), Kind{})
+	claim := Evaluate(parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, creationTimestamp: "2026-05-06T07:08:09Z"}, spec: {storageClassName: late}, status: {phase: Pending}}`), Kind{})
 	for _, others := range []bool{false, true} {
 		if got, next := claim.At(createdAt, others); got.Ready || !next.Equal(createdAt.Add(Grace)) {
 			t.Errorf("at first: %+v, next %s", got, next)
@@ -59,18 +59,18 @@ func TestAt_ClaimWithoutConsumer(t *testing.T) {
 // a status is ready at once, until an object of the kind has one after all.
 func TestOf_KindWithoutStatus(t *testing.T) {
 	none := func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "" }
-	got := Of(parse(t, widget), Kind{NoStatus: none})
+	got := Evaluate(parse(t, widget), Kind{NoStatus: none})
 	if at, next := got.At(createdAt, false); !at.Ready || !next.IsZero() {
 		t.Errorf("got %+v", at)
 	}
 	if at, _ := got.At(createdAt, true); at.Ready || !at.OpenEnded {
 		t.Errorf("others have a status: %+v", at)
 	}
-	if got := Of(parse(t, widget+"status: {phase: Failed}"), Kind{NoStatus: none}); !got.Failed {
+	if got := Evaluate(parse(t, widget+"status: {phase: Failed}"), Kind{NoStatus: none}); !got.Failed {
 		t.Errorf("it has a status all the same: %+v", got)
 	}
 	// A controller that is known to report may use no subresource.
-	if got := Of(parse(t, "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}"), Kind{NoStatus: none}); got.Ready {
+	if got := Evaluate(parse(t, "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}"), Kind{NoStatus: none}); got.Ready {
 		t.Errorf("a well-known kind: %+v", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestOf_KindWithoutStatus(t *testing.T) {
 // TestOf_Deleted: an object that is being deleted is not ready, whatever its
 // status says.
 func TestOf_Deleted(t *testing.T) {
-	got := Of(parse(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [{type: Ready, status: "True"}]}}`), Kind{})
+	got := Evaluate(parse(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [{type: Ready, status: "True"}]}}`), Kind{})
 	if got.Ready || got.Reason != "Terminating" {
 		t.Errorf("got %+v", got)
 	}
@@ -86,7 +86,7 @@ func TestOf_Deleted(t *testing.T) {
 
 // TestOf_LongMessageIsCut: what is kept of each object is bounded.
 func TestOf_LongMessageIsCut(t *testing.T) {
-	got := Of(parse(t, widget+"status: {phase: Failed, message: "+strings.Repeat("ä", 5000)+"}"), Kind{})
+	got := Evaluate(parse(t, widget+"status: {phase: Failed, message: "+strings.Repeat("ä", 5000)+"}"), Kind{})
 	if len(got.Message) > maxMessage+len("…") || !strings.HasSuffix(got.Message, "ä…") {
 		t.Errorf("%d bytes that end in %q", len(got.Message), got.Message[len(got.Message)-6:])
 	}
@@ -132,7 +132,7 @@ func TestOf_GarbageIsNoFailure(t *testing.T) {
 		if rapid.Bool().Draw(t, "by rule") {
 			k.Rule = rule
 		}
-		got := Of(o, k)
+		got := Evaluate(o, k)
 		if got.Failed {
 			t.Fatalf("failed: %+v", got)
 		}
@@ -148,7 +148,7 @@ func BenchmarkOf_Generic(b *testing.B) {
 		"status": map[string]any{"observedGeneration": int64(2), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	}}
 	for b.Loop() {
-		if !Of(o, Kind{}).Ready {
+		if !Evaluate(o, Kind{}).Ready {
 			b.Fatal("not ready")
 		}
 	}
@@ -164,7 +164,7 @@ func BenchmarkOf_Rule(b *testing.B) {
 		b.Fatal(mistakes)
 	}
 	for b.Loop() {
-		if !Of(o, Kind{Rule: rule}).Ready {
+		if !Evaluate(o, Kind{Rule: rule}).Ready {
 			b.Fatal("not ready")
 		}
 	}
@@ -182,7 +182,7 @@ func TestOf_FinishedJobThatItsTTLDeletes(t *testing.T) {
 		{"not finished", "spec: {ttlSecondsAfterFinished: 1}\nstatus: {active: 1}", false, false},
 		{"without a TTL", "spec: {}\nstatus: {conditions: [{type: Complete, status: \"True\"}]}", false, false},
 	} {
-		if got := Of(parse(t, going+test.rest), Kind{}); got.Ready != test.ready || got.Failed != test.failed {
+		if got := Evaluate(parse(t, going+test.rest), Kind{}); got.Ready != test.ready || got.Failed != test.failed {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 	}

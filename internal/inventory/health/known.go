@@ -45,24 +45,24 @@ var kubernetes = []entry{
 
 // delivery are kinds that deliver or build applications.
 var delivery = []entry{
-	{product: "Argo Rollouts", group: "argoproj.io", kinds: []string{"Rollout"}, suspended: []field{{"spec.paused", "true"}}, failed: []is{{"InvalidSpec", "True", ""}}, words: []word{{path: "status.phase", ready: []string{"Healthy"}, failed: []string{"Degraded"}, waiting: []string{"Paused"}, message: "status.message"}}},
+	{product: "Argo Rollouts", group: "argoproj.io", kinds: []string{"Rollout"}, suspended: []field{{"spec.paused", "true"}}, failed: []conditionMatch{{"InvalidSpec", "True", ""}}, words: []word{{path: "status.phase", ready: []string{"Healthy"}, failed: []string{"Degraded"}, waiting: []string{"Paused"}, message: "status.message"}}},
 	{product: "Argo Workflows", group: "argoproj.io", kinds: []string{"Workflow"}, suspended: []field{{"spec.suspend", "true"}}, words: []word{{path: "status.phase", ready: []string{"Succeeded"}, failed: []string{"Failed", "Error"}, message: "status.message"}}},
 	{product: "Argo CD", group: "argoproj.io", kinds: []string{"Application"}, words: []word{{path: "status.health.status", ready: []string{"Healthy", "Suspended"}, message: "status.health.message"}}},
 	{product: "Argo", group: "argoproj.io", kinds: []string{"AppProject", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "AnalysisTemplate", "ClusterAnalysisTemplate"}, always: true},
-	{product: "Flux", group: "source.toolkit.fluxcd.io", kinds: []string{"HelmRepository"}, stored: &field{"spec.type", "oci"}, suspended: []field{{"spec.suspend", "true"}}, failed: []is{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
-	{product: "Flux", group: "source.toolkit.fluxcd.io", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "HelmChart", "ExternalArtifact"}, suspended: []field{{"spec.suspend", "true"}}, failed: []is{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
-	{product: "Flux", group: "helm.toolkit.fluxcd.io", kinds: []string{"HelmRelease"}, suspended: []field{{"spec.suspend", "true"}}, failed: []is{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
-	{product: "Flux", group: "kustomize.toolkit.fluxcd.io", kinds: []string{"Kustomization"}, suspended: []field{{"spec.suspend", "true"}}, failed: []is{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
-	{product: "Tekton", group: "tekton.dev", kinds: []string{"PipelineRun", "TaskRun", "CustomRun"}, suspended: []field{{"spec.status", "PipelineRunPending"}}, failed: []is{{"Succeeded", "False", ""}}, ready: []string{"Succeeded"}},
+	{product: "Flux", group: "source.toolkit.fluxcd.io", kinds: []string{"HelmRepository"}, stored: &field{"spec.type", "oci"}, suspended: []field{{"spec.suspend", "true"}}, failed: []conditionMatch{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
+	{product: "Flux", group: "source.toolkit.fluxcd.io", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "HelmChart", "ExternalArtifact"}, suspended: []field{{"spec.suspend", "true"}}, failed: []conditionMatch{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
+	{product: "Flux", group: "helm.toolkit.fluxcd.io", kinds: []string{"HelmRelease"}, suspended: []field{{"spec.suspend", "true"}}, failed: []conditionMatch{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
+	{product: "Flux", group: "kustomize.toolkit.fluxcd.io", kinds: []string{"Kustomization"}, suspended: []field{{"spec.suspend", "true"}}, failed: []conditionMatch{{"Stalled", "True", ""}}, ready: []string{"Ready"}},
+	{product: "Tekton", group: "tekton.dev", kinds: []string{"PipelineRun", "TaskRun", "CustomRun"}, suspended: []field{{"spec.status", "PipelineRunPending"}}, failed: []conditionMatch{{"Succeeded", "False", ""}}, ready: []string{"Succeeded"}},
 	{product: "Tekton", group: "tekton.dev", kinds: []string{"Pipeline", "Task", "ClusterTask"}, always: true},
 	{product: "Tekton", group: "triggers.tekton.dev", kinds: []string{"Trigger", "TriggerBinding", "ClusterTriggerBinding", "TriggerTemplate", "Interceptor"}, always: true},
 }
 
 // networks are kinds of networks, certificates and secrets.
 var networks = []entry{
-	{product: "cert-manager", group: "cert-manager.io", kinds: []string{"Certificate"}, failed: []is{{"Issuing", "False", "Failed"}}, ready: []string{"Ready"}},
+	{product: "cert-manager", group: "cert-manager.io", kinds: []string{"Certificate"}, failed: []conditionMatch{{"Issuing", "False", "Failed"}}, ready: []string{"Ready"}},
 	{product: "cert-manager", group: "cert-manager.io", kinds: []string{"Issuer", "ClusterIssuer"}, ready: []string{"Ready"}},
-	{product: "cert-manager", group: "cert-manager.io", kinds: []string{"CertificateRequest"}, failed: []is{{"Denied", "True", ""}, {"InvalidRequest", "True", ""}, {"Ready", "False", "Failed"}}, ready: []string{"Ready"}},
+	{product: "cert-manager", group: "cert-manager.io", kinds: []string{"CertificateRequest"}, failed: []conditionMatch{{"Denied", "True", ""}, {"InvalidRequest", "True", ""}, {"Ready", "False", "Failed"}}, ready: []string{"Ready"}},
 	{product: "Gateway API", group: "gateway.networking.k8s.io", kinds: []string{"Gateway"}, ready: []string{"Accepted", "Programmed"}},
 	{product: "Gateway API", group: "gateway.networking.k8s.io", kinds: []string{"GatewayClass"}, ready: []string{"Accepted"}},
 	{product: "Gateway API", group: "gateway.networking.k8s.io", kinds: []string{"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"}, each: "status.parents", ready: []string{"Accepted", "ResolvedRefs"}},
@@ -79,7 +79,7 @@ var networks = []entry{
 // databases are kinds of databases and message brokers.
 var databases = []entry{
 	{
-		product: "CloudNativePG", group: "postgresql.cnpg.io", kinds: []string{"Cluster"}, paused: []is{{"cnpg.io/hibernation", "True", ""}},
+		product: "CloudNativePG", group: "postgresql.cnpg.io", kinds: []string{"Cluster"}, paused: []conditionMatch{{"cnpg.io/hibernation", "True", ""}},
 		words: []word{{
 			path: "status.phase", ready: []string{"Cluster in healthy state"}, failed: []string{"Cluster is unrecoverable and needs manual intervention"},
 			waiting: []string{"Waiting for user action"}, message: "status.phaseReason",
@@ -106,7 +106,7 @@ var databases = []entry{
 	{product: "Redis Enterprise", group: "app.redislabs.com", kinds: []string{"RedisEnterpriseCluster"}, words: []word{{path: "status.state", ready: []string{"Running"}}}},
 	{product: "Redis Enterprise", group: "app.redislabs.com", kinds: []string{"RedisEnterpriseDatabase"}, words: []word{{path: "status.status", ready: []string{"active"}, failed: []string{"creation-failed"}}}},
 	{product: "Dragonfly", group: "dragonflydb.io", kinds: []string{"Dragonfly"}, words: []word{{path: "status.phase", ready: []string{"ready"}}}},
-	{product: "Strimzi", group: "kafka.strimzi.io", kinds: []string{"Kafka", "KafkaConnect", "KafkaConnector", "KafkaMirrorMaker", "KafkaMirrorMaker2", "KafkaBridge", "KafkaTopic", "KafkaUser"}, paused: []is{{"ReconciliationPaused", "True", ""}}, failed: []is{{"NotReady", "True", "InvalidResourceException"}, {"NotReady", "True", "InvalidConfigurationException"}}, ready: []string{"Ready"}},
+	{product: "Strimzi", group: "kafka.strimzi.io", kinds: []string{"Kafka", "KafkaConnect", "KafkaConnector", "KafkaMirrorMaker", "KafkaMirrorMaker2", "KafkaBridge", "KafkaTopic", "KafkaUser"}, paused: []conditionMatch{{"ReconciliationPaused", "True", ""}}, failed: []conditionMatch{{"NotReady", "True", "InvalidResourceException"}, {"NotReady", "True", "InvalidConfigurationException"}}, ready: []string{"Ready"}},
 	{product: "Strimzi", group: "kafka.strimzi.io", kinds: []string{"KafkaNodePool", "KafkaRebalance"}, always: true},
 	{product: "Strimzi", group: "core.strimzi.io", kinds: []string{"StrimziPodSet"}, equal: [][2]string{{"status.pods", "status.readyPods"}}},
 }
@@ -116,9 +116,9 @@ var platforms = []entry{
 	{product: "Prometheus Operator", group: "monitoring.coreos.com", kinds: []string{"Prometheus", "PrometheusAgent", "Alertmanager", "ThanosRuler"}, suspended: []field{{"spec.paused", "true"}}, ready: []string{"Reconciled", "Available"}},
 	{product: "Prometheus Operator", group: "monitoring.coreos.com", kinds: []string{"ServiceMonitor", "PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "AlertmanagerConfig"}, always: true},
 	{product: "VictoriaMetrics", group: "operator.victoriametrics.com", kinds: []string{"VMSingle", "VMCluster", "VMAgent", "VMAlert", "VMAlertmanager", "VMAuth", "VLogs"}, suspended: []field{{"spec.paused", "true"}}, words: []word{{path: "status.updateStatus", ready: []string{"operational"}, failed: []string{"failed"}, message: "status.reason"}}},
-	{product: "KEDA", group: "keda.sh", kinds: []string{"ScaledObject", "ScaledJob"}, paused: []is{{"Paused", "True", ""}}, ready: []string{"Ready"}},
+	{product: "KEDA", group: "keda.sh", kinds: []string{"ScaledObject", "ScaledJob"}, paused: []conditionMatch{{"Paused", "True", ""}}, ready: []string{"Ready"}},
 	{product: "KEDA", group: "keda.sh", kinds: []string{"TriggerAuthentication", "ClusterTriggerAuthentication"}, always: true},
-	{product: "Knative Serving", group: "serving.knative.dev", kinds: []string{"Service", "Configuration", "Revision"}, failed: []is{{"Ready", "False", ""}}, ready: []string{"Ready"}},
+	{product: "Knative Serving", group: "serving.knative.dev", kinds: []string{"Service", "Configuration", "Revision"}, failed: []conditionMatch{{"Ready", "False", ""}}, ready: []string{"Ready"}},
 	{product: "Knative", group: "*.knative.dev", ready: []string{"Ready"}},
 	{product: "Crossplane", group: "pkg.crossplane.io", kinds: []string{"Provider", "Configuration", "Function"}, ready: []string{"Installed", "Healthy"}},
 	{product: "Crossplane", group: "pkg.crossplane.io", kinds: []string{"DeploymentRuntimeConfig", "ControllerConfig", "ImageConfig"}, always: true},
@@ -130,6 +130,6 @@ var platforms = []entry{
 	{product: "Crossplane", group: "ops.crossplane.io", notFalse: []string{"Synced", "Succeeded"}},
 	{product: "Crossplane", group: "*.crossplane.io", kinds: []string{"ProviderConfig", "ClusterProviderConfig", "ProviderConfigUsage", "StoreConfig"}, always: true},
 	{product: "Crossplane", group: "*.upbound.io", kinds: []string{"ProviderConfig", "ClusterProviderConfig", "ProviderConfigUsage", "StoreConfig"}, always: true},
-	{product: "Crossplane managed resources", group: "*.crossplane.io", paused: []is{{"Synced", "False", "ReconcilePaused"}}, ready: []string{"Synced", "Ready"}},
-	{product: "Crossplane managed resources", group: "*.upbound.io", paused: []is{{"Synced", "False", "ReconcilePaused"}}, ready: []string{"Synced", "Ready"}},
+	{product: "Crossplane managed resources", group: "*.crossplane.io", paused: []conditionMatch{{"Synced", "False", "ReconcilePaused"}}, ready: []string{"Synced", "Ready"}},
+	{product: "Crossplane managed resources", group: "*.upbound.io", paused: []conditionMatch{{"Synced", "False", "ReconcilePaused"}}, ready: []string{"Synced", "Ready"}},
 }

@@ -88,8 +88,8 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 
 // of evaluates the rule. An expression that fails, most often because a field is
 // not there yet, never makes the object fail.
-func (r *Rule) of(s subject) Result {
-	if behind, ok := s.behind(); ok && !r.ownGeneration {
+func (r *Rule) evaluate(s subject) Result {
+	if behind, ok := s.outdated(); ok && !r.ownGeneration {
 		return behind
 	}
 	variables := map[string]any{self: s.object}

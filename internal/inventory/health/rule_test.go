@@ -47,7 +47,7 @@ func TestRule(t *testing.T) {
 			if test.status != "" {
 				text += "status: " + test.status
 			}
-			got := Of(parse(t, text), Kind{Rule: compiled(t, ready, test.failed, test.says)})
+			got := Evaluate(parse(t, text), Kind{Rule: compiled(t, ready, test.failed, test.says)})
 			if named(got) != test.want || got.Reason != test.reason || !strings.Contains(got.Message, test.message) {
 				t.Errorf("got %s: %+v", named(got), got)
 			}
@@ -58,11 +58,11 @@ func TestRule(t *testing.T) {
 // TestRule_WinsOverTheTable: a rule is the first that decides.
 func TestRule_WinsOverTheTable(t *testing.T) {
 	rollout := parse(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: a, generation: 1}, status: {phase: Degraded}}`)
-	if got := Of(rollout, Kind{Rule: compiled(t, "true", "", "")}); !got.Ready {
+	if got := Evaluate(rollout, Kind{Rule: compiled(t, "true", "", "")}); !got.Ready {
 		t.Errorf("got %+v", got)
 	}
 	configMap := parse(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {done: "no"}}`)
-	if got := Of(configMap, Kind{Rule: compiled(t, "self.data.done == 'yes'", "", "")}); got.Ready {
+	if got := Evaluate(configMap, Kind{Rule: compiled(t, "self.data.done == 'yes'", "", "")}); got.Ready {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -27,14 +27,14 @@ type entry struct {
 	stored *field
 	// suspended are fields, and paused conditions, that keep an object as it is.
 	suspended []field
-	paused    []is
+	paused    []conditionMatch
 
 	// ready are conditions that must be True, and notFalse those that must not be
 	// False.
 	ready    []string
 	notFalse []string
 	// failed are conditions that say that the object has failed.
-	failed []is
+	failed []conditionMatch
 	// words are fields that hold a word for the object's state.
 	words []word
 	// equal are pairs of fields, one of the spec and one of the status, that must
@@ -52,7 +52,7 @@ type field struct{ path, value string }
 
 // An is describes a condition: its type, its status, and its reason where that
 // counts.
-type is struct{ kind, status, reason string }
+type conditionMatch struct{ kind, status, reason string }
 
 // word is a field of the status with a vocabulary. A word that is in no list
 // means progress.
@@ -91,19 +91,19 @@ func AlwaysReady(gk schema.GroupKind) bool {
 }
 
 // of returns the health of an object of the entry's kinds.
-func (e *entry) of(s subject) Result {
+func (e *entry) evaluate(s subject) Result {
 	if r, kept := e.kept(s); kept {
 		r.Reported = reported(s.status())
 		return r
 	}
-	if r, silent := s.silence(true); silent {
+	if r, silent := s.notReported(true); silent {
 		return r
 	}
-	if r, behind := s.behind(); behind {
+	if r, behind := s.outdated(); behind {
 		return r
 	}
 	if e.each != "" {
-		return e.ofEach(s)
+		return e.evaluateEach(s)
 	}
 	conditions, _ := s.conditions()
 	waits, not := e.unready(s, conditions)
@@ -120,11 +120,11 @@ func (e *entry) of(s subject) Result {
 
 // kept recognizes objects that are as they are meant to be without progress.
 func (e *entry) kept(s subject) (Result, bool) {
-	if e.stored != nil && strings.EqualFold(text(at(s.object, e.stored.path)), e.stored.value) {
+	if e.stored != nil && strings.EqualFold(scalar(valueAt(s.object, e.stored.path)), e.stored.value) {
 		return Result{Ready: true}, true
 	}
 	for _, f := range e.suspended {
-		if strings.EqualFold(text(at(s.object, f.path)), f.value) {
+		if strings.EqualFold(scalar(valueAt(s.object, f.path)), f.value) {
 			return suspended(fmt.Sprintf("it is suspended by %s: %s", f.path, f.value)), true
 		}
 	}
@@ -141,8 +141,8 @@ func (e *entry) worse(s subject, conditions []condition, unready bool) (Result, 
 		return failed(either(c.reason, c.kind), c.message), true
 	}
 	for _, w := range e.words {
-		word := text(at(s.object, w.path))
-		message := either(text(at(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, bounded(word)))
+		word := scalar(valueAt(s.object, w.path))
+		message := either(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, bounded(word)))
 		switch {
 		case oneOf(word, w.failed):
 			return failed(reasonFailed, message), true
@@ -171,19 +171,19 @@ func (e *entry) unready(s subject, conditions []condition) (Result, bool) {
 // compare looks at what is not in conditions.
 func (e *entry) compare(s subject) Result {
 	for _, w := range e.words {
-		if word := text(at(s.object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
-			return progressing(reasonInProgress, either(text(at(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, either(bounded(word), "empty"))))
+		if word := scalar(valueAt(s.object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
+			return progressing(reasonInProgress, either(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, either(bounded(word), "empty"))))
 		}
 	}
 	for _, pair := range e.equal {
-		want, known := whole(at(s.object, pair[0]))
+		want, known := integer(valueAt(s.object, pair[0]))
 		// Kubernetes omits zero.
-		if have, _ := whole(at(s.object, pair[1])); known && have != want {
+		if have, _ := integer(valueAt(s.object, pair[1])); known && have != want {
 			return progressing(reasonInProgress, fmt.Sprintf("%s is %d, want %d", pair[1], have, want))
 		}
 	}
 	for _, path := range e.set {
-		if !filled(at(s.object, path)) {
+		if !filled(valueAt(s.object, path)) {
 			return progressing(reasonInProgress, path+" is empty")
 		}
 	}
@@ -191,8 +191,8 @@ func (e *entry) compare(s subject) Result {
 }
 
 // ofEach looks at the conditions of every item of a list.
-func (e *entry) ofEach(s subject) Result {
-	items, _ := at(s.object, e.each).([]any)
+func (e *entry) evaluateEach(s subject) Result {
+	items, _ := valueAt(s.object, e.each).([]any)
 	for _, item := range items {
 		fields, _ := item.(map[string]any)
 		conditions, _ := conditionsOf(fields["conditions"])
@@ -208,7 +208,7 @@ func (e *entry) ofEach(s subject) Result {
 
 // match returns the first condition that is one of those wanted and about the
 // present spec.
-func match(s subject, conditions []condition, wanted []is) (condition, bool) {
+func match(s subject, conditions []condition, wanted []conditionMatch) (condition, bool) {
 	for _, w := range wanted {
 		c, ok := find(conditions, w.kind)
 		if ok && c.holds(w.status) && (w.reason == "" || w.reason == c.reason) && !c.outdated(s.generation) {

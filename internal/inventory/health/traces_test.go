@@ -117,7 +117,7 @@ func TestTraces(t *testing.T) {
 			for _, kind := range k.Kinds {
 				for _, s := range k.Trace {
 					t.Run(file+"/"+k.APIVersion+"/"+kind+"/"+s.State, func(t *testing.T) {
-						got := Of(k.object(t, kind, s), Kind{})
+						got := Evaluate(k.object(t, kind, s), Kind{})
 						if named(got) != s.Is {
 							t.Errorf("got %s (%+v), want %s", named(got), got, s.Is)
 						}

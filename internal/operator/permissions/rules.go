@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
-	"github.com/chartwright/chartwright/internal/helm"
 )
 
 // requiredRule is a rule that serving a kind requires. It has one group and one
@@ -66,7 +66,7 @@ func markAlways(kind catalog.Kind, required []requiredRule, mapper meta.RESTMapp
 	always := []schema.GroupResource{
 		{Group: kind.Group, Resource: plural}, {Group: kind.Group, Resource: plural + "/status"}, {Resource: "secrets"},
 	}
-	rendered, err := kind.Chart.Render(helm.Offline{
+	rendered, err := kind.Chart.Render(chart.Offline{
 		Release: "release", Namespace: "namespace", Values: runtime.DeepCopyJSON(kind.Overrides),
 	})
 	if err == nil {

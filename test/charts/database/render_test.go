@@ -10,24 +10,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 const chartDir = "../../../charts/database"
 
 // render renders the chart as the release "db" and returns its objects and
 // hooks, by kind and name.
-func render(t *testing.T, release string, values map[string]any, apis ...string) map[string]helm.RenderedObject {
+func render(t *testing.T, release string, values map[string]any, apis ...string) map[string]chart.RenderedObject {
 	t.Helper()
-	loaded, err := helm.LoadDir(os.DirFS(chartDir))
+	loaded, err := chart.LoadDir(os.DirFS(chartDir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := loaded.Render(helm.Offline{Release: release, Namespace: "test", Values: values, APIVersions: apis, KubeVersion: "v1.36.0"})
+	rendered, err := loaded.Render(chart.Offline{Release: release, Namespace: "test", Values: values, APIVersions: apis, KubeVersion: "v1.36.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := map[string]helm.RenderedObject{}
+	objects := map[string]chart.RenderedObject{}
 	for _, object := range append(rendered.Objects, rendered.Hooks...) {
 		objects[object.GetKind()+"/"+object.GetName()] = object
 	}

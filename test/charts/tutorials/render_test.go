@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/chart"
 )
 
 const chartsDir = "../../../charts"
@@ -36,33 +36,33 @@ func with(values, more map[string]any) map[string]any {
 }
 
 // tryRender renders a chart and returns objects and hooks, in their order.
-func tryRender(t *testing.T, chart, release string, values map[string]any) ([]helm.RenderedObject, error) {
+func tryRender(t *testing.T, name, release string, values map[string]any) ([]chart.RenderedObject, error) {
 	t.Helper()
-	loaded, err := helm.LoadDir(os.DirFS(filepath.Join(chartsDir, chart)))
+	loaded, err := chart.LoadDir(os.DirFS(filepath.Join(chartsDir, name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rendered, err := loaded.Render(helm.Offline{Release: release, Namespace: "test", Values: values, KubeVersion: "v1.36.0"})
+	rendered, err := loaded.Render(chart.Offline{Release: release, Namespace: "test", Values: values, KubeVersion: "v1.36.0"})
 	if err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(rendered.Notes) == "" || strings.Contains(rendered.Notes, "<no value>") {
-		t.Errorf("%s: the notes are %q", chart, rendered.Notes)
+		t.Errorf("%s: the notes are %q", name, rendered.Notes)
 	}
 	return append(rendered.Objects, rendered.Hooks...), nil
 }
 
-func render(t *testing.T, chart, release string, values map[string]any) []helm.RenderedObject {
+func render(t *testing.T, name, release string, values map[string]any) []chart.RenderedObject {
 	t.Helper()
-	objects, err := tryRender(t, chart, release, values)
+	objects, err := tryRender(t, name, release, values)
 	if err != nil {
-		t.Fatalf("%s with %v: %v", chart, values, err)
+		t.Fatalf("%s with %v: %v", name, values, err)
 	}
 	return objects
 }
 
 // find returns the object of a kind and name, nil where there is none.
-func find(objects []helm.RenderedObject, kind, name string) map[string]any {
+func find(objects []chart.RenderedObject, kind, name string) map[string]any {
 	for _, object := range objects {
 		if object.GetKind() == kind && object.GetName() == name {
 			return object.Object
@@ -103,7 +103,7 @@ func TestNullIsNotGiven(t *testing.T) {
 	}
 }
 
-func texts(t *testing.T, objects []helm.RenderedObject) []string {
+func texts(t *testing.T, objects []chart.RenderedObject) []string {
 	t.Helper()
 	list := make([]string, 0, len(objects))
 	for _, object := range objects {

@@ -8,7 +8,7 @@
 // run no operator that watches the kinds of config/ in all namespaces:
 //
 //	bin/cluster up --dir .cluster --audit-log .cluster/audit.log
-//	CHARTWRIGHT_CLUSTER=$PWD/.cluster go test ./test/e2e/...
+//	cd test && CHARTWRIGHT_CLUSTER=$PWD/../.cluster go test ./e2e/...
 //
 // Whatever a run started is ended with it, also where a test panics.
 //

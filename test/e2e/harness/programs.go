@@ -19,12 +19,12 @@ func Root(path ...string) string {
 		panic(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "chartwright")); err == nil {
 			return filepath.Join(append([]string{dir}, path...)...)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			panic("no go.mod above the working directory")
+			panic("no cmd/chartwright above the working directory")
 		}
 		dir = parent
 	}

@@ -1,0 +1,144 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// Upgrade takes over what the named managers have written by other means than
+// server-side apply, so that a field which a chart no longer has is removed
+// and not left to them. It needs to be done once, before the first apply. It is
+// given the object as it was read, and returns it as it then is, nil where it is
+// gone.
+func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
+	names := sets.New(managers...).Delete(controllerManager)
+	upgraded, err := c.takeManagedFields(ctx, o, live, names)
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return upgraded, err
+	}
+	// Somebody has written it since it was read.
+	if live, err = c.Get(ctx, o); err != nil || live == nil {
+		return nil, err
+	}
+	return c.takeManagedFields(ctx, o, live, names)
+}
+
+// seize makes us the manager of everything that others have written by
+// updates, so that the next apply removes what it does not name. Entries of
+// subresources stay, and so do those of Kubernetes' own controllers.
+func (c Client) forceOwnership(ctx context.Context, o Object) error {
+	live, err := c.Get(ctx, o)
+	if err != nil || live == nil {
+		return err
+	}
+	managers := sets.New[string]()
+	for _, e := range live.GetManagedFields() {
+		if e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.Manager != controllerManager {
+			managers.Insert(e.Manager)
+		}
+	}
+	_, err = c.takeManagedFields(ctx, o, live, managers)
+	return err
+}
+
+// take rewrites the entries of managers as ours, and returns the result.
+func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
+	if err == nil && patch != nil {
+		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o.Unstructured), err)
+	}
+	return live, nil
+}
+
+// HandOver makes the manager api.FieldManagerInitial hold the fields at the
+// paths that we held until now, with the values that they have. An object that
+// is not there is made first.
+func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error {
+	live, err := c.Read(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case live == nil:
+		if _, err := c.Apply(ctx, o, Options{}); err != nil {
+			return err
+		}
+		return c.applyInitial(ctx, o, o.Unstructured, paths)
+	}
+	entry := ownEntry(live.GetManagedFields())
+	if entry == nil {
+		return nil
+	}
+	held, err := parseFields(entry.FieldsV1.GetRawBytes())
+	if err != nil {
+		return fmt.Errorf("read the managed fields of %s: %w", Describe(o.Unstructured), err)
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !containsPath(held, path) })
+	return c.applyInitial(ctx, o, live, paths)
+}
+
+// holdInitial applies just the fields at the paths, with the values that they
+// have in another object.
+func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+	handed := &unstructured.Unstructured{Object: map[string]any{}}
+	handed.SetGroupVersionKind(o.GroupVersionKind())
+	handed.SetNamespace(o.GetNamespace())
+	handed.SetName(o.GetName())
+	some := false
+	for _, path := range paths {
+		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
+		if err != nil || !found {
+			continue
+		}
+		if err := unstructured.SetNestedField(handed.Object, value, path...); err != nil {
+			return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+		}
+		some = true
+	}
+	if !some {
+		return nil
+	}
+	data, err := json.Marshal(handed.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+	}
+	_, err = c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: api.FieldManagerInitial,
+		Force:        new(true),
+	})
+	if err != nil {
+		return fmt.Errorf("hand over fields of %s: %w", Describe(o.Unstructured), err)
+	}
+	return nil
+}
+
+// holds tells whether a set has a path or anything below it.
+func containsPath(set *fieldpath.Set, path []string) bool {
+	parts := make([]any, len(path))
+	for i, segment := range path {
+		parts[i] = segment
+	}
+	at, err := fieldpath.MakePath(parts...)
+	return err == nil && (set.Has(at) || hasBelow(set, at))
+}
+
+func hasBelow(set *fieldpath.Set, at fieldpath.Path) bool {
+	for _, element := range at {
+		set = set.WithPrefix(element)
+	}
+	return !set.Empty()
+}

@@ -1,0 +1,321 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// The API server fills in defaults, and no field manager owns them. When a
+// manifest turns to another member of a union, an apply leaves the default of
+// the old member in the object, and validation refuses the combination: a
+// Deployment of the default strategy cannot become "Recreate". Helm's strategic
+// merge patches remove such fields where the API type says
+// `patchStrategy:"retainKeys"`.
+
+// leftover is a field that only the live object has, and that keeps a refused
+// object from being applied.
+type leftover struct {
+	// path is where it is.
+	path fieldpath.Path
+	// name is its name in the object that is sent.
+	name string
+	// in is the object that is sent in which it would be.
+	sent map[string]any
+	// value is that of the live object.
+	value any
+	// of names the fields that lead to the object in which it is. It is nil
+	// where a list is on the way.
+	unionPath []string
+}
+
+// empty reports whether an explicit null removes the field. The API server
+// takes null for "no change" where the live object has fields there.
+func (l leftover) empty() bool {
+	fields, ok := l.value.(map[string]any)
+	return !ok || len(fields) == 0
+}
+
+// leftovers returns the fields that keep a refused object from being applied:
+// those that Helm's patch would remove, and defaults that the refusal names and
+// no field manager owns.
+func leftovers(object, live *unstructured.Unstructured, refusal error) []leftover {
+	var found []leftover
+	if known, ok := typeOf(object.GroupVersionKind()); ok {
+		walk := unionWalk{visit: func(l leftover) { found = append(found, l) }}
+		walk.fields(known, object.Object, live.Object, nil, []string{})
+	}
+	for _, cause := range causesOf(refusal) {
+		l, ok := refusedDefault(cause.Field, object, live)
+		same := func(other leftover) bool { return other.path.Equals(l.path) }
+		if ok && !slices.ContainsFunc(found, same) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// typeOf returns the Go type of a built-in kind.
+func typeOf(gvk schema.GroupVersionKind) (strategicpatch.PatchMetaFromStruct, bool) {
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return strategicpatch.PatchMetaFromStruct{}, false
+	}
+	known, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	return known, err == nil
+}
+
+// unionWalk visits the fields that Helm's patch would remove from a live object:
+// those that the manifest does not set, of objects with the patch strategy
+// "retainKeys" that it does set.
+type unionWalk struct{ visit func(leftover) }
+
+func (w unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+	for name, value := range sent {
+		at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
+		switch typed := value.(type) {
+		case map[string]any:
+			field, meta, err := known.LookupPatchMetadataForStruct(name)
+			there, ok := live[name].(map[string]any)
+			if err != nil || !ok {
+				continue
+			}
+			if names != nil {
+				w.object(field, meta, typed, there, at, append(slices.Clone(names), name))
+				continue
+			}
+			w.object(field, meta, typed, there, at, nil)
+		case []any:
+			field, meta, err := known.LookupPatchMetadataForSlice(name)
+			there, ok := live[name].([]any)
+			key := meta.GetPatchMergeKey()
+			if err != nil || !ok || key == "" {
+				continue
+			}
+			for _, item := range typed {
+				if one, other := pair(item, there, key); other != nil {
+					element := fieldpath.PathElement{Key: fieldpath.KeyByFields(key, one[key])}
+					w.object(field, meta, one, other, append(at.Copy(), element), nil)
+				}
+			}
+		}
+	}
+}
+
+func (w unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpatch.PatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+	w.fields(known, sent, live, path, names)
+	if !slices.Contains(meta.GetPatchStrategies(), "retainKeys") {
+		return
+	}
+	for name, value := range live {
+		if _, ok := sent[name]; !ok {
+			at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
+			w.visit(leftover{path: at, name: name, sent: sent, value: value, unionPath: names})
+		}
+	}
+}
+
+// pair returns a list item, and the item of another list with the same key.
+func pair(item any, list []any, key string) (one, other map[string]any) {
+	one, _ = item.(map[string]any)
+	if one[key] == nil {
+		return one, nil
+	}
+	for _, candidate := range list {
+		if fields, ok := candidate.(map[string]any); ok && fields[key] == one[key] {
+			return one, fields
+		}
+	}
+	return one, nil
+}
+
+// refusedDefault returns the field that a refusal names, if the manifest does
+// not set it and the API server filled it in.
+func refusedDefault(field string, object, live *unstructured.Unstructured) (leftover, bool) {
+	names := strings.Split(field, ".")
+	// "spec.strategy.rollingUpdate" is the shortest: a member of a union.
+	if strings.Contains(field, "[") || len(names) < 3 || names[0] != "spec" {
+		return leftover{}, false
+	}
+	of, name := names[:len(names)-1], names[len(names)-1]
+	value, there, err := unstructured.NestedFieldNoCopy(live.Object, names...)
+	if err != nil || !there {
+		return leftover{}, false
+	}
+	in, there, err := unstructured.NestedFieldNoCopy(object.Object, of...)
+	union, ok := in.(map[string]any)
+	if err != nil || !there || !ok {
+		return leftover{}, false
+	}
+	if _, set := union[name]; set || managed(live, names) {
+		return leftover{}, false
+	}
+	parts := make([]any, len(names))
+	for i := range names {
+		parts[i] = names[i]
+	}
+	return leftover{path: fieldpath.MakePathOrDie(parts...), name: name, sent: union, value: value, unionPath: of}, true
+}
+
+// causesOf returns what the API server lists in a refusal, one entry a field.
+func causesOf(refusal error) []metav1.StatusCause {
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return nil
+	}
+	return status.Status().Details.Causes
+}
+
+// managed reports whether any field manager owns a field or a part of it. An
+// entry that cannot be read counts as owning everything.
+func managed(live *unstructured.Unstructured, path []string) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		if entry.FieldsV1 == nil {
+			return false
+		}
+		set, err := parseFields(entry.FieldsV1.GetRawBytes())
+		return err != nil || containsPath(set, path)
+	})
+}
+
+// clear makes the next apply, or dry run, of a refused object go without its
+// leftovers, and reports whether there are any. It changes the object for a dry
+// run alone.
+func (c Client) clear(ctx context.Context, o Object, refusal error, dryRun bool) (bool, error) {
+	if dryRun {
+		return c.omitLeftovers(ctx, o, refusal)
+	}
+	return c.clearLeftovers(ctx, o, refusal)
+}
+
+// clearLeftovers makes the next apply of a refused object remove its leftovers,
+// and reports whether there are any: our field manager becomes their only owner.
+// Nothing but managedFields changes.
+func (c Client) clearLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
+	live, found, err := c.findLeftovers(ctx, o, refusal)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	set := &fieldpath.Set{}
+	for _, l := range found {
+		insert(set, l.path, l.value)
+	}
+	entries, err := reassign(live.GetManagedFields(), set, o.GetAPIVersion())
+	if err != nil {
+		return false, err
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
+		// Somebody may have written the object since it was read.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+	})
+	if err != nil {
+		return false, err
+	}
+	_, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+	return err == nil, err
+}
+
+// reassign returns the entries of managedFields with a set of fields given to
+// our field manager, and taken from every other one.
+func reassign(entries []metav1.ManagedFieldsEntry, set *fieldpath.Set, version string) ([]metav1.ManagedFieldsEntry, error) {
+	own := metav1.ManagedFieldsEntry{
+		Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1",
+	}
+	ours := set
+	var changed []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if entry.Subresource != "" || entry.FieldsV1 == nil {
+			changed = append(changed, entry)
+			continue
+		}
+		fields, err := parseFields(entry.FieldsV1.GetRawBytes())
+		if err != nil {
+			return nil, err
+		}
+		if entry.Manager == api.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply {
+			own, ours = entry, set.Union(fields)
+			continue
+		}
+		if fields = fields.RecursiveDifference(set); fields.Empty() {
+			continue
+		}
+		if entry.FieldsV1, err = write(fields); err != nil {
+			return nil, err
+		}
+		changed = append(changed, entry)
+	}
+	var err error
+	own.FieldsV1, err = write(ours)
+	return append(changed, own), err
+}
+
+func write(set *fieldpath.Set) (*metav1.FieldsV1, error) {
+	text, err := set.ToJSON()
+	return metav1.NewFieldsV1(string(text)), err
+}
+
+func (c Client) findLeftovers(ctx context.Context, o Object, refusal error) (*unstructured.Unstructured, []leftover, error) {
+	if !apierrors.IsInvalid(refusal) {
+		return nil, nil, nil
+	}
+	live, err := c.Read(ctx, o)
+	if err != nil || live == nil {
+		return nil, nil, err
+	}
+	return live, leftovers(o.Unstructured, live, refusal), nil
+}
+
+// insert adds a path and everything below it to a set.
+func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
+	set.Insert(path)
+	fields, _ := value.(map[string]any)
+	for name, inner := range fields {
+		insert(set, append(path.Copy(), fieldpath.PathElement{FieldName: &name}), inner)
+	}
+}
+
+// omitLeftovers changes the refused object so that its dry run shows whether an
+// apply succeeds once the leftovers are gone. A null removes an empty leftover. A
+// union with another leftover is left out, and the whole object is dry-run under
+// another name. The error is errUnclear where a list item has another leftover.
+func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
+	_, found, err := c.findLeftovers(ctx, o, refusal)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	full := slices.DeleteFunc(slices.Clone(found), leftover.empty)
+	if len(full) > 0 {
+		if err := c.DryRunCreate(ctx, o); err != nil {
+			return false, err
+		}
+	}
+	for _, l := range found {
+		if l.empty() {
+			l.sent[l.name] = nil
+		}
+	}
+	for _, l := range full {
+		if l.unionPath == nil {
+			return false, errInconclusive
+		}
+		unstructured.RemoveNestedField(o.Object, l.unionPath...)
+	}
+	return true, nil
+}
+
+// errUnclear marks a dry run that cannot show what the apply would do.
+var errInconclusive = errors.New("only the apply itself can remove what the object has besides")

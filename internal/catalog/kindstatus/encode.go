@@ -1,0 +1,214 @@
+package kindstatus
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// largest is how much a field may hold, in about bytes: a custom resource has
+// room for a megabyte, and is sent whole to all who watch it.
+const maxFieldSize = 128 << 10
+
+var (
+	errTooLarge = fmt.Errorf("it gives more than %d KiB, which is no status any more", maxFieldSize>>10)
+	// errSecret is for a number; of a text the secret part is taken out.
+	errSecret = errors.New("it gives a number that a Secret holds")
+)
+
+// encoder turns what an expression gave into what JSON holds: texts, int64,
+// float64, bool, lists and maps, as they are when they are read back.
+type encoder struct {
+	left   int
+	redact func(string) string
+}
+
+// encode returns nil for null, which no status has.
+func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
+	e.left--
+	if e.left < 0 {
+		return nil, errTooLarge
+	}
+	if optional, ok := value.(*types.Optional); ok {
+		if !optional.HasValue() {
+			return nil, nil
+		}
+		value = optional.GetValue()
+	}
+	switch v := value.(type) {
+	case types.Null:
+		return nil, nil
+	case types.Bool:
+		return checkType(as, TypeBoolean, "true or false", bool(v))
+	case types.Int:
+		return e.number(as, int64(v))
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, fmt.Errorf("it gives %d, which is too large a number", uint64(v))
+		}
+		return e.number(as, int64(v))
+	case types.Double:
+		return e.double(as, float64(v))
+	case types.String:
+		return e.text(as, string(v))
+	case types.Bytes:
+		return e.text(as, base64.StdEncoding.EncodeToString(v))
+	case types.Timestamp:
+		return e.text(as, v.UTC().Format(time.RFC3339))
+	case types.Duration:
+		return e.text(as, v.String())
+	case traits.Mapper:
+		return e.mapping(v, as)
+	case traits.Lister:
+		return e.list(v, as)
+	default:
+		return nil, fmt.Errorf("it gives a %s, which JSON has no word for", value.Type().TypeName())
+	}
+}
+
+// is returns a value where the shape is of its type. Where types are not known
+// before, CEL may have promised another.
+func checkType(as Shape, actual Type, name string, value any) (any, error) {
+	if as.Type != "" && as.Type != actual {
+		return nil, fmt.Errorf("it gives %s, and the kind's definition has the type %s", name, as.Type)
+	}
+	return value, nil
+}
+
+func (e *encoder) text(as Shape, text string) (any, error) {
+	text = e.redact(text)
+	if e.left -= len(text); e.left < 0 {
+		return nil, errTooLarge
+	}
+	return checkType(as, TypeString, "a text", text)
+}
+
+// number takes a whole number, which is good for either type of numbers.
+func (e *encoder) number(as Shape, whole int64) (any, error) {
+	if text := strconv.FormatInt(whole, 10); e.redact(text) != text {
+		return nil, errSecret
+	}
+	if as.Type == TypeNumber {
+		return whole, nil
+	}
+	return checkType(as, TypeInteger, "a number", whole)
+}
+
+func (e *encoder) double(as Shape, number float64) (any, error) {
+	switch {
+	case math.IsNaN(number) || math.IsInf(number, 0):
+		return nil, fmt.Errorf("it gives %v, which is no number in JSON", number)
+	case number == math.Trunc(number) && math.Abs(number) <= 1<<53:
+		// JSON reads it back so.
+		return e.number(as, int64(number))
+	}
+	if text := fmt.Sprint(number); e.redact(text) != text {
+		return nil, errSecret
+	}
+	return checkType(as, TypeNumber, "a number with a fraction", number)
+}
+
+func (e *encoder) list(list traits.Lister, as Shape) (any, error) {
+	found := []any{}
+	for it := list.Iterator(); it.HasNext() == types.True; {
+		item, err := e.encode(it.Next(), item(as))
+		if err != nil {
+			return nil, err
+		}
+		if item == nil && as.Item != nil && as.Item.Type != "" {
+			return nil, fmt.Errorf("it gives a list with null in it, and the kind's definition has the type %s there", as.Item.Type)
+		}
+		found = append(found, item)
+	}
+	return checkType(as, TypeList, "a list", found)
+}
+
+func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
+	found := map[string]any{}
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, err := e.text(Shape{}, fmt.Sprint(key.Value()))
+		if err != nil {
+			return nil, err
+		}
+		value, err := e.encode(m.Get(key), item(as))
+		if err != nil {
+			return nil, err
+		}
+		// A patch would read null as a wish to remove the key.
+		if value != nil {
+			found[name.(string)] = value //nolint:errcheck // a text of no shape is a string
+		}
+	}
+	return checkType(as, TypeMap, "a map", found)
+}
+
+// item is the shape of what a list or a map holds.
+func item(of Shape) Shape {
+	if of.Item == nil {
+		return Shape{}
+	}
+	return *of.Item
+}
+
+// Shape is the type of what an expression gives, by the words of JSON Schema.
+type Shape struct {
+	// Type is empty where anything may come.
+	Type Type
+	// Format says more of a text, as in JSON Schema.
+	Format string
+	// Item is the shape of what a list or a map holds; nil elsewhere.
+	Item *Shape
+}
+
+// Type is a type of JSON Schema.
+type Type string
+
+// Types.
+const (
+	TypeString  Type = "string"
+	TypeInteger Type = "integer"
+	TypeNumber  Type = "number"
+	TypeBoolean Type = "boolean"
+	TypeList    Type = "array"
+	TypeMap     Type = "object"
+)
+
+// shapeOf returns the shape of a type of CEL.
+func shapeOf(t *types.Type) Shape {
+	if t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName() {
+		return shapeOf(t.Parameters()[0])
+	}
+	switch t.Kind() {
+	case types.StringKind, types.DurationKind:
+		return Shape{Type: TypeString}
+	case types.TimestampKind:
+		return Shape{Type: TypeString, Format: "date-time"}
+	case types.BytesKind:
+		return Shape{Type: TypeString, Format: "byte"}
+	case types.IntKind, types.UintKind:
+		return Shape{Type: TypeInteger}
+	case types.DoubleKind:
+		return Shape{Type: TypeNumber}
+	case types.BoolKind:
+		return Shape{Type: TypeBoolean}
+	case types.ListKind:
+		item := shapeOf(t.Parameters()[0])
+		return Shape{Type: TypeList, Item: &item}
+	case types.MapKind:
+		// Keys become texts.
+		item := shapeOf(t.Parameters()[1])
+		return Shape{Type: TypeMap, Item: &item}
+	case types.StructKind:
+		return Shape{Type: TypeMap, Item: &Shape{}}
+	default:
+		return Shape{}
+	}
+}

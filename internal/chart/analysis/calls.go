@@ -1,0 +1,382 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// Call is one place where a template calls a function or reads a field of the
+// root object.
+type Call struct {
+	File File
+	// Template is the name of the template that contains the call: a define's, or
+	// the file's own.
+	Template string
+	// Name is that of the function, or the path of the field without its first
+	// dot: Release.Revision. Args has the arguments of a function, except what
+	// comes through a pipe. A template action is a call of "template" by name.
+	Name string
+	Args []parse.Node
+	// Unless holds values, as paths below .Values. If one of them is set, it
+	// replaces the call's result.
+	Unless []string
+
+	pos      parse.Pos
+	lookedUp bool
+	// variable is the one that the action declares or sets.
+	variable string
+}
+
+// Line returns the line of the file on which the call is.
+func (c Call) Line() int { return c.File.Line(c.pos) }
+
+// includes returns the name of the template that a call includes, empty if it
+// includes none, or one whose name is computed.
+func (c Call) includes() string {
+	if c.Name != "include" && c.Name != "template" || len(c.Args) == 0 {
+		return ""
+	}
+	name, _ := Literal(c.Args[0])
+	return name
+}
+
+// Calls holds all calls in the templates of a chart, in the order of the files,
+// the names of the templates, and the text.
+type Calls struct {
+	All []Call
+	// readers are the templates that read the cluster, themselves or by others.
+	readers map[string]bool
+	// lookedUp are the variables, by template, that may hold what a lookup found.
+	lookedUp map[string]map[string]bool
+	// rendered are the templates that Helm executes by itself.
+	rendered map[string]bool
+	// computed: some template is included by a name that is computed.
+	computed bool
+}
+
+// ReadCalls finds the calls in the templates of a chart.
+func ReadCalls(files []File) *Calls {
+	all := &Calls{readers: clusterReaders(files), lookedUp: map[string]map[string]bool{}, rendered: map[string]bool{}}
+	for _, file := range files {
+		for _, tree := range file.Trees {
+			if file.Rendered(tree) {
+				all.rendered[tree.Name] = true
+			}
+			all.lookedUp[tree.Name] = map[string]bool{}
+			r := &callReader{Calls: all, file: file, template: tree.Name, lookedUp: all.lookedUp[tree.Name], paths: map[string]string{}}
+			r.list(tree.Root, guard{})
+		}
+	}
+	return all
+}
+
+// Named returns the calls of a function that have at least this many arguments.
+func (c *Calls) Named(name string, args int) []Call {
+	return slices.DeleteFunc(slices.Clone(c.All), func(call Call) bool { return call.Name != name || len(call.Args) < args })
+}
+
+// Executed reports whether a template is ever executed.
+func (c *Calls) Executed(template string) bool { return c.executed(template, map[string]bool{}) }
+
+func (c *Calls) executed(template string, seen map[string]bool) bool {
+	if c.rendered[template] {
+		return true
+	}
+	if seen[template] {
+		return false
+	}
+	seen[template] = true
+	included := false
+	for _, call := range c.All {
+		if call.includes() != template {
+			continue
+		}
+		included = true
+		if c.executed(call.Template, seen) {
+			return true
+		}
+	}
+	return !included && c.computed
+}
+
+// Kept reports whether the value that a call makes is kept from one revision to
+// the next: by a lookup or a value around it or, in a define, around every call
+// that includes the define. isSet reports whether a value is set in every
+// release; its path is relative to the values of the file's chart.
+func (c *Calls) Kept(call Call, isSet func(file File, path string) bool) bool {
+	return c.kept(call, isSet, map[string]bool{})
+}
+
+func (c *Calls) kept(call Call, isSet func(file File, path string) bool, seen map[string]bool) bool {
+	set := func(path string) bool { return isSet(call.File, path) }
+	if call.lookedUp || call.variable != "" && c.lookedUp[call.Template][call.variable] || slices.ContainsFunc(call.Unless, set) {
+		return true
+	}
+	if c.rendered[call.Template] || seen[call.Template] {
+		return false
+	}
+	seen[call.Template] = true
+	found := false
+	for _, by := range c.All {
+		if by.includes() != call.Template || !c.Executed(by.Template) {
+			continue
+		}
+		found = true
+		if !c.kept(by, isSet, seen) {
+			return false
+		}
+	}
+	return found
+}
+
+// clusterReaders returns the names of the templates in which lookup is called,
+// and of those that include them.
+func clusterReaders(files []File) map[string]bool {
+	readers := map[string]bool{}
+	includedBy := map[string][]string{}
+	for _, file := range files {
+		for _, tree := range file.Trees {
+			Walk(tree.Root, func(node parse.Node) bool {
+				switch n := node.(type) {
+				case *parse.IdentifierNode:
+					readers[tree.Name] = readers[tree.Name] || n.Ident == "lookup"
+				case *parse.StringNode:
+					// The name in an include; any other text does no harm.
+					includedBy[n.Text] = append(includedBy[n.Text], tree.Name)
+				case *parse.TemplateNode:
+					includedBy[n.Name] = append(includedBy[n.Name], tree.Name)
+				}
+				return true
+			})
+		}
+	}
+	addIncluding(readers, includedBy)
+	return readers
+}
+
+// guard is what decides whether a call is made, or its result used.
+type guard struct {
+	// lookedUp: it depends on what is in the cluster.
+	lookedUp bool
+	// byInclude: that is known of the call's own pipeline alone, because it
+	// includes a template that reads the cluster. What else that template does is
+	// not guarded.
+	byInclude bool
+	// unless is that of the call.
+	unless []string
+}
+
+// or returns the guard with one more value that may replace the result.
+func (g guard) or(value string) guard {
+	if value != "" {
+		g.unless = append(slices.Clip(g.unless), value)
+	}
+	return g
+}
+
+// callReader reads one template from its beginning to its end, and knows what
+// guards each place.
+type callReader struct {
+	*Calls
+	file     File
+	template string
+	// lookedUp are the variables that hold, or may be set to, what a lookup found.
+	lookedUp map[string]bool
+	// paths are the variables that hold a value as it is, with its path.
+	paths map[string]string
+}
+
+func (r *callReader) list(list *parse.ListNode, around guard) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch n := node.(type) {
+		case *parse.ActionNode:
+			r.pipe(n.Pipe, around)
+		case *parse.TemplateNode:
+			r.add("template", []parse.Node{&parse.StringNode{Text: n.Name}}, n.Pos, around, "")
+			r.pipe(n.Pipe, around)
+		default:
+			if branch := branchOf(node); branch != nil {
+				r.branch(branch, around)
+			}
+		}
+	}
+}
+
+// branch reads both ways that a condition may go.
+func (r *callReader) branch(n *parse.BranchNode, around guard) {
+	r.pipe(n.Pipe, around)
+	if r.looksUp(n.Pipe, true) {
+		around.lookedUp, around.byInclude = true, false
+	}
+	then, otherwise := around, around
+	if path, negated := r.condition(n.Pipe); negated {
+		then = around.or(path)
+	} else {
+		otherwise = around.or(path)
+	}
+	r.list(n.List, then)
+	r.list(n.ElseList, otherwise)
+}
+
+// condition returns the value that a condition is about, and whether it holds
+// where the value is not set: {{ if .Values.a }}, {{ if not .Values.a }}.
+func (r *callReader) condition(pipe *parse.PipeNode) (path string, negated bool) {
+	if len(pipe.Cmds) == 1 && len(pipe.Cmds[0].Args) == 2 {
+		args := pipe.Cmds[0].Args
+		if name := Function(args[0]); name == "not" || name == "empty" {
+			return r.path(args[1]), true
+		}
+	}
+	return r.pathOf(pipe.Cmds), false
+}
+
+// pipe reads a pipeline: {{ $a := first | second }}.
+func (r *callReader) pipe(pipe *parse.PipeNode, around guard) {
+	if pipe == nil {
+		return
+	}
+	switch {
+	case r.looksUp(pipe, false):
+		around.lookedUp, around.byInclude = true, false
+	case !around.lookedUp && r.looksUp(pipe, true):
+		around.lookedUp, around.byInclude = true, true
+	}
+	assigned := ""
+	for _, variable := range pipe.Decl {
+		assigned = variable.Ident[0]
+		// What is set where a lookup decides is set by the lookup.
+		if around.lookedUp {
+			r.lookedUp[assigned] = true
+		}
+		if path := r.pathOf(pipe.Cmds); path != "" {
+			r.paths[assigned] = path
+		}
+	}
+	for i, command := range pipe.Cmds {
+		inner := around
+		if i > 0 && Function(command.Args[0]) == "default" {
+			// What comes through the pipe wins over the argument.
+			inner = inner.or(r.pathOf(pipe.Cmds[:i]))
+		}
+		r.command(command, inner, assigned)
+	}
+}
+
+// command reads a function and its arguments, or a single value.
+func (r *callReader) command(command *parse.CommandNode, around guard, variable string) {
+	first := command.Args[0]
+	name := nameOf(first)
+	if name != "" {
+		r.add(name, command.Args[1:], first.Position(), around, variable)
+	}
+	for i, arg := range command.Args {
+		inner := around
+		for _, other := range winners(name, command.Args, i) {
+			inner = inner.or(r.path(other))
+		}
+		if chain, ok := arg.(*parse.ChainNode); ok && chain.Node.Type() == parse.NodePipe {
+			arg = chain.Node
+		} else if ok {
+			continue
+		}
+		if pipe, ok := arg.(*parse.PipeNode); ok {
+			r.nested(pipe, inner, variable)
+		} else if name := nameOf(arg); i > 0 && name != "" {
+			r.add(name, nil, arg.Position(), inner, variable)
+		}
+	}
+}
+
+// nested reads a pipeline in parentheses. Its result goes where that of the
+// whole action goes.
+func (r *callReader) nested(pipe *parse.PipeNode, around guard, variable string) {
+	before := len(r.All)
+	r.pipe(pipe, around)
+	for i := before; i < len(r.All); i++ {
+		if r.All[i].variable == "" {
+			r.All[i].variable = variable
+		}
+	}
+}
+
+// winners returns the values that, if they are set, replace an argument of a
+// function: (default ARG VALUE), (coalesce VALUE … ARG …).
+func winners(function string, args []parse.Node, i int) []parse.Node {
+	switch {
+	case function == "default" && i == 1 && len(args) == 3:
+		return args[2:]
+	case (function == "coalesce" || function == "or") && i > 1:
+		return args[1:i]
+	}
+	return nil
+}
+
+// pathOf returns the path of a value, if commands are nothing else.
+func (r *callReader) pathOf(commands []*parse.CommandNode) string {
+	if len(commands) != 1 || len(commands[0].Args) != 1 {
+		return ""
+	}
+	return r.path(commands[0].Args[0])
+}
+
+// path returns the path below .Values of a value, empty for anything else.
+func (r *callReader) path(node parse.Node) string {
+	if pipe, ok := node.(*parse.PipeNode); ok {
+		return r.pathOf(pipe.Cmds)
+	}
+	if variable, ok := node.(*parse.VariableNode); ok && len(variable.Ident) == 1 {
+		return r.paths[variable.Ident[0]]
+	}
+	path, isValue := strings.CutPrefix(Field(node), "Values.")
+	if !isValue {
+		return ""
+	}
+	return path
+}
+
+// looksUp reports whether a pipeline depends on what a lookup finds, by itself
+// or, if asked for, by a template that it includes.
+func (r *callReader) looksUp(pipe *parse.PipeNode, byInclude bool) bool {
+	found := false
+	Walk(pipe, func(node parse.Node) bool {
+		switch n := node.(type) {
+		case *parse.IdentifierNode:
+			found = found || n.Ident == "lookup"
+		case *parse.VariableNode:
+			found = found || r.lookedUp[n.Ident[0]]
+		case *parse.CommandNode:
+			if byInclude && len(n.Args) > 1 && Function(n.Args[0]) == "include" {
+				name, ok := Literal(n.Args[1])
+				found = found || ok && r.readers[name]
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+func (r *callReader) add(name string, args []parse.Node, pos parse.Pos, around guard, variable string) {
+	if around.byInclude && (name == "include" || name == "template") {
+		around.lookedUp = false
+	}
+	r.All = append(r.All, Call{
+		File: r.file, Template: r.template, Name: name, Args: args, Unless: around.unless,
+		pos: pos, lookedUp: around.lookedUp, variable: variable,
+	})
+	if name == "include" && len(args) > 0 && args[0].Type() != parse.NodeString {
+		r.computed = true
+	}
+}
+
+// nameOf returns the name of a function, or the path of a field of the root
+// object.
+func nameOf(node parse.Node) string {
+	if name := Function(node); name != "" {
+		return name
+	}
+	return Field(node)
+}

@@ -1,0 +1,390 @@
+package analysis
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// HookLogPolicy is the annotation by which a chart asks for what a hook prints.
+const HookLogPolicy = "helm.sh/hook-output-log-policy"
+
+// Document is one YAML document of a template, with the lines of all branches.
+type Document struct {
+	File File
+	// Opaque are the expressions at its top level whose text is not known.
+	Opaque []Opaque
+	// Logged: it has the annotation HookLogPolicy.
+	Logged bool
+
+	// kinds and versions are the lines that name them, wherever they are, and
+	// hooks those that make the object a hook.
+	kinds, versions, hooks []entry
+	// flow: it is written in braces.
+	flow bool
+}
+
+// Opaque is a line of a template whose text is not known.
+type Opaque struct {
+	Text string
+	File string
+	Line int
+}
+
+// Object is an object of a document, as far as its template names it.
+type Object struct {
+	// APIVersion is empty if the document names none. It and Kind can have parts
+	// that are Unknown.
+	APIVersion, Kind string
+	File             string
+	Line             int
+	// Plain and Hook: some render makes it an object of the release, or a hook.
+	Plain, Hook bool
+}
+
+// Objects pairs the kinds of the document with the apiVersions that they can
+// stand beside.
+func (d *Document) Objects() []Object {
+	var all []Object
+	column := d.column()
+	for _, kind := range d.kinds {
+		if kind.column != column {
+			continue
+		}
+		o := Object{Kind: kind.text, File: kind.file, Line: kind.line}
+		o.Hook = slices.ContainsFunc(d.hooks, func(h entry) bool { return h.in.meets(kind.in) })
+		o.Plain = !slices.ContainsFunc(d.hooks, func(h entry) bool { return h.in.holds(kind.in) })
+		before := len(all)
+		for _, version := range d.versions {
+			if version.column == column && version.item == kind.item && version.in.meets(kind.in) {
+				o.APIVersion = version.text
+				all = append(all, o)
+			}
+		}
+		if len(all) == before {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// column is how far the keys of the objects are indented: not at all, but for
+// the items of a List and objects in braces.
+func (d *Document) column() int {
+	isList := slices.ContainsFunc(d.kinds, func(k entry) bool { return k.column == 0 && k.text == "List" })
+	if !isList && !d.flow {
+		return 0
+	}
+	least := 0
+	for _, kind := range d.kinds {
+		if kind.column > 0 && (least == 0 || kind.column < least) {
+			least = kind.column
+		}
+	}
+	return least
+}
+
+// entry is the value of one key of a document, and where it is.
+type entry struct {
+	text, file string
+	line       int
+	// column is how far the key is indented.
+	column int
+	// item counts the items of a list.
+	item int
+	in   branches
+}
+
+// branches is the way to a line through ifs, withs and ranges.
+type branches []branch
+
+// branch is one side of an if, a with or a range.
+type branch struct {
+	node parse.Node
+	side int
+}
+
+// meets reports whether two lines can be reached in one render.
+func (b branches) meets(other branches) bool {
+	return !slices.ContainsFunc(b, func(one branch) bool {
+		return slices.ContainsFunc(other, func(two branch) bool { return one.node == two.node && one.side != two.side })
+	})
+}
+
+// holds reports whether the line is reached wherever the other one is.
+func (b branches) holds(other branches) bool { return len(b.common(other)) == len(b) }
+
+// common returns the branches that lead to both lines.
+func (b branches) common(other branches) branches {
+	return slices.DeleteFunc(slices.Clone(b), func(one branch) bool { return !slices.Contains(other, one) })
+}
+
+func (b branches) and(node parse.Node, side int) branches {
+	return append(slices.Clone(b), branch{node, side})
+}
+
+// Documents returns the documents of all files that Helm renders.
+func (e *Evaluator) Documents() []*Document {
+	var all []*Document
+	for _, file := range e.files {
+		for _, tree := range file.Trees {
+			if file.Rendered(tree) {
+				r := &documentReader{Evaluator: e, file: file, doc: &Document{File: file}, open: []partialLine{{}}}
+				r.list(tree.Root, scope{file: file})
+				r.endLine()
+				all = append(append(all, r.done...), r.doc)
+			}
+		}
+	}
+	return all
+}
+
+// documentReader writes out the lines of one template, through all branches at
+// once.
+type documentReader struct {
+	*Evaluator
+	file File
+	done []*Document
+	doc  *Document
+	// open are the beginnings of the line that is not complete.
+	open []partialLine
+	item int
+}
+
+// partialLine is the beginning of a line, as one way through the branches gives
+// it.
+type partialLine struct {
+	text string
+	// file and line are where it begins.
+	file File
+	line int
+	in   branches
+}
+
+// indented stands for an expression that begins a line of its own, indented.
+const indented = "\x01"
+
+func (r *documentReader) list(list *parse.ListNode, at scope) {
+	if list == nil {
+		return
+	}
+	for _, node := range list.Nodes {
+		switch n := node.(type) {
+		case *parse.TextNode:
+			r.text(string(n.Text), n.Pos, at)
+		case *parse.ActionNode:
+			if len(n.Pipe.Decl) == 0 {
+				r.action(n.Pipe, at)
+			}
+		case *parse.TemplateNode:
+			r.include(n.Name, n, at)
+		default:
+			if branch := branchOf(node); branch != nil {
+				r.branch(branch, node, at)
+			}
+		}
+	}
+}
+
+// branch reads both sides, each from where the line was when they began.
+func (r *documentReader) branch(n *parse.BranchNode, node parse.Node, at scope) {
+	before := r.open
+	side := func(list *parse.ListNode, at scope, side int) []partialLine {
+		at.in = at.in.and(n, side)
+		r.open = slices.Clone(before)
+		for i := range r.open {
+			r.open[i].in = r.open[i].in.and(n, side)
+		}
+		r.list(list, at)
+		return r.open
+	}
+	then, otherwise := r.into(node, at)
+	r.open = append(side(n.List, then, 0), side(n.ElseList, otherwise, 1)...)
+	r.bound()
+}
+
+// bound drops beginnings that are the same, and the last of too many.
+func (r *documentReader) bound() {
+	var kept []partialLine
+	for _, open := range r.open {
+		at := slices.IndexFunc(kept, func(k partialLine) bool { return k.text == open.text })
+		if at < 0 {
+			kept = append(kept, open)
+			continue
+		}
+		kept[at].in = kept[at].in.common(open.in)
+	}
+	r.open = kept[:min(len(kept), maxTexts)]
+}
+
+func (r *documentReader) text(text string, pos parse.Pos, at scope) {
+	for i, piece := range strings.Split(text, "\n") {
+		if i > 0 {
+			r.endLine()
+			r.open = []partialLine{{in: at.in}}
+		}
+		r.append([]string{piece}, at.file.Line(pos), at)
+		pos += parse.Pos(len(piece) + 1)
+	}
+}
+
+// blank reports whether the line is empty so far.
+func (r *documentReader) blank() bool {
+	return !slices.ContainsFunc(r.open, func(open partialLine) bool { return strings.TrimSpace(open.text) != "" })
+}
+
+// action adds what an expression prints. Templates that it includes on a line of
+// their own are read as if they stood there.
+func (r *documentReader) action(pipe *parse.PipeNode, at scope) {
+	v := r.pipe(pipe, at)
+	if v.newline {
+		r.endLine()
+		r.open = []partialLine{{in: at.in}}
+	}
+	if r.blank() && v.includes != nil {
+		kinds := len(r.doc.kinds)
+		for i, name := range v.includes {
+			one := at
+			one.indent += v.indent
+			if len(v.includes) > 1 {
+				one.in = at.in.and(pipe, i)
+			}
+			r.include(name, pipe, one)
+		}
+		if v.Complete || len(r.doc.kinds) != kinds || v.indent != 0 {
+			return
+		}
+	} else if v.indent > 0 {
+		v.Texts = known(indented)
+	}
+	r.print(v.Texts, pipe, at)
+}
+
+func (r *documentReader) include(name string, node parse.Node, at scope) {
+	definition, ok := r.defines[name]
+	if !ok || at.depth >= maxIncludes {
+		r.print(Texts{}, node, at)
+		return
+	}
+	at.file, at.dot, at.depth = definition.file, Texts{}, at.depth+1
+	r.list(definition.tree.Root, at)
+}
+
+// print adds texts to the line.
+func (r *documentReader) print(t Texts, node parse.Node, at scope) {
+	r.append(t.All(), at.file.Line(node.Position()), at)
+}
+
+// append continues the line with each of the texts.
+func (r *documentReader) append(texts []string, number int, at scope) {
+	open := make([]partialLine, 0, len(r.open)*len(texts))
+	for _, begun := range r.open {
+		for _, text := range texts {
+			one := begun
+			if begun.text == "" && text != "" {
+				one.file, one.line = at.file, number
+				text = strings.Repeat(" ", at.indent) + text
+			}
+			one.text += text
+			open = append(open, one)
+		}
+	}
+	r.open = open
+	r.bound()
+	r.divide()
+}
+
+// divider is what documents begin with.
+const divider = "---"
+
+// divide begins a new document if a line begins so in all branches. The rest of
+// the line belongs to the new document, as Helm splits them.
+func (r *documentReader) divide() {
+	if slices.ContainsFunc(r.open, func(open partialLine) bool { return !strings.HasPrefix(open.text, divider) }) {
+		return
+	}
+	r.next()
+	for i := range r.open {
+		r.open[i].text = strings.TrimLeft(strings.TrimPrefix(r.open[i].text, divider), " \t")
+	}
+}
+
+func (r *documentReader) next() {
+	r.done = append(r.done, r.doc)
+	r.doc = &Document{File: r.file}
+}
+
+var (
+	// entryLine is a line that names the kind or apiVersion of an object.
+	entryLine = regexp.MustCompile(`^(\s*(?:- +)?)["']?(kind|apiVersion)["']?\s*:\s*(.*)$`)
+	flowEntry = regexp.MustCompile(`([{,]\s*)["']?(kind|apiVersion)["']?\s*:\s*["']?([^,"'{}\s]+)`)
+	hookLine  = regexp.MustCompile(`["']?helm\.sh/hook["']?\s*:`)
+)
+
+func (r *documentReader) endLine() {
+	for _, open := range r.open {
+		r.line(open)
+	}
+}
+
+func (r *documentReader) line(open partialLine) {
+	text := strings.TrimRight(open.text, " \t\r")
+	if rest, ok := strings.CutPrefix(text, divider); ok {
+		r.next()
+		text = strings.TrimLeft(rest, " \t")
+	}
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(text), "#"):
+		return
+	case strings.HasPrefix(text, Unknown) && !strings.Contains(text, ":"):
+		r.doc.Opaque = append(r.doc.Opaque, Opaque{Text: open.file.source(open.line), File: open.file.Path, Line: open.line})
+		return
+	}
+	if hookLine.MatchString(text) {
+		r.doc.hooks = append(r.doc.hooks, entry{text: text, line: open.line, in: open.in})
+	}
+	r.doc.flow = r.doc.flow || strings.HasPrefix(text, "{")
+	r.doc.Logged = r.doc.Logged || strings.Contains(text, HookLogPolicy)
+	if strings.HasPrefix(strings.TrimSpace(text), "- ") {
+		r.item++
+	}
+	for _, match := range entries(text) {
+		one := entry{text: scalar(match[3]), file: open.file.Path, line: open.line, column: len(match[1]), item: r.item, in: open.in}
+		if match[2] == "kind" {
+			r.doc.kinds = append(r.doc.kinds, one)
+		} else {
+			r.doc.versions = append(r.doc.versions, one)
+		}
+	}
+}
+
+// entries finds the kind and apiVersion on a line. A line in braces may have
+// both, and those of objects inside.
+func entries(text string) [][]string {
+	if !strings.HasPrefix(text, "{") {
+		return entryLine.FindAllStringSubmatch(text, 1)
+	}
+	var found [][]string
+	for _, match := range flowEntry.FindAllStringSubmatch(text, -1) {
+		if !slices.ContainsFunc(found, func(m []string) bool { return m[2] == match[2] }) {
+			found = append(found, match)
+		}
+	}
+	return found
+}
+
+// scalar reads a plain or quoted value.
+func scalar(text string) string {
+	text, _, _ = strings.Cut(text, " #")
+	return strings.Trim(strings.TrimRight(strings.TrimSpace(text), ","), `"'`)
+}
+
+// source returns a line of the file, for messages.
+func (f File) source(number int) string {
+	lines := strings.Split(f.Text, "\n")
+	if number < 1 || number > len(lines) {
+		return f.Path
+	}
+	return strings.TrimSpace(lines[number-1])
+}

@@ -1,0 +1,164 @@
+package crd
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+	names := namesOf(kind.Watch)
+	return &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
+			Kind:       "CustomResourceDefinition",
+		},
+		ObjectMeta: metav1.ObjectMeta{Name: Name(kind)},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group:    kind.Group,
+			Scope:    scope(kind),
+			Names:    names,
+			Versions: versions(kind, schema),
+		},
+	}
+}
+
+// scope is the kind's, by the words that a watches entry and a CRD share.
+func scope(kind catalog.Kind) apiextensionsv1.ResourceScope {
+	return apiextensionsv1.ResourceScope(cmp.Or(kind.Scope, watches.ScopeNamespaced))
+}
+
+// subresources returns the status, which every kind has, and the scale of those
+// whose watches entry says where its numbers are.
+func subresources(kind catalog.Kind) *apiextensionsv1.CustomResourceSubresources {
+	s := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	if scale := kind.Subresources.Scale; scale != nil {
+		s.Scale = &apiextensionsv1.CustomResourceSubresourceScale{
+			SpecReplicasPath:   scale.SpecReplicasPath,
+			StatusReplicasPath: scale.StatusReplicasPath,
+		}
+		if scale.LabelSelectorPath != "" {
+			s.Scale.LabelSelectorPath = &scale.LabelSelectorPath
+		}
+	}
+	return s
+}
+
+// Name returns the name of the definition of a kind.
+func Name(kind catalog.Kind) string { return namesOf(kind.Watch).Plural + "." + kind.Group }
+
+// namesOf returns the names of a kind: those of its watches entry or, where it
+// has none, what English makes of the kind.
+func namesOf(entry watches.Watch) apiextensionsv1.CustomResourceDefinitionNames {
+	singular := cmp.Or(entry.Singular, strings.ToLower(entry.Kind))
+	return apiextensionsv1.CustomResourceDefinitionNames{
+		Kind:       entry.Kind,
+		ListKind:   entry.Kind + "List",
+		Singular:   singular,
+		Plural:     cmp.Or(entry.Plural, plural(singular)),
+		ShortNames: entry.ShortNames,
+		Categories: entry.Categories,
+	}
+}
+
+// plural returns the plural by the usual English rules. It goes further than
+// apimachinery's UnsafeGuessKindToResource, which knows neither "boxes" nor
+// "gateways", and says what the operator-sdk's tools say.
+func plural(singular string) string {
+	before, endsInY := strings.CutSuffix(singular, "y")
+	switch {
+	case endsInY && before != "" && !strings.ContainsAny(before[len(before)-1:], "aeiou"):
+		return before + "ies"
+	case sibilant.MatchString(singular):
+		return singular + "es"
+	default:
+		return singular + "s"
+	}
+}
+
+// sibilant ends in a sound that takes -es.
+var sibilant = regexp.MustCompile(`(s|x|z|ch|sh)$`)
+
+// DefaultPlural returns the plural of a kind whose watches entry gives none.
+func DefaultPlural(kind string) string { return plural(strings.ToLower(kind)) }
+
+// versions returns the versions of a kind, in the order of its watches entry.
+// They differ in name alone, so that the API server converts one to another by
+// writing another apiVersion.
+func versions(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) []apiextensionsv1.CustomResourceDefinitionVersion {
+	listed := kind.Versions
+	if len(listed) == 0 {
+		listed = []watches.CRDVersion{{Name: kind.Version, Storage: true}}
+	}
+	all := make([]apiextensionsv1.CustomResourceDefinitionVersion, len(listed))
+	for i, v := range listed {
+		all[i] = apiextensionsv1.CustomResourceDefinitionVersion{
+			Name:                     v.Name,
+			Served:                   v.IsServed(),
+			Storage:                  v.Storage,
+			Deprecated:               v.Deprecated,
+			Schema:                   &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema},
+			Subresources:             subresources(kind),
+			AdditionalPrinterColumns: columns(kind),
+		}
+		if v.DeprecationWarning != "" {
+			all[i].DeprecationWarning = &v.DeprecationWarning
+		}
+	}
+	return all
+}
+
+// columns returns what kubectl get prints, in the order of printing. A kind with
+// columns of its own shows these, and every other with -o wide.
+func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition {
+	if len(kind.AdditionalPrinterColumns) == 0 {
+		return usual()
+	}
+	all := make([]apiextensionsv1.CustomResourceColumnDefinition, 0, len(kind.AdditionalPrinterColumns)+len(usual()))
+	named := map[string]bool{}
+	for _, own := range kind.AdditionalPrinterColumns {
+		all = append(all, apiextensionsv1.CustomResourceColumnDefinition{
+			Name: own.Name, Type: own.Type, Format: own.Format, Description: own.Description, Priority: own.Priority, JSONPath: own.JSONPath,
+		})
+		named[strings.ToLower(own.Name)] = true
+	}
+	for _, column := range usual() {
+		column.Priority = 1
+		if !named[strings.ToLower(column.Name)] {
+			all = append(all, column)
+		}
+	}
+	return all
+}
+
+// usual are the columns of every kind. Those of priority 1 appear with -o wide.
+func usual() []apiextensionsv1.CustomResourceColumnDefinition {
+	return []apiextensionsv1.CustomResourceColumnDefinition{
+		{
+			Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="` + api.ConditionReady + `")].status`,
+			Description: "Whether the release serves the current spec.",
+		},
+		{
+			Name: "Status", Type: "string", JSONPath: ".status.state",
+			Description: "The release's state in a word or two.",
+		},
+		{
+			Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+		},
+		{
+			Name: "Revision", Type: "integer", JSONPath: ".status.release.revision", Priority: 1,
+			Description: "The newest revision of the release.",
+		},
+		{
+			Name: "Chart", Type: "string", JSONPath: ".status.release.chart", Priority: 1,
+			Description: "Name and version of the chart.",
+		},
+	}
+}

@@ -1,0 +1,115 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	helmrules "helm.sh/helm/v3/pkg/lint/rules"
+	"helm.sh/helm/v3/pkg/lint/support"
+)
+
+// LintMessage is one thing that Helm's own lint says of a chart.
+type LintMessage struct {
+	// Error tells an error from a warning.
+	Error bool
+	// Path is the file, relative to the chart's folder.
+	Path    string
+	Message string
+}
+
+// Lint runs Helm's own lint with values that the chart's schemas take, and
+// returns what `helm lint --quiet` would print. The schemas themselves are left
+// to Render, which tells every path that is wrong.
+func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, error) {
+	// Helm's lint reads a folder. The chart may be in the binary or in an
+	// archive, and is what is left of a folder after its .helmignore.
+	parent, err := os.MkdirTemp("", "chartwright-lint-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(parent) }()
+	dir := filepath.Join(parent, c.Name())
+	if err := writeFiles(dir, c.chart.Raw); err != nil {
+		return nil, fmt.Errorf("write the chart for Helm's lint: %w", err)
+	}
+	version, err := chartutil.ParseKubeVersion(librariesVersion)
+	if err != nil {
+		return nil, err
+	}
+	linter := support.Linter{ChartDir: dir}
+	helmrules.Chartfile(&linter)
+	helmrules.TemplatesWithSkipSchemaValidation(&linter, values, namespace, version, true)
+	helmrules.Dependencies(&linter)
+
+	var messages []LintMessage
+	for _, m := range linter.Messages {
+		if m.Severity < support.WarningSev {
+			continue
+		}
+		path := m.Path
+		if path == "" || path == dir {
+			path = "Chart.yaml"
+		}
+		messages = append(messages, LintMessage{
+			Error:   m.Severity == support.ErrorSev,
+			Path:    path,
+			Message: strings.TrimSpace(strings.ReplaceAll(m.Err.Error(), dir+string(filepath.Separator), "")),
+		})
+	}
+	return messages, nil
+}
+
+// writeFiles writes the files of a chart into a folder, and nowhere else.
+func writeFiles(dir string, files []*helmchart.File) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	for _, file := range files {
+		name := filepath.FromSlash(file.Name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, file.Data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Annotations returns those of Chart.yaml. Nobody may change them.
+func (c *Chart) Annotations() map[string]string { return c.chart.Metadata.Annotations }
+
+// Files returns the names of the files that templates read by .Files, relative
+// to the chart's folder; those of subcharts begin with charts/.
+func (c *Chart) Files() []string { return filesOf(c.chart, "") }
+
+func filesOf(c *helmchart.Chart, folder string) []string {
+	names := make([]string, 0, len(c.Files))
+	for _, file := range c.Files {
+		names = append(names, folder+file.Name)
+	}
+	for _, child := range c.Dependencies() {
+		names = append(names, filesOf(child, folder+"charts/"+child.Name()+"/")...)
+	}
+	return names
+}
+
+// File returns a file of the chart as it was loaded, nil where there is none.
+// Nobody may change it.
+func (c *Chart) File(name string) []byte {
+	for _, file := range c.chart.Raw {
+		if file.Name == name {
+			return file.Data
+		}
+	}
+	return nil
+}

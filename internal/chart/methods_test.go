@@ -1,0 +1,45 @@
+package chart
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/chartwright/chartwright/internal/chart/render"
+)
+
+// parts are methods that return what is there already, or next to nothing.
+var parts = []string{
+	"GetBytes", "AsMap", "Table", "PathValue", "GitVersion", "Original", "Prerelease", "Metadata", "Zone", "ISOWeek", "Date", "Clock",
+}
+
+// TestMethodsThatMakeMuchAreCounted: all those of values that stand in templates
+// are known.
+func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
+	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &helmchart.Metadata{}, helmchart.Maintainer{}, helmchart.Dependency{}}
+	files, err := takeFiles(nil)
+	if err != nil || files == nil {
+		t.Fatal(err, files)
+	}
+	values = append(values, files)
+	for _, value := range values {
+		for method := range reflect.TypeOf(value).Methods() {
+			known := render.Makes(method.Name) || slices.Contains(parts, method.Name)
+			if method.Type.NumOut() == 0 || known {
+				continue
+			}
+			switch method.Type.Out(0).Kind() {
+			case reflect.String, reflect.Slice, reflect.Map, reflect.Interface:
+				if method.Type.Out(0) != reflect.TypeFor[error]() {
+					t.Errorf("%s is neither counted by render nor in parts", fmt.Sprintf("%T.%s", value, method.Name))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package chart
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	baseversion "k8s.io/component-base/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/chart/render"
+)
+
+// definitions returns the CRDs in the folders crds/ of a chart and its
+// subcharts.
+func CRDsOf(c *helmchart.Chart) ([]RenderedObject, error) {
+	var found []RenderedObject
+	for _, file := range c.CRDObjects() {
+		source := strings.TrimPrefix(file.Filename, c.Name()+"/")
+		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(file.File.Data), 4096)
+		for {
+			crd := &unstructured.Unstructured{}
+			err := decoder.Decode(&crd.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", source, err)
+			}
+			if crd.GetKind() == "CustomResourceDefinition" {
+				found = append(found, RenderedObject{Unstructured: crd, Source: source})
+			}
+		}
+	}
+	return found, nil
+}
+
+// Offline is what a chart is rendered for where there is no cluster to ask.
+// There, lookup finds nothing, and the API versions are those of Kubernetes
+// itself.
+type Offline struct {
+	Release, Namespace string
+	// Values are given to the chart, as to an action; a render may change them.
+	Values map[string]any
+	// APIVersions are what .Capabilities.APIVersions has besides.
+	APIVersions []string
+	// KubeVersion is .Capabilities.KubeVersion, as v1.36.0; empty is that of
+	// the Kubernetes libraries in this binary.
+	KubeVersion string
+	// Unchecked renders values that the chart's schemas refuse, too.
+	Unchecked bool
+	// Upgrade renders revision 2 in the place of an install.
+	Upgrade bool
+	// Lookup answers the template function of that name; without it, lookup
+	// finds nothing.
+	Lookup render.Lookup
+}
+
+// Rendered is what a chart makes of values.
+type Rendered struct {
+	// Manifest holds the objects but for hooks, in the order in which they are
+	// installed, as the release record has them.
+	Manifest string
+	Notes    string
+	// Objects are those of the manifest, Hooks the others.
+	Objects, Hooks []RenderedObject
+
+	Release *helmrelease.Release
+}
+
+// HookManifest returns the hooks as they are written, with their templates, in
+// the way of Manifest.
+func (r *Rendered) HookManifest() string {
+	var text strings.Builder
+	for _, hook := range r.Release.Hooks {
+		fmt.Fprintf(&text, "---\n# Source: %s\n%s\n", hook.Path, hook.Manifest)
+	}
+	return text.String()
+}
+
+// RenderedObject is one object that a chart renders.
+type RenderedObject struct {
+	*unstructured.Unstructured
+	// Source is the template that it came from, relative to the chart's folder.
+	Source string
+	// Events and DeletePolicies are a hook's, by Helm's words.
+	Events, DeletePolicies []string
+}
+
+// Render renders the chart without a cluster, by Helm's own install. Errors are
+// ErrInvalidValues, with every path that the chart's schemas refuse, and
+// ErrRender.
+func (c *Chart) Render(o Offline) (*Rendered, error) {
+	in, err := c.unchecked(o.Values)
+	if err == nil && !o.Unchecked {
+		err = c.schemas.validate(in.Chart, in.values)
+	}
+	if err != nil {
+		return nil, err
+	}
+	capabilities, err := offlineCapabilities(cmp.Or(o.KubeVersion, librariesVersion), o.APIVersions)
+	if err != nil {
+		return nil, err
+	}
+	options := FirstRevision(o.Release, o.Namespace)
+	if o.Upgrade {
+		options.Revision, options.IsInstall, options.IsUpgrade = 2, false, true
+	}
+	rendered, err := c.ExecuteTemplates(context.Background(), in, offline, options, capabilities, render.Options{Lookup: o.Lookup})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	install := action.NewInstall(&action.Configuration{
+		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
+		Releases:   storage.Init(driver.NewMemory()),
+		Log:        func(string, ...any) {},
+	})
+	install.ReleaseName, install.Namespace = o.Release, o.Namespace
+	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
+	install.APIVersions = o.APIVersions
+	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
+	install.KubeVersion = &capabilities.KubeVersion
+	rls, err := install.Run(rendered, o.Values)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	return ReadRelease(rls)
+}
+
+// offline renders where there is no operator.
+var offline = render.New(render.Defaults())
+
+// offlineCapabilities are what charts see of a cluster that is not there.
+func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Capabilities, error) {
+	version, err := chartutil.ParseKubeVersion(kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("the version of Kubernetes %q: %w", kubernetes, err)
+	}
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = *version
+	capabilities.APIVersions = append(capabilities.APIVersions, apiVersions...)
+	return capabilities, nil
+}
+
+// librariesVersion is the version of Kubernetes whose client this binary has.
+// Helm's own default is set where its command is built, and is v1.20 elsewhere,
+// which is too old for many charts.
+const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
+
+// read takes the objects out of a release.
+func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
+	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, Release: rls}
+	name := ""
+	if rls.Chart != nil {
+		name = rls.Chart.Name()
+	}
+	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
+	for i, at := range parts {
+		end := len(rls.Manifest)
+		if i+1 < len(parts) {
+			end = parts[i+1][0]
+		}
+		objects, err := ObjectsOf(name, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
+		if err != nil {
+			return nil, err
+		}
+		rendered.Objects = append(rendered.Objects, objects...)
+	}
+	for _, hook := range rls.Hooks {
+		objects, err := hookObjects(name, hook)
+		if err != nil {
+			return nil, err
+		}
+		rendered.Hooks = append(rendered.Hooks, objects...)
+	}
+	return rendered, nil
+}
+
+// sourceLine is what Helm writes before each object.
+var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
+
+// objectsOf decodes what one template of a chart has rendered for one object,
+// which may be a list of several.
+func ObjectsOf(chartName, source, text string) ([]RenderedObject, error) {
+	source = strings.TrimPrefix(source, chartName+"/")
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)
+	}
+	if len(content) == 0 {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if !object.IsList() {
+		return []RenderedObject{{Unstructured: object, Source: source}}, nil
+	}
+	list, err := object.ToList()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRender, source, err)
+	}
+	objects := make([]RenderedObject, len(list.Items))
+	for i := range list.Items {
+		objects[i] = RenderedObject{Unstructured: &list.Items[i], Source: source}
+	}
+	return objects, nil
+}
+
+func hookObjects(chartName string, hook *helmrelease.Hook) ([]RenderedObject, error) {
+	objects, err := ObjectsOf(chartName, hook.Path, hook.Manifest)
+	for i := range objects {
+		objects[i].Events, objects[i].DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
+	}
+	return objects, err
+}
+
+func words[W ~string](of []W) []string {
+	all := make([]string, len(of))
+	for i, word := range of {
+		all[i] = string(word)
+	}
+	return all
+}
+
+// CRDs returns the definitions of the folders crds/, those of subcharts too.
+func (c *Chart) CRDs() ([]RenderedObject, error) { return CRDsOf(c.chart) }
+
+// Survey renders a chart over and over without a cluster, as Render does, for
+// who wants to know what objects it may make. What a template has rendered
+// before is not read again, which is most of what a render costs.
+type Survey struct {
+	chart *Chart
+	caps  *chartutil.Capabilities
+	// read holds the texts of templates that were read, by their files, and why
+	// some of them could not be.
+	read map[string]map[string]error
+}
+
+// Survey returns one of the chart. APIVersions are what
+// .Capabilities.APIVersions has beside those of Kubernetes itself.
+func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
+	caps, err := offlineCapabilities(librariesVersion, apiVersions)
+	if err != nil {
+		return nil, err
+	}
+	return &Survey{chart: c, caps: caps, read: map[string]map[string]error{}}, nil
+}
+
+// Render renders the chart for a release and values, and returns those objects
+// and hooks that stand in no template's text of an earlier render. Errors are
+// ErrInvalidValues and ErrRender.
+func (s *Survey) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
+	files, name, err := s.files(release, namespace, values)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		text := files[file]
+		if path.Base(file) == "NOTES.txt" {
+			continue
+		}
+		if before, known := s.read[file][text]; known {
+			if before != nil {
+				return nil, nil, before
+			}
+			continue
+		}
+		more, moreHooks, err := readFile(name, file, text)
+		if s.read[file] == nil {
+			s.read[file] = map[string]error{}
+		}
+		s.read[file][text] = err
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, hooks = append(objects, more...), append(hooks, moreHooks...)
+	}
+	return objects, hooks, nil
+}
+
+// files renders the templates.
+func (s *Survey) files(release, namespace string, values map[string]any) (files map[string]string, name string, err error) {
+	in, err := s.chart.Prepare(values)
+	if err != nil {
+		return nil, "", err
+	}
+	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
+		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
+	}
+	files, err = s.chart.execute(context.Background(), in, offline, FirstRevision(release, namespace), s.caps, render.Options{})
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	return files, in.Chart.Name(), nil
+}
+
+// readFile takes the objects out of what one template has rendered.
+func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {
+	events, manifests, err := releaseutil.SortManifests(map[string]string{file: text}, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	for _, manifest := range manifests {
+		more, err := ObjectsOf(chartName, file, manifest.Content)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects = append(objects, more...)
+	}
+	for _, hook := range events {
+		more, err := hookObjects(chartName, hook)
+		if err != nil {
+			return nil, nil, err
+		}
+		hooks = append(hooks, more...)
+	}
+	return objects, hooks, nil
+}

@@ -1,0 +1,108 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+)
+
+// Options describe the operator that the rules are for.
+type Options struct {
+	// Operator is its name, a label of the role; empty means chartwright.
+	Operator string
+	// Namespaced: the rules are for a Role, of an operator that serves a few
+	// namespaces.
+	Namespaced bool
+	// InstallCRDs: it installs the definitions of its kinds itself.
+	InstallCRDs bool
+}
+
+// Rule is a rule of the operator's role, and a short reason: "chart podset:
+// templates/deployment.yaml".
+type Rule struct {
+	rbacv1.PolicyRule `json:",inline"`
+
+	Why string `json:"why"`
+
+	// Everywhere: the rule takes a ClusterRole even for an operator with Roles. It
+	// is declared, and its resources have no namespace.
+	Everywhere bool `json:"everywhere,omitempty"`
+}
+
+// Unresolved is a place that may need permissions which could not be derived.
+type Unresolved struct {
+	// Kind is the custom resource's, Where a file and a line, and What a
+	// sentence on what is not known and what to do.
+	Kind  string `json:"kind"`
+	Where string `json:"where"`
+	What  string `json:"what"`
+	// File and Line are those of a template, if the place is in a chart. Line is 0
+	// if it is the whole template.
+	File string `json:"-"`
+	Line int    `json:"-"`
+}
+
+// String returns one line for people.
+func (u Unresolved) String() string { return fmt.Sprintf("%s: %s: %s", u.Kind, u.Where, u.What) }
+
+// Report holds the derived rules, and the places that need a person.
+type Report struct {
+	Rules      []Rule       `json:"rules"`
+	Unresolved []Unresolved `json:"unresolved"`
+
+	options Options
+}
+
+// Derive returns the rules of an operator that serves the kinds.
+func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
+	needs := &needs{namespaced: o.Namespaced}
+	served, err := resourcesOf(kinds)
+	if err != nil {
+		return nil, err
+	}
+	needs.own(kinds, served)
+	if o.InstallCRDs {
+		needs.installCRDs(kinds, served)
+	}
+	for i, kind := range kinds {
+		c, err := newChartNeeds(needs, kind, served)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kinds[i].Kind, err)
+		}
+		if err := c.derive(); err != nil {
+			return nil, fmt.Errorf("%s: %w", kinds[i].Kind, err)
+		}
+	}
+	return &Report{Rules: needs.result(), Unresolved: needs.unresolved, options: o}, nil
+}
+
+// Allowed returns the part of a rule that other rules do not allow, in as few
+// rules as possible: nil if they allow all of it. Rules are compared as the API
+// server does it.
+func Allowed(have []rbacv1.PolicyRule, need rbacv1.PolicyRule) (missing []rbacv1.PolicyRule) {
+	_, uncovered := validation.Covers(have, []rbacv1.PolicyRule{need})
+	return joined(uncovered)
+}
+
+// joined merges rules of one verb that are otherwise equal.
+func joined(singles []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, single := range singles {
+		at := slices.IndexFunc(rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Equal(r.APIGroups, single.APIGroups) && slices.Equal(r.Resources, single.Resources) &&
+				slices.Equal(r.ResourceNames, single.ResourceNames) && slices.Equal(r.NonResourceURLs, single.NonResourceURLs)
+		})
+		if at < 0 {
+			rules = append(rules, single)
+			continue
+		}
+		if !slices.Contains(rules[at].Verbs, single.Verbs[0]) {
+			rules[at].Verbs = append(rules[at].Verbs, single.Verbs[0])
+		}
+	}
+	return rules
+}

@@ -1,0 +1,188 @@
+package chart
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// ErrInvalidValues marks values that a chart's values.schema.json refuses. Its
+// text names every path that is wrong.
+var ErrInvalidValues = errors.New("the chart's schema refuses the spec")
+
+// schemas holds compiled schemas by the text they came from, since a chart may
+// appear several times under aliases.
+type schemas map[string]*jsonschema.Schema
+
+// compileSchemas compiles the schema of the chart and of every subchart once,
+// where Helm does it in every render.
+func compileSchemas(c *helmchart.Chart) (schemas, error) {
+	compiled := schemas{}
+	return compiled, compiled.add(c)
+}
+
+func (s schemas) add(c *helmchart.Chart) error {
+	if len(c.Schema) > 0 {
+		schema, err := compileSchema(c.Schema)
+		if err != nil {
+			return fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
+		}
+		s[string(c.Schema)] = schema
+	}
+	for _, child := range c.Dependencies() {
+		if err := s.add(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compileSchema(data []byte) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	const url = "values.schema.json"
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	if err := compiler.AddResource(url, doc); err != nil {
+		return nil, err
+	}
+	return compiler.Compile(url)
+}
+
+// noLoader keeps a schema from reading files and the network by $ref, which
+// Helm's own check would allow.
+type noLoader struct{}
+
+// Load refuses.
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("$ref to %s: a schema may refer to itself only", url)
+}
+
+// validate checks the values of a chart whose dependencies are processed, and
+// those of its subcharts, as Helm does it.
+func (s schemas) validate(c *helmchart.Chart, vals chartutil.Values) error {
+	problems := s.problems(c, vals, []string{"spec"})
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrInvalidValues, strings.Join(problems, "; "))
+}
+
+func (s schemas) problems(c *helmchart.Chart, vals map[string]any, at []string) []string {
+	var found []string
+	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
+		var invalid *jsonschema.ValidationError
+		if err := schema.Validate(vals); errors.As(err, &invalid) {
+			found = leaves(invalid, at, vals)
+		} else if err != nil {
+			found = []string{fmt.Sprintf("%s: %v", strings.Join(at, "."), err)}
+		}
+	}
+	for _, child := range c.Dependencies() {
+		childVals, ok := vals[child.Name()].(map[string]any)
+		if !ok {
+			continue
+		}
+		found = append(found, s.problems(child, childVals, append(slices.Clone(at), child.Name()))...)
+	}
+	return found
+}
+
+// leaves returns what is wrong at the ends of the tree of causes, where the
+// fault is, each with its path in the custom resource.
+func leaves(err *jsonschema.ValidationError, at []string, checked any) []string {
+	if len(err.Causes) == 0 {
+		if closed, ok := err.ErrorKind.(*kind.AdditionalProperties); ok {
+			// They come in the order of a map, and a status must not change by that.
+			slices.Sort(closed.Properties)
+		}
+		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation, checked), err.ErrorKind.LocalizedString(english))}
+	}
+	var found []string
+	for _, cause := range err.Causes {
+		if names, ok := err.ErrorKind.(*kind.PropertyNames); ok {
+			cause.InstanceLocation = locationOf(names.Property, err.InstanceLocation, checked)
+		}
+		found = append(found, leaves(cause, at, checked)...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+var english = message.NewPrinter(language.English)
+
+// fieldPath writes a path as Kubernetes does: spec.containers[0].name. What is
+// an index and what a key only the value tells that was checked.
+func fieldPath(at, location []string, checked any) string {
+	var path strings.Builder
+	path.WriteString(strings.Join(at, "."))
+	for _, token := range location {
+		if _, isList := checked.([]any); isList {
+			fmt.Fprintf(&path, "[%s]", token)
+		} else {
+			path.WriteString("." + token)
+		}
+		checked = inside(checked)[token]
+	}
+	return path.String()
+}
+
+// inside returns what a value holds, by the tokens of a location.
+func inside(value any) map[string]any {
+	switch v := value.(type) {
+	case map[string]any:
+		return v
+	case chartutil.Values:
+		return v
+	case []any:
+		items := make(map[string]any, len(v))
+		for i, item := range v {
+			items[strconv.Itoa(i)] = item
+		}
+		return items
+	}
+	return nil
+}
+
+// locationOf returns the location of a key that is refused for its name. Of the
+// object that has it the library tells for sure only how deep it is: it goes on
+// writing to the location while it looks at what stands beside.
+func locationOf(key string, told []string, checked any) []string {
+	if found := search(key, len(told), nil, checked); found != nil {
+		return found
+	}
+	return append(slices.Clone(told), key)
+}
+
+// search returns the first location of a key in an object of that depth.
+func search(key string, depth int, at []string, value any) []string {
+	inner := inside(value)
+	if depth == 0 {
+		if _, isList := value.([]any); isList {
+			return nil
+		}
+		if _, has := inner[key]; has {
+			return append(slices.Clone(at), key)
+		}
+		return nil
+	}
+	for _, token := range slices.Sorted(maps.Keys(inner)) {
+		if found := search(key, depth-1, append(slices.Clone(at), token), inner[token]); found != nil {
+			return found
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package helm
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	helmtime "helm.sh/helm/v3/pkg/time"
+
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/release/signing"
+)
+
+// files is a chart's folder.
+type files map[string]string
+
+func (f files) fs() fstest.MapFS {
+	fsys := fstest.MapFS{}
+	for name, content := range f {
+		fsys[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return fsys
+}
+
+// with returns the folder with a file more.
+func (f files) with(name, content string) files {
+	more := maps.Clone(f)
+	more[name] = content
+	return more
+}
+
+func (f files) load(t testing.TB) *chart.Chart {
+	t.Helper()
+	c, err := chart.LoadDir(f.fs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// small is a chart of one ConfigMap.
+func small() files {
+	return files{
+		"Chart.yaml":             "apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: '9'\n",
+		"values.yaml":            "greeting: hello\n",
+		"templates/_helpers.tpl": `{{ define "small.name" }}{{ .Release.Name }}-small{{ end }}`,
+		"templates/config.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include \"small.name\" . }}\ndata:\n  greeting: {{ .Values.greeting | quote }}\n",
+		"templates/NOTES.txt":    "It says {{ .Values.greeting }}.\n",
+	}
+}
+
+// aRelease returns one with everything in it.
+func aRelease() *helmrelease.Release {
+	at := helmtime.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	return &helmrelease.Release{
+		Name:      "web",
+		Namespace: "apps",
+		Version:   3,
+		Manifest:  "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
+		Config:    map[string]any{"replicas": float64(2), "nothing": nil},
+		Labels:    map[string]string{"team": "a", "chartwright.dev/revision": "3"},
+		Info: &helmrelease.Info{
+			FirstDeployed: at, LastDeployed: at,
+			Status: helmrelease.StatusDeployed, Description: "Upgrade complete", Notes: "Enjoy.",
+		},
+		Hooks: []*helmrelease.Hook{{
+			Name: "job", Kind: "Job", Path: "small/templates/job.yaml", Manifest: "kind: Job\n",
+			Events: []helmrelease.HookEvent{helmrelease.HookPreInstall}, Weight: 3,
+			LastRun: helmrelease.HookExecution{StartedAt: at, CompletedAt: at, Phase: helmrelease.HookPhaseSucceeded},
+		}},
+		Chart: &helmchart.Chart{
+			Metadata: &helmchart.Metadata{Name: "small", Version: "1.2.3", AppVersion: "9", APIVersion: "v2"},
+			Values:   map[string]any{"greeting": "hello"},
+		},
+	}
+}
+
+// testKeys is the key of every world.
+var testKeys = newTestKeys("k")
+
+func newTestKeys(letter string) *signing.Keys {
+	keys := &signing.Keys{}
+	if err := keys.Set([]byte(strings.Repeat(letter, signing.MinKey)), nil); err != nil {
+		panic(err)
+	}
+	return keys
+}

@@ -1,0 +1,66 @@
+package inputs
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Index holds, for things of a kind, who uses them. It is not safe for
+// concurrent use.
+type Index[T comparable] struct {
+	byThing map[T]map[types.UID]struct{}
+	byUser  map[types.UID][]T
+}
+
+// New returns an index of no uses.
+func NewIndex[T comparable]() Index[T] {
+	return Index[T]{byThing: map[T]map[types.UID]struct{}{}, byUser: map[types.UID][]T{}}
+}
+
+// Set says what a user uses, in place of what was said before, and returns what
+// nobody uses any more.
+func (i Index[T]) Set(user types.UID, things []T) (unused []T) {
+	before := i.byUser[user]
+	if slices.Equal(before, things) {
+		return nil
+	}
+	for _, thing := range things {
+		if i.byThing[thing] == nil {
+			i.byThing[thing] = map[types.UID]struct{}{}
+		}
+		i.byThing[thing][user] = struct{}{}
+	}
+	for _, thing := range before {
+		if slices.Contains(things, thing) || !i.Used(thing) {
+			continue
+		}
+		delete(i.byThing[thing], user)
+		if len(i.byThing[thing]) == 0 {
+			delete(i.byThing, thing)
+			unused = append(unused, thing)
+		}
+	}
+	i.byUser[user] = things
+	if len(things) == 0 {
+		delete(i.byUser, user)
+	}
+	return unused
+}
+
+// Used tells whether anybody uses a thing.
+func (i Index[T]) Used(thing T) bool { return len(i.byThing[thing]) > 0 }
+
+// Things are all that somebody uses, in any order.
+func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byThing) }
+
+// Users are those who use some of these things, each once, in any order.
+func (i Index[T]) Users(things ...T) []types.UID {
+	found := map[types.UID]struct{}{}
+	for _, thing := range things {
+		maps.Copy(found, i.byThing[thing])
+	}
+	return slices.Collect(maps.Keys(found))
+}

@@ -1,0 +1,197 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// Why finds out why an object is not ready. Its UID, if known, tells its events
+// from those of an earlier object of that name; of kinds that are not
+// Kubernetes' workloads nothing else does.
+//
+// Each read is one request, three or four in all, within the deadline of the
+// context. With an error comes what was found before it. That a right is
+// missing is no error: the message names it.
+func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (Cause, error) {
+	cause, lacked, err := Find(ctx, client, key, uid)
+	if rights := prefixed("rights to say more are missing: ", strings.Join(lacked, ", ")); rights != "" {
+		// A long message must not push out what a person can mend.
+		cause.Message = join("; ", cut(oneLine(cause.Message), maxMessage), rights)
+	}
+	return cause, err
+}
+
+// Look is Why for who tells of missing rights elsewhere: it returns them by
+// themselves, as "list pods" and "get deployments.apps".
+func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
+	s := &search{client: client}
+	cause, err = s.why(ctx, key, uid)
+	cause.Message, cause.Event = s.redactor.redact(cause.Message), s.redactor.redact(cause.Event)
+	if err != nil {
+		return cause, s.missing, fmt.Errorf("find out why %s is not ready: %w", key, err)
+	}
+	return cause, s.missing, nil
+}
+
+var (
+	kindDeployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	kindReplicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+	kindStatefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	kindDaemonSet   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+	kindJob         = schema.GroupKind{Group: "batch", Kind: "Job"}
+	kindPod         = schema.GroupKind{Kind: "Pod"}
+	kindClaim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+)
+
+func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
+	switch key.GroupKind() {
+	case kindDeployment:
+		return s.deployment(ctx, key, uid)
+	case kindReplicaSet:
+		return s.replicaSet(ctx, key, uid)
+	case kindStatefulSet:
+		return s.statefulSet(ctx, key, uid)
+	case kindDaemonSet:
+		return s.daemonSet(ctx, key, uid)
+	case kindJob:
+		return s.job(ctx, key, uid)
+	case kindPod:
+		return s.pod(ctx, key, uid)
+	case kindClaim:
+		return s.claim(ctx, key, uid)
+	}
+	return s.withWarning(ctx, Cause{Object: key}, uid)
+}
+
+// most is how many objects one request may ask for. Who has more pods than that
+// gets an answer from the first of them.
+const listLimit = 500
+
+// search is one question, and what came up on the way to its answer.
+type search struct {
+	client kubernetes.Interface
+	// lacked are the rights that were missing, as "list pods".
+	missing []string
+	// private is what must not be told.
+	redactor redactor
+}
+
+// lacks tells whether a read failed for want of a right, and notes which.
+func (s *search) isForbidden(right string, err error) bool {
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	if !slices.Contains(s.missing, right) {
+		s.missing = append(s.missing, right)
+	}
+	return true
+}
+
+// unread answers for an object that could not be read.
+func (s *search) notReadable(ctx context.Context, key apply.Key, uid types.UID, right string, err error) (Cause, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
+	case s.isForbidden(right, err):
+		return s.withWarning(ctx, Cause{Object: key}, uid)
+	}
+	return Cause{Object: key}, err
+}
+
+const (
+	// longest is the length of an answer, in bytes: a condition's message holds
+	// several.
+	maxLine = 512
+	// longestMessage and longestEvent are what is left of its parts where they
+	// do not fit together.
+	maxMessage = 240
+	maxEvent   = 160
+)
+
+// Cause is why an object is not ready, as far as it could be found out.
+type Cause struct {
+	// Object is what the cause was found at: the object that was asked about,
+	// or one that it made.
+	Object apply.Key
+	// Reason is a word of Kubernetes' own: ImagePullBackOff.
+	Reason string
+	// Message says more, in a sentence.
+	Message string
+	// Event is the last warning about Object, if it adds something.
+	Event string
+}
+
+// Known tells whether anything was found out.
+func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Event != "" }
+
+// String returns the cause as one line of 512 bytes at most:
+//
+//	Pod default/web-5cf: ImagePullBackOff: Back-off pulling image "web:1"; last warning: Failed: …
+func (c Cause) String() string {
+	whole := c.line()
+	if len(whole) > maxLine {
+		c.Message, c.Event = cut(oneLine(c.Message), maxMessage), cut(oneLine(c.Event), maxEvent)
+		whole = c.line()
+	}
+	return cut(whole, maxLine)
+}
+
+func (c Cause) line() string {
+	if !c.Known() {
+		return c.Object.String() + ": nothing says why it is not ready"
+	}
+	said := join("; ", c.said(), prefixed("last warning: ", c.Event))
+	return oneLine(c.Object.String() + ": " + said)
+}
+
+// said is the cause without the object and the event.
+func (c Cause) said() string { return join(": ", c.Reason, c.Message) }
+
+// join puts those texts together that are not empty.
+func join(separator string, texts ...string) string {
+	var some []string
+	for _, text := range texts {
+		if text != "" {
+			some = append(some, text)
+		}
+	}
+	return strings.Join(some, separator)
+}
+
+// prefixed returns a text with a prefix, and nothing where there is no text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// oneLine makes a line of what others wrote: what cannot be printed becomes
+// space, and space becomes one blank.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(text, ""))
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// cut shortens a text to a number of bytes and keeps it valid UTF-8.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}

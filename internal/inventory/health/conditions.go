@@ -1,0 +1,283 @@
+package health
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// condition is one condition of a status, as far as it can be read.
+type condition struct {
+	kind    string
+	status  string
+	reason  string
+	message string
+	// generation is the generation that the condition speaks of, and known
+	// whether it names one.
+	generation int64
+	known      bool
+}
+
+// holds reports whether a condition has a status: True, False or Unknown.
+func (c condition) holds(status string) bool { return strings.EqualFold(c.status, status) }
+
+// outdated reports whether the condition is about an older spec.
+func (c condition) outdated(generation int64) bool { return c.known && c.generation < generation }
+
+// conditionsOf reads conditions in the forms that controllers write: a list of
+// maps, or a map by type. What has another form is left out. Read is false where
+// there is something of which nothing can be read.
+func conditionsOf(value any) (conditions []condition, read bool) {
+	switch v := value.(type) {
+	case nil:
+		return nil, true
+	case []any:
+		for _, item := range v {
+			fields, ok := item.(map[string]any)
+			if !ok {
+				continue
+			}
+			if kind := scalar(fields["type"]); kind != "" && !placeholder(fields) {
+				conditions = append(conditions, conditionOf(kind, fields))
+			}
+		}
+		return conditions, len(conditions) > 0 || !filled(v)
+	case map[string]any:
+		for kind, item := range v {
+			switch fields := item.(type) {
+			case map[string]any:
+				conditions = append(conditions, conditionOf(kind, fields))
+			case string, bool:
+				conditions = append(conditions, condition{kind: kind, status: scalar(fields)})
+			}
+		}
+		return conditions, len(conditions) > 0 || len(v) == 0
+	default:
+		return nil, false
+	}
+}
+
+func conditionOf(kind string, fields map[string]any) condition {
+	c := condition{kind: kind, status: scalar(fields["status"]), reason: scalar(fields["reason"]), message: scalar(fields["message"])}
+	c.generation, c.known = integer(fields["observedGeneration"])
+	return c
+}
+
+// find returns the condition of a type.
+func find(conditions []condition, kind string) (condition, bool) {
+	for _, c := range conditions {
+		if c.kind == kind {
+			return c, true
+		}
+	}
+	return condition{}, false
+}
+
+// never is the time of conditions that the API server has filled in by default
+// and no controller has written, as Gateway API has them.
+const never = "1970-01-01T00:00:00Z"
+
+// placeholder reports whether a condition is such a default.
+func placeholder(fields map[string]any) bool {
+	return scalar(fields["lastTransitionTime"]) == never && strings.EqualFold(scalar(fields["status"]), "Unknown")
+}
+
+// reported reports whether a controller has written a status. Defaults of the
+// API server are no report.
+func reported(status any) bool {
+	fields, ok := status.(map[string]any)
+	if !ok {
+		return filled(status)
+	}
+	for key, value := range fields {
+		if key == "observedGeneration" {
+			// Some controllers default it to -1.
+			if generation, isWhole := integer(value); isWhole && generation <= 0 {
+				continue
+			}
+		}
+		if filled(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// filled reports whether a value is anything but empty or zero.
+func filled(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return false
+	case string:
+		return v != ""
+	case []any:
+		for _, item := range v {
+			if fields, ok := item.(map[string]any); ok && placeholder(fields) {
+				continue
+			}
+			if filled(item) {
+				return true
+			}
+		}
+		return false
+	case map[string]any:
+		for _, item := range v {
+			if filled(item) {
+				return true
+			}
+		}
+		return false
+	case int64:
+		return v != 0
+	case float64:
+		return v != 0
+	default:
+		return true
+	}
+}
+
+// text returns a scalar as text, and the empty text for anything else.
+func scalar(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case bool:
+		return conditionStatus(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return fmt.Sprint(v)
+	default:
+		return ""
+	}
+}
+
+// title returns a boolean as the conditions of Kubernetes write it.
+func conditionStatus(value bool) string {
+	if value {
+		return "True"
+	}
+	return "False"
+}
+
+// whole reads a whole number, which some controllers write as text.
+func integer(value any) (int64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case int:
+		return int64(v), true
+	case float64:
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			return 0, false
+		}
+		return int64(v), true
+	case string:
+		number, err := strconv.ParseInt(v, 10, 64)
+		return number, err == nil
+	default:
+		return 0, false
+	}
+}
+
+// at returns the value of a path such as status.phase, nil where there is none.
+func valueAt(object map[string]any, path string) any {
+	var value any = object
+	for key := range strings.SplitSeq(path, ".") {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = fields[key]
+	}
+	return value
+}
+
+// conditions that say, of a kind without the condition Ready, that it is not
+// ready.
+var (
+	negative = []string{"NotReady", "Degraded"}
+	positive = []string{"Available", "Healthy", "Synced", "Established", "Installed", "Programmed", "Accepted"}
+)
+
+// words that a phase or a state has while an object is not ready. They are
+// compared without regard to case.
+var (
+	failures = []string{"failed", "failure"}
+	pending  = []string{
+		"pending", "creating", "provisioning", "initializing", "installing", "starting", "updating",
+		"upgrading", "progressing", "reconciling", "inprogress", "applyingchanges", "error", "degraded", "notready", "unhealthy",
+	}
+)
+
+// genericOf returns the health of an object of a kind of which nothing is known
+// beside the conventions of Kubernetes.
+func evaluateGeneric(s subject) Result {
+	if r, silent := s.notReported(false); silent {
+		return r
+	}
+	if r, behind := s.outdated(); behind {
+		return r
+	}
+	conditions, read := s.conditions()
+	for _, kind := range []string{"Stalled", "Failed"} {
+		if c, ok := find(conditions, kind); ok && c.holds("True") && !c.outdated(s.generation) {
+			return failed(either(c.reason, kind), c.message)
+		}
+	}
+	if c, ok := find(conditions, "Reconciling"); ok && c.holds("True") {
+		return progressing(c.reason, c.message)
+	}
+	if _, ok := find(conditions, "Ready"); ok {
+		if r, not := s.required(conditions, "Ready"); not {
+			return r
+		}
+		return ready()
+	}
+	if r, not := s.unready(conditions); not {
+		return r
+	}
+	if r, known := s.word(); known {
+		return r
+	}
+	r := ready()
+	if !read {
+		r.Message = "it counts as ready: its status has conditions that cannot be read"
+	}
+	return r
+}
+
+// unready looks for conditions by which kinds without a condition Ready report.
+func (s subject) unready(conditions []condition) (Result, bool) {
+	for _, c := range conditions {
+		switch {
+		case slices.Contains(negative, c.kind) && c.holds("True"):
+			return progressing(either(c.reason, c.kind), either(c.message, fmt.Sprintf("the condition %s is True", c.kind))), true
+		case slices.Contains(positive, c.kind):
+			if r, not := s.required([]condition{c}, c.kind); not {
+				return r, true
+			}
+		}
+	}
+	return Result{}, false
+}
+
+// word looks for a phase or a state that says that the object is not ready.
+func (s subject) word() (Result, bool) {
+	for _, field := range []string{"phase", "state"} {
+		word, ok := valueAt(s.object, "status."+field).(string)
+		if !ok {
+			continue
+		}
+		message := either(scalar(valueAt(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, bounded(word)))
+		switch lower := strings.ToLower(word); {
+		case slices.Contains(failures, lower):
+			return failed(reasonFailed, message), true
+		case slices.Contains(pending, lower):
+			return progressing(word, message), true
+		}
+	}
+	return Result{}, false
+}

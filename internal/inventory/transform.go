@@ -1,0 +1,183 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory/health"
+)
+
+// dependent is what a cache stores of an object: its state, which the index
+// holds, too. There are several of them for each release.
+type cachedObject struct {
+	state *apply.State
+	// health is nil for kinds that have none.
+	health *Health
+	// expiry is nil for all but Jobs with ttlSecondsAfterFinished.
+	expiry *expiry
+}
+
+// GetObjectMeta returns what the cache itself reads.
+func (d cachedObject) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{
+		Namespace: d.state.Namespace, Name: d.state.Name, UID: d.state.UID, ResourceVersion: d.state.ResourceVersion,
+	}
+}
+
+// Judge is what the health of objects depends on beside the objects. The zero
+// value knows nothing.
+type HealthConfig struct {
+	// Rules are the health rules of each served kind, by the group and kind of
+	// the custom resources that own the objects.
+	Rules map[schema.GroupKind]health.Rules
+	// NoStatus reports whether the API server serves no status of a kind; nil
+	// means that this is not known.
+	NoStatus func(schema.GroupVersionKind) bool
+}
+
+// whole reports whether objects of a kind are watched whole, because their health
+// is read from them.
+func (j HealthConfig) watchedWhole(gk schema.GroupKind) bool {
+	return j.hasRule(gk) || !health.AlwaysReady(gk)
+}
+
+// ruled reports whether some served kind has a health rule for objects of a kind.
+func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
+	for _, rules := range j.Rules {
+		if rules[gk] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the health of an object. An object may have any shape, and a panic
+// here would end the process.
+func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
+	defer func() {
+		if p := recover(); p != nil {
+			found = &Health{OpenEnded: true, Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", p)}
+		}
+	}()
+	gvk := o.GroupVersionKind()
+	kind := health.Kind{NoStatus: j.NoStatus}
+	if len(j.Rules) > 0 {
+		owner, _, _ := strings.Cut(o.GetAnnotations()[api.AnnotationOwner], "/")
+		kind.Rule = j.Rules[schema.ParseGroupKind(owner)][gvk.GroupKind()]
+	}
+	return intern(health.Evaluate(o, kind))
+}
+
+// compact is the transform of the caches: managed fields, labels, annotations,
+// spec and status are most of an object and are dropped once they were read.
+func (j HealthConfig) transform(object any) (any, error) {
+	switch o := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return newCachedObject(o.GroupVersionKind().GroupKind(), o, nil), nil
+	case *unstructured.Unstructured:
+		return newCachedObject(o.GroupVersionKind().GroupKind(), o, j.healthOf(o)), nil
+	case client.Object:
+		return j.transformTyped(o)
+	default:
+		return object, nil
+	}
+}
+
+// typed reduces an object of one of Kubernetes' own kinds, which is watched by
+// its type. Health is read from fields by their names.
+func (j HealthConfig) transformTyped(o client.Object) (any, error) {
+	gvk, err := apiutil.GVKForObject(o, watchedTypes)
+	if err != nil {
+		return nil, err
+	}
+	known := newCachedObject(gvk.GroupKind(), o, nil)
+	if job, ok := o.(*batchv1.Job); ok {
+		known.expiry = expiryOf(job)
+	}
+	trim(o)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", known.state.Key, err)
+	}
+	whole := &unstructured.Unstructured{Object: content}
+	whole.SetGroupVersionKind(gvk)
+	known.health = j.healthOf(whole)
+	return known, nil
+}
+
+// trim drops most of an object that its health does not depend on.
+func trim(o client.Object) {
+	o.SetManagedFields(nil)
+	o.SetLabels(nil)
+	o.SetOwnerReferences(nil)
+	if _, isClaim := o.(*corev1.PersistentVolumeClaim); !isClaim {
+		o.SetAnnotations(nil)
+	}
+	switch o := o.(type) {
+	case *corev1.Service:
+		o.Spec = corev1.ServiceSpec{Type: o.Spec.Type, ClusterIP: o.Spec.ClusterIP}
+	case *appsv1.Deployment:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.StatefulSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.DaemonSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *appsv1.ReplicaSet:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	case *batchv1.Job:
+		o.Spec.Template = corev1.PodTemplateSpec{}
+	}
+}
+
+// shared spares a copy of what most objects have.
+func intern(found Health) *Health {
+	for _, common := range []*Health{&healthy, &healthyReported, &silent} {
+		if found == *common {
+			return common
+		}
+	}
+	return &found
+}
+
+func newCachedObject(gk schema.GroupKind, m metav1.Object, known *Health) cachedObject {
+	state := apply.StateOf(gk, m)
+	return cachedObject{state: &state, health: known}
+}
+
+// handler feeds the index from a cache.
+func (x *Index) handler() cache.ResourceEventHandler {
+	observe := func(object any) {
+		if d, ok := object.(cachedObject); ok {
+			x.observeJob(d.state, d.expiry, false)
+			x.observe(d.state, d.health)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    observe,
+		UpdateFunc: func(_, object any) { observe(object) },
+		DeleteFunc: func(object any) {
+			unknown, missed := object.(cache.DeletedFinalStateUnknown)
+			if missed {
+				// A list did not hold it; the state is the last one seen.
+				object = unknown.Obj
+			}
+			if d, ok := object.(cachedObject); ok {
+				x.observeJob(d.state, d.expiry, missed)
+				x.gone(d.state, missed)
+			}
+		},
+	}
+}

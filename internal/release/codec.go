@@ -1,0 +1,198 @@
+package release
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/chart/render"
+)
+
+// MaxRecord is the size at which the API server refuses a Secret.
+const MaxRecord = 1 << 20
+
+// A record of a megabyte can unpack to a gigabyte, and what is read of that takes
+// as much again many times. These bounds are beyond what the operator renders, by
+// a quarter and more for values: the sizes of a record when it is unpacked, in
+// bytes and in values and lines.
+const maxUnpacked = 32 << 20
+
+var maxTokens = render.Defaults().Tokens * 5 / 4
+
+// maxStored is how many values a record may hold besides the text of its
+// manifest: those of its config, its chart's values and its hooks. Each takes
+// about a hundred bytes for as long as an action runs, and sixteen actions can
+// run at a time.
+const maxStored = 200_000
+
+// largeText is the size above which records are decoded one at a time, in
+// bytes, since decoding takes several times as much memory as the text.
+const largeText = 1 << 20
+
+var decodesLarge sync.Mutex
+
+// ErrTooLarge marks a release that does not fit into a Secret.
+var ErrTooLarge = errors.New("the release is too large to be stored")
+
+// ErrDamaged marks a record whose content cannot be read.
+var ErrDamaged = errors.New("the release record is damaged")
+
+// writers and readers are reused: a writer holds most of a megabyte, a reader
+// forty kilobytes.
+var (
+	writers = pool[*gzip.Writer]{make: func() *gzip.Writer { return gzip.NewWriter(io.Discard) }}
+	readers = pool[*gzip.Reader]{make: func() *gzip.Reader { return new(gzip.Reader) }}
+)
+
+// pool is a sync.Pool that knows what it holds.
+type pool[T any] struct {
+	pool sync.Pool
+	make func() T
+}
+
+func (p *pool[T]) get() T {
+	if held, ok := p.pool.Get().(T); ok {
+		return held
+	}
+	return p.make()
+}
+
+func (p *pool[T]) put(one T) { p.pool.Put(one) }
+
+// encode returns the Secret that holds a release, in Helm's format.
+func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
+	data, err := Pack(rls)
+	if err != nil {
+		return nil, fmt.Errorf("encode release record %s: %w", key, err)
+	}
+	if len(data) > MaxRecord {
+		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
+	}
+	labels := maps.Clone(rls.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[LabelName] = rls.Name
+	labels[LabelOwner] = OwnerHelm
+	labels[LabelStatus] = rls.Info.Status.String()
+	labels[LabelVersion] = strconv.Itoa(rls.Version)
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: key, Labels: labels},
+		Type:       SecretType,
+		Data:       map[string][]byte{"release": data},
+	}, nil
+}
+
+// pack returns what the Secret of a release holds: base64 of gzip of JSON. The
+// chart's templates and files stay out of it: no command of Helm needs them
+// later, and they are most of the size.
+func Pack(rls *helmrelease.Release) ([]byte, error) {
+	stored := *rls
+	if rls.Chart != nil {
+		stored.Chart = &helmchart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
+	}
+	text, err := json.Marshal(&stored)
+	if err != nil {
+		return nil, err
+	}
+	if err := weigh(text); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	var packed bytes.Buffer
+	writer := writers.get()
+	defer writers.put(writer)
+	writer.Reset(&packed)
+	if _, err := writer.Write(text); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
+}
+
+// decode reads a record. The error is ErrDamaged where it cannot.
+func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
+	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	reader := readers.get()
+	defer readers.put(reader)
+	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	var rls helmrelease.Release
+	if err := readRelease(reader, &rls); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+	}
+	if rls.Info == nil {
+		return nil, fmt.Errorf("%w: %s: it has no info", ErrDamaged, secret.Name)
+	}
+	if slices.Contains(rls.Hooks, nil) {
+		// Every reader of hooks would fail on it.
+		return nil, fmt.Errorf("%w: %s: one of its hooks is null", ErrDamaged, secret.Name)
+	}
+	rls.Labels = maps.Clone(secret.Labels)
+	for _, key := range driver.GetSystemLabels() {
+		delete(rls.Labels, key)
+	}
+	return &rls, nil
+}
+
+// readRelease reads the JSON of a release.
+func readRelease(from io.Reader, into *helmrelease.Release) error {
+	text, err := io.ReadAll(io.LimitReader(from, largeText))
+	if err == nil && len(text) == largeText {
+		decodesLarge.Lock()
+		defer decodesLarge.Unlock()
+		var rest []byte
+		rest, err = io.ReadAll(io.LimitReader(from, maxUnpacked-largeText+1))
+		text = append(text, rest...)
+	}
+	if err != nil {
+		return err
+	}
+	if err := weigh(text); err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// weigh refuses the text of a release that takes too much memory to read.
+func weigh(text []byte) error {
+	if len(text) > maxUnpacked {
+		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
+	}
+	// Lines of the manifest are escaped in JSON.
+	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
+		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
+	}
+	if boundedyaml.JSONValues(text) > maxStored {
+		return fmt.Errorf("it holds more than %d values besides its manifest", maxStored)
+	}
+	return nil
+}
+
+// RecordSize returns how large the record of a rendered release would be, of
+// MaxRecord bytes that it may have.
+func RecordSize(r *chart.Rendered) (int, error) {
+	data, err := Pack(r.Release)
+	return len(data), err
+}

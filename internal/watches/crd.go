@@ -1,0 +1,214 @@
+package watches
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// CRDVersion is a version of the kind's CRD, by the CRD's own field names. All
+// versions share the schema of the chart, and none is converted.
+type CRDVersion struct {
+	Name string `json:"name"`
+	// Served is whether the API server serves the version; nil means true.
+	Served *bool `json:"served,omitempty"`
+	// Storage marks the one version that objects are stored in.
+	Storage bool `json:"storage,omitempty"`
+	// Deprecated warns those who use the version, by DeprecationWarning or, if
+	// that is empty, in the API server's words.
+	Deprecated         bool   `json:"deprecated,omitempty"`
+	DeprecationWarning string `json:"deprecationWarning,omitempty"`
+}
+
+// IsServed returns Served or its default.
+func (v CRDVersion) IsServed() bool { return v.Served == nil || *v.Served }
+
+// maxDeprecationWarning is what the API server takes, in bytes.
+const maxDeprecationWarning = 256
+
+// checkVersions reports names and versions that no CRD can have.
+func (p *parser) checkVersions(w *Watch, lines map[string]int) {
+	for _, name := range []struct{ key, value string }{{"plural", w.Plural}, {"singular", w.Singular}} {
+		if problems := validation.IsDNS1035Label(name.value); name.value != "" && len(problems) > 0 {
+			p.problemf(lines[name.key], "%s: %q: %s", name.key, name.value, strings.Join(problems, "; "))
+		}
+	}
+	// Nothing is told of a list that could not be read.
+	if w.Versions == nil {
+		return
+	}
+	seen, stored := map[string]bool{}, 0
+	served, listed := false, false
+	for i, v := range w.Versions {
+		at := fmt.Sprintf("versions[%d]", i)
+		p.checkVersion(lines[at], at, v)
+		if seen[v.Name] && v.Name != "" {
+			p.problemf(lines[at], "%s.name: %s stands there twice", at, v.Name)
+		}
+		seen[v.Name] = true
+		if v.Storage {
+			stored++
+		}
+		if v.Name == w.Version {
+			listed, served = true, served || v.IsServed()
+		}
+	}
+	line := lines["versions"]
+	switch {
+	case !listed:
+		p.problemf(line, "versions lacks %s, the version of the entry, which the operator works with: add it", w.Version)
+	case !served:
+		p.problemf(line, "versions: %s is the version of the entry, which the operator works with: it has to be served", w.Version)
+	}
+	if stored != 1 {
+		p.problemf(line, "versions: %d of them have storage: true, expected exactly one", stored)
+	}
+}
+
+func (p *parser) checkVersion(line int, at string, v CRDVersion) {
+	switch problems := validation.IsDNS1035Label(v.Name); {
+	case v.Name == "":
+		p.problemf(line, "%s has no name: add one, for example name: v1", at)
+	case len(problems) > 0:
+		p.problemf(line, "%s.name: %q: %s", at, v.Name, strings.Join(problems, "; "))
+	}
+	switch warning := v.DeprecationWarning; {
+	case warning == "":
+	case !v.Deprecated:
+		p.problemf(line, "%s.deprecationWarning is never told: add deprecated: true", at)
+	case len(warning) > maxDeprecationWarning:
+		p.problemf(line, "%s.deprecationWarning has %d bytes: expected at most %d", at, len(warning), maxDeprecationWarning)
+	case strings.ContainsFunc(warning, func(r rune) bool { return !unicode.IsPrint(r) }):
+		p.problemf(line, "%s.deprecationWarning: expected one line of printable characters", at)
+	}
+}
+
+// Subresources are those that the kind's CRD has beside its status, by the
+// CRD's own field names.
+type Subresources struct {
+	Scale *Scale `json:"scale,omitempty"`
+}
+
+// Scale says where kubectl scale and autoscalers find their numbers in a custom
+// resource.
+type Scale struct {
+	// SpecReplicasPath is what is scaled, such as .spec.replicas.
+	SpecReplicasPath string `json:"specReplicasPath"`
+	// StatusReplicasPath is how many there are, such as .status.replicas.
+	StatusReplicasPath string `json:"statusReplicasPath"`
+	// LabelSelectorPath is which pods they are, as text, such as
+	// .status.selector; an autoscaler needs it.
+	LabelSelectorPath string `json:"labelSelectorPath,omitempty"`
+}
+
+// ScalePath returns the fields that lead to what is scaled, such as spec and
+// replicas; nil where the kind has no scale.
+func (w Watch) ScalePath() []string {
+	if w.Subresources.Scale == nil {
+		return nil
+	}
+	return strings.Split(strings.TrimPrefix(w.Subresources.Scale.SpecReplicasPath, "."), ".")
+}
+
+// simplePath is what the API server follows. It takes more, a path into a list
+// say, and finds nothing there.
+var simplePath = regexp.MustCompile(`^(\.[A-Za-z_][A-Za-z0-9_-]*)+$`)
+
+// checkSubresources reports paths that the API server would refuse.
+func (p *parser) checkSubresources(w *Watch, lines map[string]int) {
+	scale := w.Subresources.Scale
+	if scale == nil {
+		return
+	}
+	line := lines["subresources"]
+	for _, field := range []struct {
+		key, path, example string
+		optional           bool
+		under              []string
+	}{
+		{key: "specReplicasPath", path: scale.SpecReplicasPath, example: ".spec.replicas", under: []string{"spec"}},
+		{key: "statusReplicasPath", path: scale.StatusReplicasPath, example: ".status.replicas", under: []string{"status"}},
+		{key: "labelSelectorPath", path: scale.LabelSelectorPath, example: ".status.selector", under: []string{"spec", "status"}, optional: true},
+	} {
+		at := "subresources.scale." + field.key
+		first, rest, _ := strings.Cut(strings.TrimPrefix(field.path, "."), ".")
+		switch {
+		case field.path == "" && field.optional:
+		case field.path == "":
+			p.problemf(line, "subresources.scale has no %s: add one, for example %s: %s", field.key, field.key, field.example)
+		case !simplePath.MatchString(field.path):
+			p.problemf(line, "%s: %q is no path of fields such as %s", at, field.path, field.example)
+		case rest == "" || !slices.Contains(field.under, first):
+			p.problemf(line, "%s: %q is not under %s: expected a path such as %s", at, field.path, dotted(field.under), field.example)
+		}
+	}
+}
+
+// dotted lists fields as paths: ".spec or .status".
+func dotted(fields []string) string {
+	return fmt.Sprintf(".%s", strings.Join(fields, " or ."))
+}
+
+// PrinterColumn is a column of kubectl get, by the CRD's own field names.
+type PrinterColumn struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Format      string `json:"format,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Priority is 0 for a column that is always there, and more for one that
+	// -o wide adds.
+	Priority int32  `json:"priority,omitempty"`
+	JSONPath string `json:"jsonPath"`
+}
+
+// columnTypes are those that the API server takes.
+var columnTypes = []string{"boolean", "date", "integer", "number", "string"}
+
+// checkDisplay reports names and columns that the API server would refuse.
+func (p *parser) checkDisplay(w *Watch, lines map[string]int) {
+	seen := map[string]bool{}
+	for i, column := range w.AdditionalPrinterColumns {
+		at := fmt.Sprintf("additionalPrinterColumns[%d]", i)
+		p.checkColumn(lines["additionalPrinterColumns"], at, column)
+		if name := strings.ToLower(column.Name); name != "" && seen[name] {
+			p.problemf(lines["additionalPrinterColumns"], "%s.name: %s is the name of another column, too", at, column.Name)
+		} else {
+			seen[name] = true
+		}
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"shortNames", w.ShortNames}, {"categories", w.Categories}} {
+		for i, name := range list.names {
+			if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
+				p.problemf(lines[list.key], "%s[%d]: %q: %s", list.key, i, name, strings.Join(problems, "; "))
+			} else if slices.Contains(list.names[:i], name) {
+				p.problemf(lines[list.key], "%s[%d]: %s stands there twice", list.key, i, name)
+			}
+		}
+	}
+}
+
+func (p *parser) checkColumn(line int, at string, column PrinterColumn) {
+	if column.Name == "" {
+		p.problemf(line, "%s has no name: add one, for example name: Replicas", at)
+	}
+	if !slices.Contains(columnTypes, column.Type) {
+		p.problemf(line, "%s.type is %q: expected one of %s", at, column.Type, strings.Join(columnTypes, ", "))
+	}
+	if column.Priority < 0 {
+		p.problemf(line, "%s.priority is %d: expected 0 (always shown) or more (shown by -o wide)", at, column.Priority)
+	}
+	switch err := jsonpath.New("").Parse("{" + column.JSONPath + "}"); {
+	case !strings.HasPrefix(column.JSONPath, "."):
+		p.problemf(line, "%s.jsonPath: %q: expected a path such as .status.replicas", at, column.JSONPath)
+	case err != nil:
+		p.problemf(line, "%s.jsonPath: %q: %v", at, column.JSONPath, err)
+	}
+}
