@@ -22,8 +22,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
-	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
