@@ -155,7 +155,7 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 	}
 	differences := crd.Diff(before, definitions)
 	if !whole {
-		// A file is of some kinds, and says nothing of others.
+		// A file may contain only some of the kinds.
 		differences = slices.DeleteFunc(differences, func(d crd.Difference) bool { return d.State == crd.New })
 	}
 	breaking := 0
@@ -220,7 +220,7 @@ func printDiff(to io.Writer, differences []crd.Difference) error {
 	return table.Flush()
 }
 
-// became says in a few words what has become of a definition.
+// became summarizes the changes of a definition.
 func became(d crd.Difference) string {
 	switch d.State {
 	case crd.New:

@@ -63,7 +63,7 @@ warnings.`,
 	return cmd
 }
 
-// lintAll looks at charts or, where none is named, at those of a watches file.
+// lintAll lints charts or, if none is named, those of a watches file.
 func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 	var targets []lint.Target
 	var findings []lint.Finding

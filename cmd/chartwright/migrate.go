@@ -72,7 +72,7 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 		if err != nil {
 			return fmt.Errorf("find the cluster by $KUBECONFIG or ~/.kube/config: %w", err)
 		}
-		// As kubectl has it: one person's requests need no slowing down.
+		// The limits of kubectl: one user's requests need no throttling.
 		kubeconfig.QPS, kubeconfig.Burst = 50, 300
 		more, err := project.LiveFindings(cmd.Context(), kubeconfig, f.namespaces)
 		if err != nil {

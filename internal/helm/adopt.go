@@ -194,7 +194,7 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	switch {
 	case k.ctx.Err() != nil:
 		return false, err
-	case err != nil && !refusal(err):
+	case err != nil && !isRefusal(err):
 		return false, err
 	case err != nil:
 		return false, nil //nolint:nilerr // an object that is refused would not stay as it is

@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -13,7 +12,10 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -22,10 +24,6 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
-
-// ErrConflict marks an action that ended before anything was written, because
-// an object of the chart exists and is not owned by the release.
-var ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
 
 // Config is what a process has once and every action uses.
 type Config struct {
@@ -177,50 +175,56 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	return &run{config: config, kube: objects, driver: storedBy, log: log, redactor: r.Redactor}, nil
 }
 
-// outcome turns what Helm returned into what happened. That Helm returned no
-// error is not enough: it only logs some writes of the record that failed.
-func (r *run) outcome(ctx context.Context, err error) error {
-	switch {
-	case err == nil && r.driver.WriteErr != nil:
-		err = r.driver.WriteErr
-	case err == nil:
-		return nil
-	case errors.Is(err, release.ErrStale), errors.Is(err, release.ErrTooLarge), errors.Is(err, chart.ErrInvalidValues),
-		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
-	case errors.Is(r.driver.ReadErr, release.ErrUntrusted):
-		err = r.driver.ReadErr
-	case errors.Is(r.driver.WriteErr, release.ErrStale):
-		err = r.driver.WriteErr
-	case errors.Is(r.kube.failedHook, ErrInterrupted):
-		// Helm makes a text of some errors.
-		err = interruptedError{error: err, hook: r.kube.failedHook}
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	}
-	redact := r.redactor.Redact
-	if errors.Is(err, chart.ErrRender) {
-		redact = r.redactor.RedactParts
-	}
-	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
+// identity is in whose name objects are read and written. Records, caches and
+// custom resources are always the operator's own business.
+type identity struct {
+	config  *rest.Config
+	http    *http.Client
+	objects apply.Client
 }
 
-// ActionError is an action that failed, with the end of Helm's log.
-type ActionError struct {
-	Err error
-	// Log holds the last lines that Helm logged, oldest first.
-	Log []string
+// as returns the identity of a service account, or the operator's own where
+// none is named. Identities are kept: there are as many as accounts in use.
+func (c *Client) as(namespace, serviceAccount string) (identity, error) {
+	if serviceAccount == "" {
+		return c.own, nil
+	}
+	c.identitiesMu.Lock()
+	defer c.identitiesMu.Unlock()
+	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
+	if known, ok := c.identities[user]; ok {
+		return known, nil
+	}
+	config := rest.CopyConfig(c.own.config)
+	// The API server adds an account's groups itself. To name them takes the
+	// right to impersonate groups, too.
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
+	}
+	made, err := newIdentity(config, httpClient)
+	if err != nil {
+		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
+	}
+	c.identities[user] = made
+	return made, nil
 }
 
-// Error returns the cause alone.
-func (e *ActionError) Error() string { return e.Err.Error() }
+// core returns a client for what the others cannot do: read the logs of pods.
+func (i identity) core() (typedcorev1.CoreV1Interface, error) {
+	return typedcorev1.NewForConfigAndClient(i.config, i.http)
+}
 
-// Unwrap returns the cause.
-func (e *ActionError) Unwrap() error { return e.Err }
-
-// redactError returns an error with the redacted text of err that wraps err.
-func redactError(redact func(string) string, err error) error {
-	if text := redact(err.Error()); text != err.Error() {
-		return redactedError{error: err, text: text}
+func newIdentity(config *rest.Config, httpClient *http.Client) (identity, error) {
+	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
+	if err != nil {
+		return identity{}, err
 	}
-	return err
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return identity{}, err
+	}
+	objects := apply.Client{Metadata: metadataClient, Dynamic: dynamicClient}
+	return identity{config: config, http: httpClient, objects: objects}, nil
 }

@@ -1,9 +1,141 @@
 package helm
 
-// interruptedError is what Helm made of the error of a hook, and that error.
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/release"
+)
+
+// Errors of actions, beside those of packages chart and release.
+var (
+	// ErrNotAllowed marks an action that ended before anything was written,
+	// because the kind's allow block in the watches file forbids what the chart
+	// would do with these values.
+	ErrNotAllowed = errors.New("not allowed for this kind")
+	// ErrConflict marks an action that ended before anything was written, because
+	// an object of the chart exists and is not owned by the release.
+	ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
+	// ErrRefused marks an upgrade that ended before anything was written, because
+	// the API server would refuse one of the objects.
+	ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
+	// ErrInterrupted marks an action that ended because the wait for one of its
+	// hooks was ended, see HookWait.
+	ErrInterrupted = errors.New("the wait for a hook was interrupted")
+	// ErrOrphaned marks an uninstall that was not begun because the custom resource
+	// was deleted with propagationPolicy Orphan (kubectl delete --cascade=orphan).
+	ErrOrphaned = errors.New("the custom resource was deleted with propagationPolicy Orphan")
+	// ErrTestsFailed marks tests of a chart that ran and failed.
+	ErrTestsFailed = errors.New("the chart's tests failed")
+	// ErrWaiting marks an uninstall that is complete, but for objects that still
+	// exist and that it was to wait for.
+	ErrWaiting = errors.New("the release is uninstalled, and some of its objects are not gone yet")
+)
+
+// Texts of errors that have no type. TestErrorTexts_MatchHelm compares Helm's with
+// the version in go.mod.
+const (
+	// helmUnreachable is in Helm's error if it cannot read whether an object exists.
+	helmUnreachable = "could not get information about the resource"
+	// helmForeign is in Helm's error if an object belongs to another release.
+	helmForeign = "cannot be imported into the current release"
+	// serverNoPatch is in the API server's internal error for an object that does not
+	// fit its schema.
+	serverNoPatch = "failed to create typed patch object"
+)
+
+// classify marks the errors after which nothing was changed. An action that wrote
+// no record ended before it changed anything: because of what it read, or in the
+// templates.
+func (r *run) classify(err error) error {
+	switch {
+	case err == nil || r.driver.WriteErr != nil:
+		return err
+	case r.driver.Created > 0, r.driver.ReadErr != nil, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
+		return err
+	case strings.Contains(err.Error(), helmUnreachable):
+		return err
+	case strings.Contains(err.Error(), helmForeign):
+		return r.kube.explainConflict(fmt.Errorf("%w: %w%s", ErrConflict, err, r.kube.conflictHint()))
+	default:
+		return fmt.Errorf("%w: %w", chart.ErrRender, err)
+	}
+}
+
+// isRefusal reports whether the API server will never accept an object, as opposed
+// to a server that cannot answer now.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
+		strings.Contains(err.Error(), serverNoPatch)
+}
+
+// outcome returns the error of an action. That Helm returned no error is not
+// enough: it only logs some writes of the record that failed. Helm also turns some
+// errors into text, so that the original is kept beside it.
+func (r *run) outcome(ctx context.Context, err error) error {
+	switch {
+	case err == nil && r.driver.WriteErr != nil:
+		err = r.driver.WriteErr
+	case err == nil:
+		return nil
+	case errors.Is(err, release.ErrStale), errors.Is(err, release.ErrTooLarge), errors.Is(err, chart.ErrInvalidValues),
+		errors.Is(err, ErrNotAllowed), errors.Is(err, ErrRefused):
+	case errors.Is(r.driver.ReadErr, release.ErrUntrusted):
+		err = r.driver.ReadErr
+	case errors.Is(r.driver.WriteErr, release.ErrStale):
+		err = r.driver.WriteErr
+	case errors.Is(r.kube.failedHook, ErrInterrupted):
+		err = interruptedError{error: err, hook: r.kube.failedHook}
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	redact := r.redactor.Redact
+	if errors.Is(err, chart.ErrRender) {
+		redact = r.redactor.RedactParts
+	}
+	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
+}
+
+// ActionError is an action that failed, with the end of Helm's log.
+type ActionError struct {
+	Err error
+	// Log holds the last lines that Helm logged, oldest first.
+	Log []string
+}
+
+// Error returns the cause alone.
+func (e *ActionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ActionError) Unwrap() error { return e.Err }
+
+// interruptedError is Helm's error for a hook that failed, and the hook's own.
 type interruptedError struct {
 	error
 	hook error
 }
 
 func (e interruptedError) Unwrap() []error { return []error{e.error, e.hook} }
+
+// redactError returns an error with the redacted text of err that wraps err.
+func redactError(redact func(string) string, err error) error {
+	if text := redact(err.Error()); text != err.Error() {
+		return redactedError{error: err, text: text}
+	}
+	return err
+}
+
+type redactedError struct {
+	error
+	text string
+}
+
+func (e redactedError) Error() string { return e.text }
+
+func (e redactedError) Unwrap() error { return e.error }

@@ -6,8 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
+	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -133,4 +139,103 @@ func excess(history []release.Record, limit int) []release.Record {
 		}
 	}
 	return drop
+}
+
+// Mark writes the request's marks onto the newest revision that this operator
+// wrote, and changes nothing else.
+func (c *Client) Mark(ctx context.Context, r Request) error {
+	for _, record := range c.index.History(r.Namespace, r.Release) {
+		if record.Written() {
+			return c.mark(ctx, record, r.Marks.Labels(), nil)
+		}
+	}
+	return fmt.Errorf("%w: no revision is ours", release.ErrStale)
+}
+
+// mark patches labels and annotations of a record. Empty values take a key
+// away; where nothing would change, nothing is written.
+func (c *Client) mark(ctx context.Context, record release.Record, labels, annotations map[string]string) error {
+	if record.Marks.Equal(labels) && len(annotations) == 0 {
+		return nil
+	}
+	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
+	if apierrors.IsNotFound(err) {
+		c.index.Remove(record)
+		return fmt.Errorf("%w: record %s is gone", release.ErrStale, record.Secret)
+	}
+	return err
+}
+
+// patchRecord merges into the metadata of a record, and tells the index.
+func (c *Client) patchRecord(ctx context.Context, record release.Record, metadata map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("update release record %s: %w", record.Secret, err)
+	}
+	if stored, ok := release.FromMeta(secret); ok {
+		c.index.Put(stored)
+	}
+	return nil
+}
+
+// orNull makes empty values what a merge patch removes.
+func orNull(values map[string]string) map[string]any {
+	patch := map[string]any{}
+	for key, value := range values {
+		if patch[key] = any(value); value == "" {
+			patch[key] = nil
+		}
+	}
+	return patch
+}
+
+// Test runs the chart's tests on the newest revision and notes on its record
+// how they went, with the request's marks. The error is ErrTestsFailed where
+// they failed; any other leaves the tests to be run again. It is ErrUntrusted,
+// and nothing has run, where the record is not what this operator has written.
+func (c *Client) Test(ctx context.Context, r Request) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := run.signUnlessCurrent(c, r); err != nil {
+		return run.outcome(ctx, err)
+	}
+	run.driver.VerifiedOnly = true
+	tests := action.NewReleaseTesting(run.config)
+	tests.Namespace = r.Namespace
+	tests.Timeout = r.Timeout
+	rls, err := tests.Run(r.Release)
+	tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
+	switch {
+	case err == nil && !hasTests(rls):
+		tested.Message = "The chart has no tests"
+	case err == nil:
+	case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
+		return run.outcome(ctx, err)
+	default:
+		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
+		tested.Message = release.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
+	}
+	history := c.index.History(r.Namespace, r.Release)
+	if len(history) == 0 {
+		return run.outcome(ctx, fmt.Errorf("%w: it is gone", release.ErrStale))
+	}
+	text, encodeErr := json.Marshal(tested)
+	if encodeErr != nil {
+		return encodeErr
+	}
+	// A failed test is an outcome, and an outcome that was not stored is none.
+	if markErr := c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{release.AnnotationTested: string(text)}); markErr != nil {
+		return run.outcome(ctx, markErr)
+	}
+	return run.outcome(ctx, err)
+}
+
+func hasTests(rls *helmrelease.Release) bool {
+	return slices.ContainsFunc(rls.Hooks, func(h *helmrelease.Hook) bool { return slices.Contains(h.Events, helmrelease.HookTest) })
 }

@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // A chart asks by helm.sh/hook-output-log-policy for what its hooks print. Its
@@ -102,4 +107,70 @@ func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.
 	}
 	// What was read before the connection broke is better than nothing.
 	return text, nil
+}
+
+// tailLength is the number of lines of Helm's log that an error carries, and
+// outputWidth what is kept of a line that a hook has printed, in bytes.
+const (
+	tailLength  = 8
+	outputWidth = 200
+)
+
+// tail keeps the end of what one action logs.
+type tail struct {
+	// redact keeps secrets out of it.
+	redact func(string) string
+
+	mu   sync.Mutex
+	last []string
+}
+
+func (t *tail) printf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, t.redact(fmt.Sprintf(format, args...)))
+	if len(t.last) > tailLength {
+		t.last = slices.Delete(t.last, 0, len(t.last)-tailLength)
+	}
+}
+
+func (t *tail) lines() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.last)
+}
+
+// output returns where what a container of a hook has printed goes, as Helm
+// wants it. Each write must be of whole lines.
+func (t *tail) output(_, _, container string) io.Writer {
+	return containerOutput{log: t, container: container}
+}
+
+type containerOutput struct {
+	log       *tail
+	container string
+}
+
+// Write logs each line that says something, cut to a length that leaves room
+// for the others.
+func (o containerOutput) Write(text []byte) (int, error) {
+	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
+		line = strings.TrimSpace(strings.Map(printable, line))
+		if line != "" {
+			o.log.printf("%s: %s", o.container, release.Truncate(o.log.redact(line), outputWidth))
+		}
+	}
+	return len(text), nil
+}
+
+// printable drops what would color or clear a terminal.
+func printable(r rune) rune {
+	switch {
+	case r == '\t':
+		return ' '
+	case unicode.IsControl(r):
+		return -1
+	default:
+		return r
+	}
 }

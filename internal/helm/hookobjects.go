@@ -4,13 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -118,4 +128,188 @@ func (r *run) hookObjects(request Request) []apply.Object {
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
 	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.owner) == nil &&
 		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
+}
+
+// Helm deletes whatever has the name of a hook before it creates the hook, and
+// refuses a chart that turns a hook into a plain object, for the object of the
+// hook is in the way. Here an object is deleted only if this release created it.
+
+// clockSkew is by how much the clock of the helm CLI may differ from that of the
+// API server.
+const clockSkew = time.Minute
+
+// created refuses a live object with the name of a hook, unless this release
+// created it: as a hook, as a plain object, or by the helm CLI, which marks no
+// hooks and records when it created them. A Job or a Pod that nobody owns is
+// taken for what an earlier run has left, as by Helm: the record of that run may
+// be gone, and such an object holds no data.
+func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
+	if err := k.foreign(live); err != nil {
+		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
+	}
+	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
+		return nil
+	}
+	if live.GetNamespace() != k.namespace || !writtenByHelm(live) {
+		// Signatures do not cover when a hook ran, so that everyone who may write the
+		// record can change it.
+		return unknownHook(o)
+	}
+	made := live.GetCreationTimestamp()
+	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
+		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
+		if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
+			return nil
+		}
+	}
+	return unknownHook(o)
+}
+
+// unknownHook is the error for an object with the name of a hook that this release
+// did not create.
+func unknownHook(o apply.Object) error {
+	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
+}
+
+// writtenByHelm reports whether Helm, in whatever program, or this operator has
+// written an object. When a hook ran is on the record, where anybody who may write
+// Secrets can change it; that alone does not prove who created the object.
+func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == api.FieldManager || strings.Contains(entry.Manager, "helm")
+	})
+}
+
+// runs reports whether objects of a kind run to their end, as most hooks do.
+func runs(gk schema.GroupKind) bool {
+	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
+}
+
+// labeled reports whether a live object, which belongs to no other owner, carries
+// an owner label, or what Helm marks the objects of the release by.
+func (k *kubeClient) labeled(live *metav1.PartialObjectMetadata) bool {
+	labels := live.GetLabels()
+	return labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" || k.marked(live)
+}
+
+// hooksByObject returns the hooks of the verified records that the action has read,
+// by what they create. A hook of a kind that the server does not know has created
+// nothing.
+func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
+	found := map[apply.Key][]*helmrelease.Hook{}
+	for _, hook := range k.recordedHooks() {
+		list, err := k.builder.build(strings.NewReader(hook.Manifest))
+		if err != nil {
+			continue
+		}
+		for key := range keys(list) {
+			found[key] = append(found[key], hook)
+		}
+	}
+	return found
+}
+
+// findHookLeftovers remembers which plain objects have to replace the object of
+// a hook: one that carries our label of hooks, and that a stored revision of this
+// release has as a hook.
+func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
+	hooks := k.hooksByObject()
+	for _, info := range objects {
+		o := object(info)
+		key := apply.KeyOf(o)
+		if isHook(info) || hooks[key] == nil {
+			continue
+		}
+		live, err := k.objects.Get(k.ctx, o)
+		if err != nil {
+			return err
+		}
+		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.owner.UID) {
+			k.hookLeftovers[key] = live.GetUID()
+		}
+	}
+	return nil
+}
+
+// hideHookLeftovers makes Helm, which refuses what exists and is not the
+// release's, find nothing where an object of a hook is to be replaced.
+func (k *kubeClient) hideHookLeftovers(objects helmkube.ResourceList) {
+	for _, info := range objects {
+		if _, ok := k.hookLeftovers[apply.KeyOf(object(info))]; ok && !isHook(info) {
+			info.Client = absentClient{}
+		}
+	}
+}
+
+// removeHookLeftover deletes the object of a hook whose name a plain object has
+// now, and waits until it is gone.
+func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
+	if err := k.objects.DeleteUID(k.ctx, o, uid, metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	delete(k.hookLeftovers, apply.KeyOf(o))
+	k.log("%s was created by a hook and is replaced by an object of the release", apply.Describe(o.Unstructured))
+	return k.objects.WaitGone(k.ctx, o)
+}
+
+// explainConflict says, one sentence each, which of the rendered objects exist
+// and do not belong to the release.
+func (k *kubeClient) explainConflict(fallback error) error {
+	var found []string
+	for _, info := range k.target {
+		o := object(info)
+		if isHook(info) || k.knownAsOurs(apply.KeyOf(o)) {
+			continue
+		}
+		live, err := k.objects.Get(k.ctx, o)
+		if err != nil || live == nil {
+			continue
+		}
+		if why := k.whyNotOurs(live); why != "" {
+			found = append(found, apply.Describe(o.Unstructured)+" "+why)
+		}
+	}
+	if len(found) == 0 {
+		return fallback
+	}
+	return fmt.Errorf("%w: %s", ErrConflict, strings.Join(found, "; "))
+}
+
+// whyNotOurs says what an object is that Helm does not take for the release's,
+// and what can be done about it; nothing if Helm does.
+func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
+	labels, annotations := live.GetLabels(), live.GetAnnotations()
+	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
+	switch {
+	case apply.CheckOwnership(live, k.owner) != nil:
+		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
+	case labels[api.LabelHookOwnerUID] != "":
+		return "was created by a hook of this release and is left over; delete it"
+	case name != "" && (name != k.release || namespace != k.namespace):
+		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.conflictHint())
+	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
+		return "exists and belongs to no release" + k.conflictHint()
+	}
+	return ""
+}
+
+// absentClient is the client of an object that Helm must not find.
+type absentClient struct{ resource.RESTClient }
+
+// Get returns a request whose answer is 404. Helm makes no other one.
+func (absentClient) Get() *rest.Request {
+	config := rest.ClientContentConfig{Negotiator: runtime.NewClientNegotiator(resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer, metav1.Unversioned)}
+	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "absent.invalid"}, "", config, &http.Client{Transport: absentTransport{}})
+}
+
+// absentTransport answers each request by 404, and sends none.
+type absentTransport struct{}
+
+// RoundTrip answers the request.
+func (absentTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	return &http.Response{
+		Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
 }

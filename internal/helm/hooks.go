@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -85,4 +86,15 @@ func podDone(object *unstructured.Unstructured) (bool, error) {
 		return true, fmt.Errorf("pod failed: %s: %s", pod.Status.Reason, pod.Status.Message)
 	}
 	return false, nil
+}
+
+// removeInterrupted deletes a hook that is no longer waited for. Its container
+// could start later, beside the revision that comes next. In the foreground, so
+// that a hook of the same name is made only after its pods are gone.
+func (k *kubeClient) removeInterrupted(info *resource.Info) error {
+	err := k.objects.DeleteUID(k.ctx, object(info), object(info).GetUID(), metav1.DeletePropagationForeground)
+	if err != nil {
+		return fmt.Errorf("remove the interrupted hook: %w", err)
+	}
+	return nil
 }

@@ -102,7 +102,7 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
 	if err := k.ours(key, live); err != nil && !k.takeOwnership {
-		return fmt.Errorf("%w%s", err, k.wayOut())
+		return fmt.Errorf("%w%s", err, k.conflictHint())
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package helm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
@@ -18,9 +20,21 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// ErrRefused marks an upgrade that ended before anything was written, because
-// the API server would refuse one of the objects.
-var ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
+// checkOnce refuses objects that are rendered more than once, as an install of
+// Helm's does half-way: it makes each, and the second is there already. Applied
+// over each other they would change with every look.
+func checkOnce(objects helmkube.ResourceList) error {
+	var errs []error
+	times := map[apply.Key]int{}
+	for _, info := range objects {
+		key := apply.KeyOf(object(info))
+		times[key]++
+		if times[key] == 2 {
+			errs = append(errs, fmt.Errorf("%s is rendered twice: give one of the two another name, or leave it out", key))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // preflight looks at a new revision before its record is stored, when nothing
 // was written yet. It refuses what the kind's rules forbid, what is another's,
@@ -98,7 +112,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
 			// It is deleted first.
-			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && refusal(err) {
+			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && isRefusal(err) {
 				refused = append(refused, err.Error())
 			}
 			continue
@@ -118,7 +132,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 			return err
 		case apierrors.IsNotFound(err) && comes(missing(err, o), objects):
 			// Its namespace, or the role that it binds, is of the same revision.
-		case refusal(err):
+		case isRefusal(err):
 			refused = append(refused, err.Error())
 		default:
 			// The API server is away, or busy; the attempt will tell.
@@ -153,10 +167,60 @@ func comes(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 	})
 }
 
-// refusal tells an object that will never be taken from a server that cannot
-// answer now. A patch that fits no schema is an internal error to the server.
-func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
-		strings.Contains(err.Error(), "failed to create typed patch object")
+// textFields are the fields of an object's metadata whose values are texts.
+var textFields = []string{"annotations", "labels"}
+
+// writeTexts makes texts of the annotations and labels of an object that are
+// written as something else, as Helm does where it looks for hooks: of
+// "helm.sh/hook-weight: 5", say. Were one of them left, none could be read.
+func writeTexts(object *unstructured.Unstructured) {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	for _, field := range textFields {
+		values, _ := metadata[field].(map[string]any)
+		for key, value := range values {
+			if text, ok := textOf(value); ok {
+				values[key] = text
+			}
+		}
+	}
+}
+
+// textOf returns the text of a value, unless it holds others.
+func textOf(value any) (string, bool) {
+	switch typed := value.(type) {
+	case string:
+		return typed, true
+	case int64:
+		return strconv.FormatInt(typed, 10), true
+	case float64:
+		return strconv.FormatFloat(typed, 'f', -1, 64), true
+	case bool:
+		return strconv.FormatBool(typed), true
+	case nil:
+		return "", true
+	}
+	return "", false
+}
+
+// checkTexts refuses annotations and labels that no text can be made of. All of
+// an object's would be lost with them. It is for what was just rendered alone:
+// what is stored must still be possible to replace and to delete.
+func checkTexts(objects helmkube.ResourceList) error {
+	var errs []error
+	for _, info := range objects {
+		what := apply.Describe(object(info).Unstructured)
+		metadata, _ := object(info).Object["metadata"].(map[string]any)
+		for _, field := range textFields {
+			values, ok := metadata[field].(map[string]any)
+			if !ok && metadata[field] != nil {
+				errs = append(errs, fmt.Errorf("%s: metadata.%s: expected keys with texts", what, field))
+			}
+			for _, key := range slices.Sorted(maps.Keys(values)) {
+				if _, ok := values[key].(string); !ok {
+					errs = append(errs, fmt.Errorf("%s: metadata.%s[%s]: expected a text", what, field, key))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

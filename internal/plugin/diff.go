@@ -157,7 +157,7 @@ func sideOf(stored *release.Stored) diffSide {
 	return diffSide{Revision: int64(stored.Revision), Chart: stored.Chart + "-" + stored.ChartVersion}
 }
 
-// String says what a side is, in the head of each diff.
+// String names the side in the head of each diff.
 func (d diffSide) String() string {
 	if d.Spec != "" {
 		return fmt.Sprintf("spec in %s (%s)", d.Spec, d.Chart)

@@ -51,7 +51,7 @@ const (
 
 // manifest is one side of a comparison.
 type manifest struct {
-	// title says for people what it is: "revision 2".
+	// title names it in the diff: "revision 2".
 	title string
 	// namespace is where objects are that name none.
 	namespace      string

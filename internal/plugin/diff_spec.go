@@ -107,7 +107,7 @@ func deployedIn(history []api.HistoryEntry) int64 {
 	return history[0].Revision
 }
 
-// withoutSecrets says what an error of a trial says, less what is secret.
+// withoutSecrets returns the text of a render error with redacted secrets.
 func withoutSecrets(err error, secret valuesfrom.Secrets) string {
 	if errors.Is(err, chart.ErrRender) {
 		return secret.RedactParts(err.Error())
@@ -184,7 +184,7 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 	return deployed, false
 }
 
-// follows tells whether what is deployed is of the spec that is in the cluster.
+// follows reports whether the deployed revision is of the spec in the cluster.
 func follows(cr *unstructured.Unstructured, status api.Status) bool {
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	if ready == nil || status.ObservedGeneration != cr.GetGeneration() || meta.IsStatusConditionTrue(status.Conditions, api.ConditionHeld) {

@@ -28,7 +28,7 @@ type historyOutput struct {
 	Namespace string `json:"namespace"`
 	// Revisions are newest first.
 	Revisions []revisionOutput `json:"revisions"`
-	// Missing says what is not told for want of a right.
+	// Missing names what is left out because a permission is missing.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -42,12 +42,12 @@ type revisionOutput struct {
 	Chart       string `json:"chart,omitempty"`
 	AppVersion  string `json:"appVersion,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Held tells that it runs again, and stays whatever the spec says.
+	// Held: a rollback has deployed it again, and holds it.
 	Held bool `json:"held,omitempty"`
 	// NeverReady tells that its objects were not ready when another revision
 	// took its place.
 	NeverReady bool `json:"neverReady,omitempty"`
-	// By tells who made it, where that was not the operator: "helm".
+	// By names who created it if that was not the operator: "helm".
 	By string `json:"by,omitempty"`
 	// RollbackTo tells that a rollback can bring it back, and Previous that it is
 	// what a rollback to no revision in particular brings back.
@@ -94,7 +94,7 @@ shown, which has the newest ten revisions.`,
 	}
 }
 
-// revisions tells of the revisions what may be known.
+// revisions returns what the user may know of the revisions.
 func (s *session) revisions(ctx context.Context, status api.Status) (historyOutput, error) {
 	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
 	history, err := s.history(ctx, status.Release)
@@ -110,7 +110,7 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 	return out, nil
 }
 
-// fromRecords tells of revisions by the metadata of their records, newest first.
+// fromRecords reads revisions from the metadata of their records, newest first.
 func fromRecords(history []release.Record) []revisionOutput {
 	revisions := make([]revisionOutput, len(history))
 	held := release.MarksOf(history).Held
@@ -147,7 +147,7 @@ func fromRecords(history []release.Record) []revisionOutput {
 	return revisions
 }
 
-// fromStatus tells of revisions what the status of the custom resource does.
+// fromStatus reads revisions from the status of the custom resource.
 func fromStatus(status api.Status) []revisionOutput {
 	revisions := make([]revisionOutput, len(status.History))
 	for i, entry := range status.History {
@@ -176,7 +176,7 @@ func printHistory(w io.Writer, out historyOutput, now time.Time) error {
 	return rows(w, lines...)
 }
 
-// rollback says in a word whether it can be brought back.
+// rollback returns the column ROLLBACK.
 func (r revisionOutput) rollback() string {
 	switch {
 	case r.Previous:
@@ -188,7 +188,7 @@ func (r revisionOutput) rollback() string {
 	}
 }
 
-// story says what led to a revision, and what became of it.
+// story returns the column DESCRIPTION: the cause of a revision, and its outcome.
 func (r revisionOutput) story() string {
 	text := oneLine(r.Description)
 	if r.Held {
@@ -225,7 +225,7 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 	return release.ReadRecord(secret)
 }
 
-// numbers names the revisions that the status tells of, oldest first.
+// numbers returns the revisions in the status, oldest first.
 func numbers(history []api.HistoryEntry) []string {
 	found := make([]string, len(history))
 	for i, entry := range history {
@@ -261,5 +261,5 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 	return found, nil
 }
 
-// wasDeployed tells whether a revision of that status is deployed or once was.
+// wasDeployed reports whether a revision of that status is or was deployed.
 func wasDeployed(status string) bool { return release.Record{Status: status}.WasDeployed() }

@@ -45,7 +45,7 @@ type outcome struct {
 	// away.
 	Annotation string `json:"annotation"`
 	Value      string `json:"value,omitempty"`
-	// Outcome is Asked where nobody waited, else Done, Failed or Unknown.
+	// Outcome is Asked without --wait, else Done, Failed or Unknown.
 	Outcome string `json:"outcome"`
 	Message string `json:"message"`
 	// State and Revision are those of the release at the end.

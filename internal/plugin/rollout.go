@@ -43,7 +43,7 @@ It takes the right to list the custom resources, and with --wait to watch them.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			judge := rolloutJudge(rolledOut)
 			if to != "" {
-				judge = arrived(to, rolledOut)
+				judge = reached(to, rolledOut)
 			}
 			return s.showRollout(cmd.Context(), args[0], w, judge)
 		},
@@ -53,7 +53,7 @@ It takes the right to list the custom resources, and with --wait to watch them.`
 	cmd.AddCommand(
 		newRolloutPause(s, "pause", "Keep custom resources that wait for a new chart where they are", `Keep custom resources that wait for a new chart where they are. Those that are
 being upgraded go on to their end, for which --wait waits. Edits of a spec are
-followed all the same.`, "true", "to pause the rollout", quietened),
+followed all the same.`, "true", "to pause the rollout", pauseInEffect),
 		newRolloutPause(s, "resume", "Let custom resources that wait for a new chart have it", `End the pause: custom resources that wait for a new chart have it in their turn.
 --wait follows the rollout to its end.`, "", "to resume the rollout", resumed),
 	)
@@ -126,8 +126,8 @@ func (s *session) annotateKind(ctx context.Context, word, value, purpose string)
 	return kind, permission{verb: "patch", resource: definitions.GroupResource(), purpose: purpose}.explain(err)
 }
 
-// pausedKind tells whether the rollout of a kind is paused on its definition.
-// Few people may read definitions; nil is for them.
+// pausedKind reports whether the rollout of a kind is paused on its CRD. It is nil
+// if the user may not read CRDs.
 func (s *session) pausedKind(ctx context.Context, mapping *meta.RESTMapping) *bool {
 	client, err := s.dynamic()
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *session) pausedKind(ctx context.Context, mapping *meta.RESTMapping) *bo
 	return new(definition.GetAnnotations()[api.AnnotationRolloutPaused] == "true")
 }
 
-// printRollout prints a rollout for people: the versions, then what failed.
+// printRollout prints a rollout as a table: the versions, then the failures.
 func (s *session) printRollout(w io.Writer, r rollout) error {
 	p := s.painter(w)
 	if _, err := fmt.Fprintln(w, p.paint(r.headline(), bold)); err != nil {

@@ -72,7 +72,7 @@ type rolloutMember struct {
 	To     string `json:"to,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Place  int64  `json:"place,omitempty"`
-	// Message is that of the condition which tells the phase.
+	// Message is that of the condition behind the phase.
 	Message string `json:"message,omitempty"`
 }
 
@@ -103,7 +103,7 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	switch paused, held := trueCondition(status, api.ConditionPaused), trueCondition(status, api.ConditionHeld); {
 	case paused != nil:
 		m.Phase, m.Message = phasePaused, paused.Message
-	case held != nil && held.Reason == api.ReasonRolledBackAfterFailure && triedAnother(status):
+	case held != nil && held.Reason == api.ReasonRolledBackAfterFailure && failedOtherVersion(status):
 		m.Phase, m.Message = phaseFailed, held.Message
 	case held != nil:
 		m.Phase, m.Message = phaseHeld, held.Message
@@ -123,9 +123,9 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	return m
 }
 
-// triedAnother tells whether the revision that failed before a hold was of
+// failedOtherVersion tells whether the revision that failed before a hold was of
 // another version of the chart, so that it is the new chart that has failed.
-func triedAnother(status api.Status) bool {
+func failedOtherVersion(status api.Status) bool {
 	if status.Rollback == nil || status.Release == nil {
 		return false
 	}
@@ -185,12 +185,12 @@ func (p *phases) add(phase string) {
 	}
 }
 
-// because tells whether some wait for a reason.
+// because reports whether some wait for a reason.
 func (r rollout) because(reason string) bool {
 	return slices.ContainsFunc(r.Resources, func(m rolloutMember) bool { return m.Phase == phaseWaiting && m.Reason == reason })
 }
 
-// paused tells whether the rollout is, by the definition or by who waits for it.
+// paused reports whether the rollout is paused, by the CRD or by those that wait.
 func (r rollout) paused() bool {
 	return r.Paused != nil && *r.Paused || r.because(api.ReasonRolloutPaused)
 }

@@ -114,7 +114,7 @@ func TestRolloutJudges(t *testing.T) {
 		for name, got := range map[string][2]end{
 			"rollout":        {rolledOut(r).state, test.shown},
 			"rollout resume": {resumed(r).state, test.resume},
-			"rollout pause":  {quietened(r).state, test.end},
+			"rollout pause":  {pauseInEffect(r).state, test.end},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("%s: %s is %q, want %q", test.name, name, got[0], got[1])
@@ -140,7 +140,7 @@ func TestArrived(t *testing.T) {
 		"one has failed":        {[]rolloutMember{before, at("f", "0.2.0", phaseFailed, "", "")}, endFailed},
 		"a paused one stays so": {[]rolloutMember{at("w", "0.1.0", phaseWaiting, "0.2.0", api.ReasonRolloutPaused)}, endFailed},
 	} {
-		if got := arrived("0.2.0", rolledOut)(count(test.of)).state; got != test.want {
+		if got := reached("0.2.0", rolledOut)(count(test.of)).state; got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// rolloutJudge looks at a rollout for how it ended.
+// rolloutJudge decides how a rollout ended.
 type rolloutJudge func(rollout) verdict
 
 // rolledOut waits for a rollout to come to its end, or to a stop.
@@ -28,13 +28,13 @@ func rolledOut(r rollout) verdict {
 	return resumed(r)
 }
 
-// resumed is rolledOut while some may not have heard yet that the pause is over.
+// resumed is rolledOut while some may not have observed the end of the pause.
 func resumed(r rollout) verdict {
 	switch {
 	case r.Phases.Progressing > 0:
 		return verdict{}
 	case r.Phases.Waiting > 0 && r.because(api.ReasonRolloutStopped) && !r.because(api.ReasonWaiting):
-		// By then all have told, the one that has failed, too.
+		// By then all have reported, including the one that failed.
 		return verdict{endFailed, fmt.Sprintf("it has stopped: %d failed, and %d wait", r.Phases.Failed, r.Phases.Waiting)}
 	case r.Phases.Waiting > 0:
 		return verdict{}
@@ -45,9 +45,9 @@ func resumed(r rollout) verdict {
 	}
 }
 
-// arrived is a judge that does not take for the end what may be the time before
+// reached is a judge that does not take for the end what may be the time before
 // an operator with a new chart begins: all that may have it run that version.
-func arrived(version string, judge rolloutJudge) rolloutJudge {
+func reached(version string, judge rolloutJudge) rolloutJudge {
 	return func(r rollout) verdict {
 		v := judge(r)
 		if v.state != endDone {
@@ -62,9 +62,9 @@ func arrived(version string, judge rolloutJudge) rolloutJudge {
 	}
 }
 
-// quietened waits until nothing is under way, and all that wait have heard of
+// pauseInEffect waits until nothing is under way, and all that wait have heard of
 // the pause.
-func quietened(r rollout) verdict {
+func pauseInEffect(r rollout) verdict {
 	if r.Phases.Progressing > 0 || r.because(api.ReasonWaiting) {
 		return verdict{}
 	}

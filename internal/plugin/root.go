@@ -20,11 +20,11 @@ import (
 const (
 	program   = "kubectl-chartwright"
 	completer = "kubectl_complete-chartwright"
-	// shown is how people call it.
+	// shown is the command line of users.
 	shown = "kubectl chartwright"
 )
 
-// Named tells whether a program of that path is the plugin.
+// Named reports whether a program of that path is the plugin.
 func Named(path string) bool {
 	name := filepath.Base(path)
 	return strings.HasPrefix(name, program) || strings.HasPrefix(name, completer)

@@ -30,7 +30,7 @@ type statusOutput struct {
 	// Warning is the last warning about the custom resource, where it is not
 	// ready.
 	Warning string `json:"warning,omitempty"`
-	// Conditions are those beside Ready that a person should know of.
+	// Conditions are the shown conditions beside Ready.
 	Conditions []metav1.Condition  `json:"conditions,omitempty"`
 	Release    *api.ReleaseStatus  `json:"release,omitempty"`
 	Rollback   *api.RollbackStatus `json:"rollback,omitempty"`
@@ -51,7 +51,7 @@ type objectOutput struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Ready is True, False or, where nobody says so, Unknown.
+	// Ready is True, False or, if that is not known, Unknown.
 	Ready   metav1.ConditionStatus `json:"ready"`
 	Reason  string                 `json:"reason,omitempty"`
 	Message string                 `json:"message,omitempty"`
@@ -149,7 +149,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	return out, nil
 }
 
-// conditionsOf returns the conditions that a person should know of, in our order.
+// conditionsOf returns the conditions to show, in a fixed order.
 func conditionsOf(status api.Status) []metav1.Condition {
 	var found []metav1.Condition
 	for _, kind := range shownConditions {
@@ -163,7 +163,7 @@ func conditionsOf(status api.Status) []metav1.Condition {
 	return found
 }
 
-// sortObjects orders them by what they are, whoever found them.
+// sortObjects sorts objects by kind, namespace and name.
 func sortObjects(objects []objectOutput) {
 	slices.SortFunc(objects, func(a, b objectOutput) int {
 		return slices.Compare([]string{a.Kind, a.Namespace, a.Name, a.Group}, []string{b.Kind, b.Namespace, b.Name, b.Group})

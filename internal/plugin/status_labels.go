@@ -123,7 +123,8 @@ func (x *objectSearch) list(ctx context.Context, kind listed) ([]unstructured.Un
 	return list.Items, nil
 }
 
-// reported adds what the operator says of objects that could not be listed.
+// reported adds the status that the operator reports for objects that could not
+// be listed.
 func (x *objectSearch) reported(all []found) []found {
 	resources := x.status.Resources
 	if resources == nil {

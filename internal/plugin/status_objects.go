@@ -25,7 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// objectSearch finds the objects of a release and out how they are.
+// objectSearch finds the objects of a release and their health.
 type objectSearch struct {
 	session *session
 	cr      *unstructured.Unstructured
@@ -36,7 +36,7 @@ type objectSearch struct {
 	mapper  meta.RESTMapper
 
 	mu sync.Mutex
-	// missing says what could not be told for want of a right.
+	// missing names what is left out because a permission is missing.
 	missing []string
 }
 
@@ -62,7 +62,7 @@ func newObjectSearch(s *session, cr *unstructured.Unstructured, status api.Statu
 	return x, nil
 }
 
-// found is an object with what tells its events from an earlier one's.
+// found is an object with its UID, by which its events are found.
 type found struct {
 	objectOutput
 	uid types.UID
@@ -95,7 +95,7 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	return objects, nil
 }
 
-// deployedOf returns the revision whose objects are to be there.
+// deployedOf returns the revision whose objects should exist.
 func deployedOf(status api.Status) int64 {
 	if len(status.History) == 0 {
 		return status.Release.Revision
@@ -156,7 +156,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 	return f
 }
 
-// finish says how a Job has finished that its ttlSecondsAfterFinished has deleted.
+// finish sets the outcome of a Job that its ttlSecondsAfterFinished has deleted.
 func (f *found) finish(outcome string) {
 	switch {
 	case f.Reason != "Gone" || outcome == "":
@@ -167,7 +167,7 @@ func (f *found) finish(outcome string) {
 	}
 }
 
-// judge says how an object is that was read.
+// judge sets the health of an object that was read.
 func (f *found) judge(live *unstructured.Unstructured) {
 	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
@@ -186,7 +186,7 @@ func (x *objectSearch) correct(f *found) {
 	}
 }
 
-// report says how an object is that may not be read, as the operator sees it.
+// report sets the health that the operator reports for an object.
 func (x *objectSearch) report(f *found) {
 	resources := x.status.Resources
 	if resources == nil {
@@ -204,7 +204,7 @@ func (x *objectSearch) report(f *found) {
 	}
 }
 
-// explain finds out why objects are not ready.
+// explain adds the causes of objects that are not ready.
 func (x *objectSearch) explain(ctx context.Context, all []found) {
 	left := diagnosed
 	for i := range all {

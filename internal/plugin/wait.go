@@ -127,11 +127,11 @@ const (
 	endOpen   end = ""
 	endDone   end = "Done"
 	endFailed end = "Failed"
-	// endUnknown: nobody waits any longer.
+	// endUnknown: --wait timed out.
 	endUnknown end = "Unknown"
 )
 
-// verdict is what a status says of something that was asked for.
+// verdict is the outcome of a request by the status.
 type verdict struct {
 	state   end
 	message string
@@ -149,7 +149,7 @@ func (v verdict) err(what string) error {
 	}
 }
 
-// judge looks at a custom resource for how it ended.
+// judge decides how a request ended.
 type judge func(cr *unstructured.Unstructured, status api.Status) verdict
 
 // situation is a status in one line.

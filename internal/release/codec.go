@@ -17,8 +17,10 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
@@ -195,4 +197,42 @@ func weigh(text []byte) error {
 func RecordSize(r *chart.Rendered) (int, error) {
 	data, err := Pack(r.Release)
 	return len(data), err
+}
+
+// setAside makes room where a record cannot be read, for it would be in the
+// way for ever: of an upgrade, which reads it, and of the next record, whose
+// name it may have. What it holds is kept beside, for a person to look at.
+func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
+	aside := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        fmt.Sprintf("%s.damaged-%s", secret.Name, secret.UID[:min(8, len(secret.UID))]),
+			Labels:      maps.Clone(secret.Labels),
+			Annotations: secret.Annotations,
+		},
+		Type: secret.Type,
+		Data: secret.Data,
+	}
+	if aside.Labels == nil {
+		aside.Labels = map[string]string{}
+	}
+	aside.Labels[LabelOwner] = OwnerDamaged
+	if _, err := d.Secrets.Create(d.Ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+	}
+	err := d.Secrets.Delete(d.Ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+	}
+	if r, ok := FromMeta(secret); ok {
+		d.Index.Remove(r)
+	}
+	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
+	return fmt.Errorf("%w: %w", ErrStale, damage)
+}
+
+// recoverPanic turns a panic into an error. Deferred functions only.
+func RecoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
+	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
+		*err = fmt.Errorf("internal error: %v", r)
+	}
 }

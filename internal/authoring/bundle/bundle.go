@@ -53,7 +53,7 @@ type Bundle struct {
 	Files map[string][]byte
 	// Dockerfile is the one that makes an image of the folder.
 	Dockerfile []byte
-	// Notes are for a person to read: what was left out, what is advised.
+	// Notes are for the user: omissions and advice.
 	Notes []string
 }
 
@@ -151,8 +151,8 @@ func (m *maker) problemf(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Errorf(format, args...))
 }
 
-// metadata writes what tells catalogs of the bundle: annotations.yaml and the
-// labels of the image, which say the same, and the scorecard's configuration.
+// metadata writes the metadata for catalogs: annotations.yaml and the equal
+// labels of the image, and the configuration of the scorecard.
 func (m *maker) metadata() error {
 	const operators = "operators.operatorframework.io."
 	pairs := []struct{ key, value string }{

@@ -163,7 +163,7 @@ func (m *maker) checkAnnotations() {
 	}
 }
 
-// checkExamples tells of kinds without an example.
+// checkExamples reports kinds without an example.
 func (m *maker) checkExamples() {
 	for _, d := range m.definitions {
 		for _, version := range d.Spec.Versions {

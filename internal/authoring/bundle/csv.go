@@ -146,7 +146,7 @@ func (m *maker) supportsSomeNamespaces() bool {
 	return slices.ContainsFunc(m.spec.InstallModes, func(mode installMode) bool { return mode.Supported && mode.Type != "AllNamespaces" })
 }
 
-// owned is what a ClusterServiceVersion says of one version of a definition.
+// owned describes one version of a CRD in a ClusterServiceVersion.
 type owned struct {
 	Name              string       `json:"name"`
 	Version           string       `json:"version"`
@@ -195,7 +195,7 @@ func (m *maker) customResourceDefinitions(examples examples) map[string]any {
 	return described
 }
 
-// overlay lays what a person wrote of a definition over what follows.
+// overlay overrides a derived description by the fields in the base.
 func overlay(entry owned, written []any) any {
 	at := slices.IndexFunc(written, func(one any) bool {
 		fields, _ := one.(map[string]any)

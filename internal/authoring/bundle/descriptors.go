@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// descriptor tells consoles how to show a field.
+// descriptor describes to consoles how to show a field.
 type descriptor struct {
 	Path         string   `json:"path"`
 	DisplayName  string   `json:"displayName,omitempty"`
@@ -137,7 +137,7 @@ func choices(field props) []string {
 	return values
 }
 
-// isResources tells the requests and limits of a container.
+// isResources reports whether a field holds the requests and limits of a container.
 func isResources(field props) bool {
 	_, requests := field.Properties["requests"]
 	_, limits := field.Properties["limits"]

@@ -95,7 +95,7 @@ const (
 	groupScorecard = "scorecard.operatorframework.io"
 )
 
-// sortOut tells the objects apart.
+// sortObjects sorts the objects by their kind.
 func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 	p := &parts{source: map[string]*unstructured.Unstructured{}}
 	var rest []*unstructured.Unstructured
@@ -122,7 +122,7 @@ func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 	return p, nil
 }
 
-// take puts an object to those of its kind, and tells whether there are such.
+// add adds an object to those of its kind, and reports whether the kind is known.
 func (p *parts) add(object *unstructured.Unstructured) (known bool, err error) {
 	kind := object.GroupVersionKind().GroupKind()
 	switch kind {
@@ -185,7 +185,7 @@ var supported = []string{
 	"ServiceAccount", "ServiceMonitor", "VerticalPodAutoscaler",
 }
 
-// leaveOut takes from the others what OLM does not take.
+// dropUnsupported removes objects that OLM does not support.
 func (m *maker) dropUnsupported() {
 	m.others = slices.DeleteFunc(m.others, func(object *unstructured.Unstructured) bool {
 		known := slices.Contains(supported, object.GetKind())

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// permission is what a ClusterServiceVersion says of the rights of an account.
+// permission is the rules of an account in a ClusterServiceVersion.
 type permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`

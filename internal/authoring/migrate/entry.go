@@ -21,7 +21,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// watchesFindings tells what is wrong with the watches file.
+// watchesFindings returns the problems of the watches file.
 func (p *Project) watchesFindings() []Finding {
 	f := finder{topic: topicProject}
 	for _, problem := range p.problems {
@@ -41,7 +41,7 @@ func (p *Project) watchesFindings() []Finding {
 	return f.findings
 }
 
-// entryFindings tells what becomes of the keys of an entry.
+// entryFindings returns the findings about the keys of an entry.
 func (p *Project) entryFindings(kind catalog.Kind) ([]Finding, error) {
 	f := finder{topic: topicOf(kind)}
 	where := at(watchesFile, kind.Line)
@@ -74,7 +74,7 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 	for _, path := range slices.Sorted(maps.Keys(kind.OverrideValues)) {
 		text, err := values.Expand(kind.OverrideValues[path])
 		if err != nil {
-			// What is wrong with the file says so.
+			// Reported with the problems of the file.
 			continue
 		}
 		variables = append(variables, variablesOf(kind.OverrideValues[path])...)
@@ -135,7 +135,7 @@ func variablesOf(text string) []string {
 // about the allow block and the role.
 var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
 
-// chartFindings tells what is wrong with the chart itself.
+// chartFindings returns the problems of the chart itself.
 func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 	f := finder{topic: topicOf(kind)}
 	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind})
@@ -168,7 +168,7 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 func (p *Project) allowFindings(kind catalog.Kind, given []map[string]any) ([]Finding, error) {
 	need, notes, err := scaffold.Allow(kind, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
-		// The findings about the definition tell why there is none.
+		// Reported by definitionFindings.
 		return nil, nil //nolint:nilerr // see above
 	}
 	return allowance(kind, need, notes)
@@ -198,10 +198,10 @@ func allowance(kind catalog.Kind, need watches.Allow, notes []string) ([]Finding
 	return f.findings, nil
 }
 
-// roleFile is where the operator-sdk keeps the operator's rights.
+// roleFile is the file of the operator's role.
 const roleFile = "config/rbac/role.yaml"
 
-// roleFindings tells which rights the operator lacks.
+// roleFindings returns the permissions that the operator's role is missing.
 func (p *Project) roleFindings() []Finding {
 	f := finder{topic: topicOperator}
 	text, exists := p.files[roleFile]

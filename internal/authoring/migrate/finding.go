@@ -51,9 +51,9 @@ type Finding struct {
 	Topic string `json:"topic"`
 	// Where is a file, with its line where there is one.
 	Where string `json:"where,omitempty"`
-	// What says what was found, and what comes of it.
+	// What describes the finding and its effect.
 	What string `json:"what"`
-	// Do says what to do about it.
+	// Do describes what to do about it.
 	Do string `json:"do,omitempty"`
 	// Lines are what is to be written, or run, as it stands.
 	Lines string `json:"lines,omitempty"`
@@ -160,7 +160,7 @@ var titles = map[Verdict]string{
 	Works:   "WORKS AS IT IS",
 }
 
-// Text writes findings that were sorted, for people.
+// Text writes sorted findings as text.
 func Text(to io.Writer, findings []Finding) error {
 	var text strings.Builder
 	var verdict Verdict

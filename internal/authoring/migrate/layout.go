@@ -18,12 +18,16 @@ const (
 	hybridPlugin = "hybrid.helm.sdk.operatorframework.io"
 )
 
-// layout is what the PROJECT file says.
+// layout is the content of the PROJECT file.
 type layout struct {
-	domain, name string
-	plugins      []string
-	kinds        []schema.GroupVersionKind
-	lines        map[schema.GroupVersionKind]int
+	plugins []string
+	kinds   []declaredKind
+}
+
+// declaredKind is a kind of the PROJECT file with its line.
+type declaredKind struct {
+	schema.GroupKind
+	line int
 }
 
 // readLayout reads the PROJECT file. A project without one is read by its other
@@ -34,16 +38,13 @@ func (p *Project) readLayout() error {
 		return nil
 	}
 	var file struct {
-		Domain      string    `yaml:"domain"`
-		ProjectName string    `yaml:"projectName"`
-		Layout      yaml.Node `yaml:"layout"`
-		Resources   []yaml.Node
+		Layout    yaml.Node
+		Resources []yaml.Node
 	}
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
 		return fmt.Errorf("%s: %w", projectFile, err)
 	}
-	p.layout = layout{domain: file.Domain, name: file.ProjectName, lines: map[schema.GroupVersionKind]int{}}
-	// A list today, and one text before.
+	// A list today, and a string in older projects.
 	var one string
 	if file.Layout.Decode(&p.layout.plugins) != nil && file.Layout.Decode(&one) == nil {
 		p.layout.plugins = []string{one}
@@ -53,7 +54,7 @@ func (p *Project) readLayout() error {
 	}
 	for _, node := range file.Resources {
 		var resource struct {
-			Group, Domain, Version, Kind string
+			Group, Domain, Kind string
 		}
 		if err := node.Decode(&resource); err != nil {
 			return fmt.Errorf("%s:%d: %w", projectFile, node.Line, err)
@@ -62,14 +63,12 @@ func (p *Project) readLayout() error {
 		if resource.Domain != "" {
 			group = strings.TrimPrefix(group+"."+resource.Domain, ".")
 		}
-		gvk := schema.GroupVersionKind{Group: group, Version: resource.Version, Kind: resource.Kind}
-		p.layout.kinds = append(p.layout.kinds, gvk)
-		p.layout.lines[gvk] = node.Line
+		p.layout.kinds = append(p.layout.kinds, declaredKind{schema.GroupKind{Group: group, Kind: resource.Kind}, node.Line})
 	}
 	return nil
 }
 
-// ofHelm tells plugins that make operators of charts.
+// ofHelm reports whether a plugin of the operator-sdk is for Helm charts.
 func ofHelm(plugin string) bool {
 	name, _, _ := strings.Cut(plugin, "/")
 	return name == helmPlugin || name == hybridPlugin
@@ -85,25 +84,25 @@ func (p *Project) layoutFindings() []Finding {
 		f.addf(Breaks, projectFile, "the project has code of its own beside its charts (plugin %s): hooks, value translators and controllers in Go have no counterpart here", hybridPlugin).
 			Do = "put into the charts what the code computes (valuesFrom and templates), and what is left into an operator of its own"
 	}
-	for _, gvk := range p.layout.kinds {
-		if !slices.ContainsFunc(p.kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == gvk.GroupKind() }) {
-			f.addf(Changes, at(projectFile, p.layout.lines[gvk]), "%s stands here and in no entry of %s whose chart can be loaded: nobody serves it, today as tomorrow", gvk.GroupKind(), watchesFile)
+	for _, declared := range p.layout.kinds {
+		if !slices.ContainsFunc(p.kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == declared.GroupKind }) {
+			f.addf(Changes, at(projectFile, declared.line), "%s stands here and in no entry of %s whose chart can be loaded: nobody serves it, today as tomorrow", declared.GroupKind, watchesFile)
 		}
 	}
 	f.addf(Works, projectFile, "it may stay: nothing here reads it. Kinds are added by chartwright add, and what follows from them by chartwright generate")
 	return f.findings
 }
 
-// theirImage is what images of the operator-sdk's Helm operator are called.
+// theirImage matches images of the operator-sdk's Helm operator.
 var theirImage = regexp.MustCompile(`(?i)helm-operator`)
 
-// containerFindings tells what becomes of the Dockerfile.
+// containerFindings returns the findings about the Dockerfile.
 func (p *Project) containerFindings() []Finding {
 	f := finder{topic: topicProject}
 	text, exists := p.files[dockerfile]
 	if !exists {
-		f.addf(ToDo, "", "there is no Dockerfile").Do = "write one"
-		f.findings[0].Lines = p.newDockerfile()
+		found := f.addf(ToDo, "", "there is no Dockerfile")
+		found.Do, found.Lines = "write one", p.newDockerfile()
 		return f.findings
 	}
 	stages := stagesOf(text)
@@ -127,7 +126,8 @@ func (p *Project) containerFindings() []Finding {
 	return f.findings
 }
 
-// instruction tells of one that cannot be in an image made from Chartwright's.
+// instruction adds a finding if an instruction cannot be in an image based on
+// Chartwright's.
 func (f *finder) instruction(line numbered) {
 	where, text := at(dockerfile, line.number), strings.TrimSpace(line.text)
 	switch strings.ToUpper(strings.Fields(text)[0]) {
@@ -149,7 +149,7 @@ func (p *Project) newDockerfile() string {
 	return text
 }
 
-// makefileFindings tells which lines of the Makefile run the old operator.
+// makefileFindings finds lines of the Makefile that run the old operator.
 func (p *Project) makefileFindings() []Finding {
 	f := finder{topic: topicProject}
 	text, exists := p.files[makefile]

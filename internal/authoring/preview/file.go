@@ -23,7 +23,7 @@ import (
 type File struct {
 	// Resources are the custom resources of the kinds, in their order.
 	Resources []Resource
-	// Others says which documents are of no use here, in a sentence each.
+	// Others names the documents that are ignored, in a sentence each.
 	Others []string
 
 	kinds     []catalog.Kind
@@ -33,13 +33,13 @@ type File struct {
 
 // Resource is a custom resource in a file.
 type Resource struct {
-	// Place is where it stands, for messages.
+	// Place is its file and document, for messages.
 	Place  string
 	Kind   catalog.Kind
 	Object *unstructured.Unstructured
 }
 
-// String names the custom resource for people.
+// String names the custom resource in messages.
 func (r Resource) String() string {
 	name := r.Object.GetName()
 	if namespace := r.Object.GetNamespace(); namespace != "" {
@@ -74,7 +74,7 @@ func (f *File) Parse(name string, data []byte) error {
 }
 
 func (f *File) document(place string, data []byte) error {
-	// A key that stands there twice is refused by kubectl, too.
+	// kubectl refuses duplicate keys, too.
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))

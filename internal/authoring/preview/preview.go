@@ -44,7 +44,7 @@ type Preview struct {
 	*chart.Rendered
 	// Release and Namespace are those of the release.
 	Release, Namespace string
-	// Warnings say what is not as somebody may expect.
+	// Warnings name what users may not expect.
 	Warnings []string
 }
 
@@ -165,7 +165,8 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 	return nil
 }
 
-// unselected tells whether the watches entry leaves a custom resource out.
+// unselected reports whether the selector of the watches entry excludes the
+// custom resource.
 func unselected(r Resource) (bool, error) {
 	if r.Kind.Selector == nil {
 		return false, nil
@@ -253,7 +254,7 @@ func (a *Admission) Invalid(object *unstructured.Unstructured) field.ErrorList {
 // Definition is the CRD. Nobody may change it.
 func (a *Admission) Definition() *apiextensionsv1.CustomResourceDefinition { return a.definition }
 
-// version says what is wrong with a version.
+// version returns the problem of a version, empty if it is served.
 func (a *Admission) version(name string) string {
 	var served []string
 	for _, version := range a.definition.Spec.Versions {

@@ -225,7 +225,7 @@ func (e *entry) options(a Add, have watches.Watch) {
 // scopes that --scope takes.
 var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}
 
-// kindName is what API servers and people expect of the name of a kind.
+// kindName matches valid names of kinds.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 // complete fills in what follows from the chart and from the watches file, and

@@ -44,7 +44,7 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	if err != nil {
 		return allow, nil, err
 	}
-	// What is wrong with it is told of the sample.
+	// An error is reported with the sample.
 	trials["the least"], _ = minimalSpec(kind{Kind: served, definition: definition})
 	trials["the defaults"] = nil
 	for i, values := range given {

@@ -22,12 +22,12 @@ import (
 // left from an older version of the chart would still be rendered.
 var rendering = []string{"templates", "crds", "charts"}
 
-// copyChart plans a copy of a chart's files in a folder. What the folder has
-// besides stays, for it is somebody's own, such as a schema for a chart that
-// comes without one; only in the folders that are rendered it goes.
+// copyChart plans a copy of a chart's files in a folder. Other files of the folder
+// stay: they are the user's, such as a schema for a chart that comes without one.
+// They are removed only from the folders that are rendered.
 func (p *Plan) copyChart(files map[string][]byte, to string) error {
 	have, err := filesBelow(to)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
 	for name := range have {
@@ -54,11 +54,8 @@ func (p *Plan) writeAll(files map[string][]byte, folder string) error {
 // openPlanned loads a chart as the plan leaves its folder, by way of a copy.
 func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	have, err := filesBelow(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
-	}
-	if have == nil {
-		have = map[string][]byte{}
 	}
 	for path, file := range p.files {
 		name, err := filepath.Rel(folder, path)
@@ -103,11 +100,14 @@ func chartFiles(path string) (map[string][]byte, error) {
 	return chart.ArchiveFiles(bytes.NewReader(data))
 }
 
-// filesBelow returns the files of a folder by their paths, with slashes. Links
-// are followed; what a version control system keeps is left out.
+// filesBelow returns the files of a folder by their paths, with slashes, none if
+// the folder does not exist. It follows links, and leaves out .git.
 func filesBelow(dir string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,24 +1,26 @@
-// Package scaffold makes operator projects and keeps them up to date: folders
-// with watches.yaml, charts/ and config/, and no line of code.
+// Package scaffold creates operator projects and keeps them up to date: folders
+// with watches.yaml, charts/ and config/, and no code.
 //
-//   - Init writes a new project, from the templates in files/project. The static
-//     part of this repository's own config/ is made from the same files, which a
-//     test sees to.
-//   - Project.Add makes a kind of a chart: a copy of the chart in charts/, an
-//     entry in watches.yaml, and what follows from them.
-//   - Project.Generate writes what follows from watches.yaml and the charts:
-//     CustomResourceDefinitions, the operator's rights, people's rights, samples.
+//	project.go        Init creates a project from the templates in files/project;
+//	                  Project.Bundle plans a bundle for OLM
+//	add.go            Project.Add makes a kind of a chart
+//	chart.go          copies of charts, and new charts from files/chart
+//	allow.go          what a chart has to be allowed
+//	generate.go       Project.Generate: CustomResourceDefinitions and roles
+//	samples.go        samples of custom resources
+//	plan.go           Plan: the files to create, update and remove
+//	watchesfile.go, entry.go, kustomization.go, text.go
+//	                  edits of YAML as text
 //
-// Each returns a Plan, which tells what becomes of every file that is concerned.
-// Nothing is written before Plan.Write, so that a dry run and a check are the
-// same code as the real thing.
+// Each of them returns a Plan. Nothing is written before Plan.Write, so that a dry
+// run and a check run the same code. A test keeps the static part of this
+// repository's own config/ equal to the templates.
 //
-// # Whose files these are
+// # Who owns a file
 //
-// A generated file says so in its first line, and is written anew each time.
-// One without that line is a person's, and is left as it is: deleting the line
-// is how to take a file over. A sample, and all that Init writes, is written
-// where it is missing. Of files that are a person's and ours, watches.yaml and
-// the kustomization.yaml of a folder, only the lines change that have to, as
-// text: comments, order and line ends stay.
+// A generated file says so in its first line, and is overwritten each time. A
+// file without that line belongs to the user and is never written: to take over a
+// file, delete the line. A sample, and everything that Init writes, is only
+// written if it is missing. In watches.yaml and in kustomization.yaml only the
+// necessary lines change, as text: comments, order and line ends stay.
 package scaffold

@@ -79,7 +79,7 @@ func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
 		samples[k.sample]++
 		kinds = append(kinds, k)
 	}
-	// Kinds of one name are told apart by their groups.
+	// Kinds of the same name are distinguished by their groups.
 	for i, k := range kinds {
 		if roles[k.file] > 1 {
 			kinds[i].file = k.definition.Name
@@ -162,7 +162,7 @@ func (p Project) writeSamples(plan *Plan, name string, kinds []kind) error {
 	if err != nil {
 		return err
 	}
-	// A sample goes by another name where a person has renamed it.
+	// The user may have renamed a sample.
 	have, err := plan.sampled(folder, names)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (l level) aggregated(k kind) bool {
 	return l.aggregate == "view" || k.BeyondNamespace() == ""
 }
 
-// membership says for readers of the role how users get it.
+// membership describes in the role how users get it.
 func (l level) membership(k kind) string {
 	if l.aggregated(k) {
 		return "Part of the built-in role " + l.aggregate + "."

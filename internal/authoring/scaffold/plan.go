@@ -38,7 +38,7 @@ type Plan struct {
 	// Notes are for a person to read: what could not be derived, what was left
 	// as it is.
 	Notes []string
-	// Unsettled: some note is of what a person has to see to.
+	// Unsettled: some note requires action.
 	Unsettled bool
 
 	files map[string]planned
@@ -54,7 +54,7 @@ func (p *Plan) notef(format string, args ...any) {
 	p.Unsettled = true
 }
 
-// remarkf notes what is as it should be.
+// remarkf adds a note that requires no action.
 func (p *Plan) remarkf(format string, args ...any) {
 	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
 }
@@ -150,7 +150,7 @@ func (p *Plan) Stale() []File {
 	return slices.DeleteFunc(p.Files(), func(f File) bool { return f.Op == OpKeep })
 }
 
-// Write makes the disk what the plan says.
+// Write writes the files of the plan.
 func (p *Plan) Write() error {
 	for _, file := range p.Stale() {
 		if file.Op == OpRemove {
@@ -190,7 +190,7 @@ func isGenerated(data []byte) bool {
 	return false
 }
 
-// generated plans a generated file, and leaves one that is a person's.
+// generated plans a generated file, unless the user has taken the file over.
 func (p *Plan) generated(path string, data []byte) error {
 	have, err := p.read(path)
 	if err != nil {

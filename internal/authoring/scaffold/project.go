@@ -65,7 +65,8 @@ func (p Project) missing() error {
 	return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
 }
 
-// domainLine is how the head of a watches file tells the domain of its groups.
+// domainLine matches the line in the head of a watches file that names the domain
+// of its groups.
 var domainLine = regexp.MustCompile(`(?m)^#[ \t]*domain:[ \t]*(\S+)[ \t]*\r?$`)
 
 // domain returns the domain that groups without a dot belong to, empty if the

@@ -184,7 +184,7 @@ func (f *watchesFile) expect(text []byte, expected []watches.Watch, e entry) err
 	return nil
 }
 
-// byHand says what a person has to write.
+// byHand describes the edit for the user.
 func byHand(line int, e entry) string {
 	how := "add this by hand, and run the command again:\n"
 	text, err := e.block("", "\n")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
@@ -215,4 +217,79 @@ type boundTransport struct {
 // RoundTrip sends the request under the action's context.
 func (t boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request.WithContext(t.ctx))
+}
+
+// largeManifest is the number of lines, keys and items above which manifests are
+// parsed one at a time, whatever action they belong to. A YAML parser takes about
+// 500 bytes for each item, which is many times the length of the text.
+const largeManifest = 20_000
+
+// parsesLarge holds the action that may parse a large manifest.
+var parsesLarge = make(chan struct{}, 1)
+
+// turn is the turn of one action to parse large manifests.
+type turn struct{ held bool }
+
+// await takes the turn if the texts together are large. An action never waits for
+// anything else while it has the turn.
+func (t *turn) await(ctx context.Context, texts ...string) error {
+	tokens := 0
+	for _, text := range texts {
+		tokens += boundedyaml.Tokens(text)
+	}
+	if t.held || tokens <= largeManifest {
+		return nil
+	}
+	select {
+	case parsesLarge <- struct{}{}:
+		t.held = true
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// done gives the turn to the next action.
+func (t *turn) done() {
+	if t.held {
+		t.held = false
+		<-parsesLarge
+	}
+}
+
+// servedWithin is how long the API server may take to serve a kind whose
+// definition has just been created. It mostly takes less than a second.
+const servedWithin = 10 * time.Second
+
+// definedIn returns the kinds that CustomResourceDefinitions among objects
+// define.
+func definedIn(objects helmkube.ResourceList) map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	for _, info := range objects {
+		definition := object(info).Unstructured
+		if definition.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		kinds[schema.GroupKind{Group: group, Kind: kind}] = true
+	}
+	return kinds
+}
+
+// mapping returns the resource of a kind. It waits for kinds that the release
+// itself defines: their hooks run soon after the definitions are created.
+func (b *builder) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if !meta.IsNoMatchError(err) || !b.awaited[gvk.GroupKind()] {
+		return mapping, err
+	}
+	waited := wait.PollUntilContextTimeout(b.ctx, servedWithin/100, servedWithin, true, func(context.Context) (bool, error) {
+		mapping, err = b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		return !meta.IsNoMatchError(err), nil
+	})
+	if waited != nil && b.ctx.Err() != nil {
+		return nil, waited
+	}
+	return mapping, err
 }

@@ -3,10 +3,14 @@ package helm
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,6 +18,114 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/release"
 )
+
+// maxLookups bounds the annotation, of which the API server takes 256 KiB with
+// all others. What a chart looks up beyond that is not followed.
+const maxLookups = 64 << 10
+
+// lookedUp is one path of the API, and a digest of what it answered.
+type lookedUp struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+}
+
+// lookups returns what was read, in the order of the paths. What the release
+// makes itself is left out: a chart that looks a password up, and makes one
+// where there is none, would be upgraded once for nothing.
+func (r *readings) lookups(without map[place]bool) []lookedUp {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []lookedUp
+	for _, path := range slices.Sorted(maps.Keys(r.seen)) {
+		one := r.seen[path]
+		if digest, ok := one.digest(without); ok {
+			found = append(found, lookedUp{Path: path, Digest: digest})
+		}
+	}
+	return found
+}
+
+// looked returns the annotation of a revision that was just rendered, empty
+// where its templates have read nothing.
+func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
+	if len(k.readings.seen) == 0 {
+		return "", nil
+	}
+	own, err := k.builder.places(rls)
+	if err != nil {
+		return "", err
+	}
+	found := k.readings.lookups(own)
+	if len(found) == 0 {
+		return "", nil
+	}
+	for {
+		text, err := json.Marshal(found)
+		if err != nil || len(text) <= maxLookups {
+			return string(text), err
+		}
+		found = found[:len(found)*maxLookups/len(text)]
+		k.log("the chart looks up more than can be followed; %d objects and lists are", len(found))
+	}
+}
+
+// place is where an object is in the API, whatever version it is asked for in.
+// A place without a name is a list.
+type place struct {
+	group, resource, namespace, name string
+}
+
+// placeOf reads a path of the API. It returns false for what is no object and
+// no list of them.
+func placeOf(path string) (place, bool) {
+	if _, object := where(path); !object {
+		return place{}, false
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if slices.ContainsFunc(parts, func(s string) bool { return s == "" || s == "." || s == ".." }) {
+		return place{}, false
+	}
+	var p place
+	switch parts[0] {
+	case "api":
+		parts = parts[2:]
+	case "apis":
+		p.group, parts = parts[1], parts[3:]
+	default:
+		return p, false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		p.namespace, parts = parts[1], parts[2:]
+	}
+	p.resource = parts[0]
+	p.name = strings.Join(parts[1:], "/")
+	return p, true
+}
+
+// at returns where an item of a list is.
+func (p place) at(namespace, name string) place {
+	return place{group: p.group, resource: p.resource, namespace: namespace, name: name}
+}
+
+// places tells where the objects of a revision are, its hooks among them.
+func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
+	manifests := append(make([]string, 0, 1+len(rls.Hooks)), rls.Manifest)
+	for _, hook := range rls.Hooks {
+		manifests = append(manifests, hook.Manifest)
+	}
+	found := map[place]bool{}
+	for _, manifest := range manifests {
+		list, err := b.build(strings.NewReader(manifest))
+		if err != nil {
+			return nil, fmt.Errorf("revision %d: %w", rls.Version, err)
+		}
+		for _, info := range list {
+			resource := info.Mapping.Resource
+			found[place{resource.Group, resource.Resource, info.Namespace, info.Name}] = true
+		}
+	}
+	return found, nil
+}
 
 // readings are the answers that an action got to its lookups, by their paths.
 // No content is kept, but digests.

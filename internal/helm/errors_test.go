@@ -1,0 +1,87 @@
+package helm
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+)
+
+// TestErrorTexts_MatchHelm: the texts by which errors are classified are in the
+// errors of the version of Helm in go.mod.
+func TestErrorTexts_MatchHelm(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		status int
+		body   string
+		want   string
+	}{
+		{"the API server fails", http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`, helmUnreachable},
+		{"an object of another release", http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web"}}`, helmForeign},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			info := &resource.Info{
+				Client: answeringClient{status: test.status, body: test.body}, Namespace: "apps", Name: "web",
+				Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}},
+				Mapping: &meta.RESTMapping{
+					Resource:         schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+					GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+					Scope:            meta.RESTScopeNamespace,
+				},
+			}
+			install := action.NewInstall(&action.Configuration{
+				KubeClient:   builtClient{PrintingKubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard}, list: helmkube.ResourceList{info}},
+				Releases:     storage.Init(driver.NewMemory()),
+				Capabilities: chartutil.DefaultCapabilities,
+				Log:          t.Logf,
+			})
+			install.ReleaseName, install.Namespace = "web", "apps"
+			_, err := install.Run(small().load(t).Clone(), map[string]any{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Helm's error is %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+// builtClient builds the same objects from every manifest.
+type builtClient struct {
+	*kubefake.PrintingKubeClient
+	list helmkube.ResourceList
+}
+
+func (c builtClient) Build(io.Reader, bool) (helmkube.ResourceList, error) { return c.list, nil }
+
+// answeringClient gives the same answer to every request.
+type answeringClient struct {
+	resource.RESTClient
+	status int
+	body   string
+}
+
+func (c answeringClient) Get() *rest.Request {
+	config := rest.ClientContentConfig{Negotiator: runtime.NewClientNegotiator(resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer, metav1.Unversioned)}
+	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "server.invalid"}, "", config, &http.Client{Transport: c}).MaxRetries(0)
+}
+
+func (c answeringClient) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{
+		Status: http.StatusText(c.status), StatusCode: c.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(c.body)), ContentLength: int64(len(c.body)),
+	}, nil
+}
