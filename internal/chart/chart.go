@@ -94,7 +94,7 @@ func (c *Chart) Subcharts() []string {
 	return slices.Sorted(maps.Keys(subcharts(c.chart)))
 }
 
-// HasTags tells whether the values can turn subcharts on and off by tags.
+// HasTags reports whether the values can turn subcharts on and off by tags.
 func (c *Chart) HasTags() bool {
 	return slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *helmchart.Dependency) bool { return len(d.Tags) > 0 })
 }

@@ -91,7 +91,8 @@ func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
 	return made, nil
 }
 
-// takeFiles has the engine show the files to a template, which gives them away.
+// takeFiles has Helm's engine show the files to a template that captures them. A type
+// of our own would be visible: typeOf and errors of templates name engine.files.
 func takeFiles(of []*helmchart.File) (seen any, err error) {
 	bare := &helmchart.Chart{
 		Metadata:  &helmchart.Metadata{Name: "files"},

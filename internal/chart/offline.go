@@ -128,21 +128,30 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
+	rls, err := DryRun(rendered, o.Release, o.Namespace, o.Values, capabilities.KubeVersion, o.APIVersions)
+	if err != nil {
+		return nil, err
+	}
+	return ReadRelease(rls)
+}
+
+// DryRun returns the release of a chart whose templates were executed, by Helm's own
+// install without a cluster. The error is ErrRender.
+func DryRun(executed *helmchart.Chart, name, namespace string, values map[string]any, kubernetes chartutil.KubeVersion, apiVersions []string) (*helmrelease.Release, error) {
 	install := action.NewInstall(&action.Configuration{
 		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
 		Releases:   storage.Init(driver.NewMemory()),
 		Log:        func(string, ...any) {},
 	})
-	install.ReleaseName, install.Namespace = o.Release, o.Namespace
+	install.ReleaseName, install.Namespace = name, namespace
 	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
-	install.APIVersions = o.APIVersions
+	install.APIVersions, install.KubeVersion = apiVersions, &kubernetes
 	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
-	install.KubeVersion = &capabilities.KubeVersion
-	rls, err := install.Run(rendered, o.Values)
+	rls, err := install.Run(executed, values)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	return ReadRelease(rls)
+	return rls, nil
 }
 
 // offline renders where there is no operator.

@@ -17,7 +17,7 @@ func Set(values map[string]any, path, value string) error {
 // errPath marks a path that leads to no single value.
 var errPath = errors.New("expected a path to one value, as in helm's --set")
 
-// CheckPath tells whether SetText can follow a path.
+// CheckPath reports whether SetText can follow a path.
 func CheckPath(path string) error {
 	values := map[string]any{}
 	if err := SetText(values, path, mark); err != nil || !only(values, mark) {
@@ -42,7 +42,7 @@ func SetText(values map[string]any, path, text string) error {
 	})
 }
 
-// only tells whether a text is all that values hold.
+// only reports whether a text is all that values hold.
 func only(value any, text string) bool {
 	switch v := value.(type) {
 	case map[string]any:

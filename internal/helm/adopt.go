@@ -179,7 +179,7 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if o, err = k.leftToOthers(o); err != nil {
+	if o, err = k.keepIgnoredFields(o); err != nil {
 		return false, err
 	}
 	if k.scaled[apply.KeyOf(o)] {
@@ -206,7 +206,7 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	return equality.Semantic.DeepEqual(live.Object, after.Object), nil
 }
 
-// agrees tells whether a stored revision is what an upgrade would make.
+// agrees reports whether a stored revision is what an upgrade would make.
 func agrees(stored *helmrelease.Release, request Request) bool {
 	return stored.Info.Status == helmrelease.StatusDeployed && sameChart(stored, request) &&
 		stored.Chart.Metadata.Version == request.Chart.Version() &&
@@ -217,7 +217,7 @@ func sameChart(stored *helmrelease.Release, request Request) bool {
 	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == request.Chart.Name()
 }
 
-// sameValues tells whether the values that are stored are those that an upgrade
+// sameValues reports whether the values that are stored are those that an upgrade
 // would give to the chart: what people give, and over it, unless the helm CLI
 // wrote it, what the watches entry overrides.
 func sameValues(stored map[string]any, request Request) bool {
@@ -231,7 +231,7 @@ func isInherited(history []release.Record, owner apply.Owner) bool {
 	return slices.ContainsFunc(history, func(r release.Record) bool { return inheritedBy(r, owner) })
 }
 
-// inheritedBy tells whether the operator-sdk has made a record for an owner, and
+// inheritedBy reports whether the operator-sdk has made a record for an owner, and
 // nobody has taken it over.
 func inheritedBy(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == "" && record.Controller != "" && record.Controller == owner.UID

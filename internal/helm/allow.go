@@ -158,23 +158,23 @@ func (k *kubeClient) allowed(objects helmkube.ResourceList) (helmkube.ResourceLi
 	return objects, k.allow.check(k.namespace, objects)
 }
 
-// leaveRefused leaves out every object that is against the rules.
-func (k *kubeClient) leaveRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return k.leaveOut(objects, func(info *resource.Info) (string, error) {
+// filterRefused leaves out every object that is against the rules.
+func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
+	return k.filter(objects, func(info *resource.Info) (string, error) {
 		return k.allow.refusesBuilt(k.namespace, info), nil
 	})
 }
 
-// leaveForeign leaves out of what is deleted, and of the hooks that run then,
+// filterProtected leaves out of what is deleted, and of the hooks that run then,
 // what is against the rules. Objects that the operator has made are deleted all
 // the same.
-func (k *kubeClient) leaveForeign(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return k.leaveOut(objects, k.spares)
+func (k *kubeClient) filterProtected(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
+	return k.filter(objects, k.whyProtected)
 }
 
-// leaveOut returns the objects against which nothing speaks, and tells of the
+// filter returns the objects against which nothing speaks, and tells of the
 // others.
-func (k *kubeClient) leaveOut(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
+func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
 	var kept helmkube.ResourceList
 	for _, info := range objects {
 		why, err := against(info)
@@ -182,7 +182,7 @@ func (k *kubeClient) leaveOut(objects helmkube.ResourceList, against func(*resou
 			return nil, err
 		}
 		if why != "" {
-			k.leave(info, why)
+			k.reportSkipped(info, why)
 			continue
 		}
 		kept = append(kept, info)
@@ -190,11 +190,11 @@ func (k *kubeClient) leaveOut(objects helmkube.ResourceList, against func(*resou
 	return kept, nil
 }
 
-// spares says why an object must not be deleted, nothing if it may be: it is
+// whyProtected says why an object must not be deleted, nothing if it may be: it is
 // against the rules, and the operator has not made it. What cannot be read
 // counts as such; it could not be deleted either. Nothing tells of a hook that
 // it was made by applying it.
-func (k *kubeClient) spares(info *resource.Info) (why string, err error) {
+func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
 	why = k.allow.refusesBuilt(k.namespace, info)
 	if why == "" || isHook(info) {
 		return why, nil
@@ -216,8 +216,8 @@ func (k *kubeClient) spares(info *resource.Info) (why string, err error) {
 	return why, nil
 }
 
-// leave tells, once, what is left out, and by which rule.
-func (k *kubeClient) leave(info *resource.Info, why string) {
+// reportSkipped reports, once, what is left out, and by which rule.
+func (k *kubeClient) reportSkipped(info *resource.Info, why string) {
 	reason, what := api.EventObjectLeft, why+"; it is left as it is, for the operator has not made it"
 	if isHook(info) {
 		reason, what = api.EventHooksSkipped, why+"; the hook is skipped"
@@ -225,8 +225,8 @@ func (k *kubeClient) leave(info *resource.Info, why string) {
 	k.reportOnce(reason, what)
 }
 
-// leaveUnowned reports, once, that an object is not deleted, and why.
-func (k *kubeClient) leaveUnowned(o apply.Object, why string) {
+// reportUnowned reports, once, that an object is not deleted, and why.
+func (k *kubeClient) reportUnowned(o apply.Object, why string) {
 	k.unowned[apply.KeyOf(o)] = true
 	k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s is not deleted: %s", apply.Describe(o.Unstructured), why))
 }

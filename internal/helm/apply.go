@@ -18,9 +18,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// remake deletes an object that was refused for what it is now, and makes it
+// recreate deletes an object that cannot be changed, and creates it
 // again, whole. One that would be refused anyway stays.
-func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
+func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
 	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (k *kubeClient) remake(o apply.Object, options apply.Options, refusal error
 	if err != nil || len(ignored(k.ignore, o.Unstructured)) == 0 {
 		return made, err
 	}
-	if o, err = k.leaveToOthers(o); err != nil {
+	if o, err = k.dropIgnoredFields(o); err != nil {
 		return nil, err
 	}
 	return k.objects.Apply(k.ctx, o, options)
@@ -68,8 +68,8 @@ func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	return err
 }
 
-// bring makes the cluster hold an object.
-func (k *kubeClient) bring(info *resource.Info) error {
+// applyOrCreate creates a hook, and applies any other object.
+func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 	o := object(info)
 	if isHook(info) {
 		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
@@ -108,7 +108,7 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }
 
-// unchanged tells whether a prepared object was applied as it is and has not
+// unchanged reports whether a prepared object was applied as it is and has not
 // been damaged since.
 func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 	key := apply.KeyOf(o)
@@ -123,7 +123,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	key := apply.KeyOf(o)
 	live, _ := k.inventory.Get(key)
 	whole := o
-	o, err := k.leaveToOthers(whole)
+	o, err := k.dropIgnoredFields(whole)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
 	if err != nil && k.force {
-		applied, err = k.remake(whole, options, err)
+		applied, err = k.recreate(whole, options, err)
 	}
 	if err != nil {
 		return nil, err
@@ -188,10 +188,10 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 			continue
 		}
 		if kept {
-			errs = append(errs, k.letGo(object(info)))
+			errs = append(errs, k.disown(object(info)))
 			continue
 		}
-		if err := k.take(info, metav1.DeletePropagationBackground); err != nil {
+		if err := k.deleteOwned(info, metav1.DeletePropagationBackground); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -215,9 +215,9 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 	return err == nil && live != nil && apply.HasKeepPolicy(live), err
 }
 
-// letGo ends the ownership of an object that is kept. With the ownerReference, the
+// disown ends the ownership of an object that is kept. With the ownerReference, the
 // garbage collector would delete the object when the custom resource is deleted.
-func (k *kubeClient) letGo(o apply.Object) error {
+func (k *kubeClient) disown(o apply.Object) error {
 	k.log("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
 	live, err := k.objects.Release(k.ctx, o, k.owner.UID)
 	if err == nil && live != nil {
@@ -243,7 +243,7 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 		switch {
 		case err != nil:
 		case kept:
-			err = k.letGo(o)
+			err = k.disown(o)
 		default:
 			err = k.remove(o, state, metav1.DeletePropagationBackground)
 		}
@@ -275,26 +275,26 @@ func (k *kubeClient) cause(err error) error {
 	return fmt.Errorf("delete the objects of the release: %w", k.undeleted)
 }
 
-// take deletes an object if the release owns it. If a hook is to be created in its
+// deleteOwned deletes an object if the release owns it. If a hook is to be created in its
 // place, an object that is not owned is an error.
-func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation) error {
+func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
 	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
 		return k.remove(o, state, policy)
 	}
-	why, err := k.spares(info)
+	why, err := k.whyProtected(info)
 	switch {
 	case err != nil:
 		return err
 	case why != "" && isHook(info):
 		return notAllowed([]string{why})
 	case why != "":
-		k.leave(info, why)
+		k.reportSkipped(info, why)
 		return nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	if k.ownedOnly && (apierrors.IsForbidden(err) || live != nil) {
-		k.leaveUnowned(o, "the operator deletes in its own name only what it has applied")
+		k.reportUnowned(o, "the operator deletes in its own name only what it has applied")
 		return nil
 	}
 	if err != nil || live == nil {
@@ -306,8 +306,8 @@ func (k *kubeClient) take(info *resource.Info, policy metav1.DeletionPropagation
 		}
 		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
 	}
-	if err := k.ours(apply.KeyOf(o), live); err != nil {
-		k.leaveUnowned(o, err.Error())
+	if err := k.owns(apply.KeyOf(o), live); err != nil {
+		k.reportUnowned(o, err.Error())
 		return nil
 	}
 	return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)

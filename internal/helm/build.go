@@ -111,7 +111,7 @@ func manifestLimits() boundedyaml.Limits {
 // hooks, if it is annotated as one: what the items of a list say counts as
 // little as it does for Helm.
 func (b *builder) document(document *unstructured.Unstructured) (helmkube.ResourceList, error) {
-	writeTexts(document)
+	stringifyMetadata(document)
 	_, hook := document.GetAnnotations()[helmrelease.HookAnnotation]
 	objects := []unstructured.Unstructured{*document}
 	if document.IsList() {
@@ -123,7 +123,7 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 	}
 	var list helmkube.ResourceList
 	for i := range objects {
-		writeTexts(&objects[i])
+		stringifyMetadata(&objects[i])
 		infos, err := b.info(&objects[i])
 		if err != nil {
 			return nil, err

@@ -88,7 +88,7 @@ type run struct {
 	config   *action.Configuration
 	kube     *kubeClient
 	driver   *release.Driver
-	log      *tail
+	log      *logBuffer
 	redactor Redactor
 	// input is what an action that renders renders.
 	input *chart.Prepared
@@ -108,7 +108,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	for _, record := range c.index.History(r.Namespace, r.Release) {
 		c.inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
-	log := &tail{redact: r.Redactor.Redact}
+	log := &logBuffer{redact: r.Redactor.Redact}
 	objects := &kubeClient{
 		ctx:       ctx,
 		objects:   as.objects,
@@ -124,7 +124,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		force:     r.Force,
 		slot:      r.Slot,
 		inventory: c.inventory,
-		readings:  newReadings(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
+		readings:  newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
 		unowned:   map[apply.Key]bool{},

@@ -153,7 +153,7 @@ func (r *run) untilEstablished(ctx context.Context, o apply.Object, live *unstru
 	return r.kube.objects.Until(ctx, o, established)
 }
 
-// established tells whether the API server serves a CRD.
+// established reports whether the API server serves a CRD.
 func established(object *unstructured.Unstructured) (bool, error) {
 	crd, err := decodeCRD(object)
 	if err != nil {

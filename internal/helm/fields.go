@@ -12,11 +12,11 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// leaveToOthers takes the ignored fields out of an object that is about to be
+// dropIgnoredFields takes the ignored fields out of an object that is about to be
 // applied. They are set when the object is made, in the name of a manager of
 // their own, which goes on holding them: a field that its only manager no
 // longer applies would be removed.
-func (k *kubeClient) leaveToOthers(o apply.Object) (apply.Object, error) {
+func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
 	paths := ignored(k.ignore, o.Unstructured)
 	if len(paths) == 0 {
 		return o, nil
@@ -31,10 +31,10 @@ func (k *kubeClient) leaveToOthers(o apply.Object) (apply.Object, error) {
 	return o, nil
 }
 
-// leftToOthers returns a prepared object as it would be after leaveToOthers and
+// keepIgnoredFields returns a prepared object as it would be after dropIgnoredFields and
 // an apply, for a dry run: the ignored fields are as others have left them, and
 // are set where the object is still to be made.
-func (k *kubeClient) leftToOthers(o apply.Object) (apply.Object, error) {
+func (k *kubeClient) keepIgnoredFields(o apply.Object) (apply.Object, error) {
 	paths := ignored(k.ignore, o.Unstructured)
 	if len(paths) == 0 {
 		return o, nil

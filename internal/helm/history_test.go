@@ -100,12 +100,12 @@ func TestExcessProperties(t *testing.T) {
 }
 
 func TestTailKeepsTheLastLines(t *testing.T) {
-	log := &tail{redact: func(text string) string { return text }}
+	log := &logBuffer{redact: func(text string) string { return text }}
 	if got := log.lines(); len(got) != 0 {
 		t.Errorf("an empty log: %v", got)
 	}
 	var want []string
-	for i := range tailLength + 3 {
+	for i := range logLines + 3 {
 		log.printf("line %d", i)
 		want = append(want, fmt.Sprintf("line %d", i))
 	}
@@ -126,7 +126,7 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if len(log.lines()) != tailLength {
+	if len(log.lines()) != logLines {
 		t.Errorf("%d lines", len(log.lines()))
 	}
 }

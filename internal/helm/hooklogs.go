@@ -95,7 +95,7 @@ func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.
 		return nil, err
 	}
 	stream, err := core.Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, TailLines: new(int64(tailLength)), LimitBytes: new(int64(logBytes)),
+		Container: container, TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("its output cannot be read: %w", err)
@@ -109,15 +109,15 @@ func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.
 	return text, nil
 }
 
-// tailLength is the number of lines of Helm's log that an error carries, and
+// logLines is the number of lines of Helm's log that an error carries, and
 // outputWidth what is kept of a line that a hook has printed, in bytes.
 const (
-	tailLength  = 8
+	logLines    = 8
 	outputWidth = 200
 )
 
-// tail keeps the end of what one action logs.
-type tail struct {
+// logBuffer keeps the end of what one action logs.
+type logBuffer struct {
 	// redact keeps secrets out of it.
 	redact func(string) string
 
@@ -125,16 +125,16 @@ type tail struct {
 	last []string
 }
 
-func (t *tail) printf(format string, args ...any) {
+func (t *logBuffer) printf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = append(t.last, t.redact(fmt.Sprintf(format, args...)))
-	if len(t.last) > tailLength {
-		t.last = slices.Delete(t.last, 0, len(t.last)-tailLength)
+	if len(t.last) > logLines {
+		t.last = slices.Delete(t.last, 0, len(t.last)-logLines)
 	}
 }
 
-func (t *tail) lines() []string {
+func (t *logBuffer) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.last)
@@ -142,12 +142,12 @@ func (t *tail) lines() []string {
 
 // output returns where what a container of a hook has printed goes, as Helm
 // wants it. Each write must be of whole lines.
-func (t *tail) output(_, _, container string) io.Writer {
+func (t *logBuffer) output(_, _, container string) io.Writer {
 	return containerOutput{log: t, container: container}
 }
 
 type containerOutput struct {
-	log       *tail
+	log       *logBuffer
 	container string
 }
 

@@ -74,7 +74,7 @@ func kubelet(t *testing.T, pods []corev1.Pod, printed map[string]string, asked *
 }
 
 // output does what Helm does for a hook with an output log policy.
-func (k *kubeClient) output(log *tail) error {
+func (k *kubeClient) output(log *logBuffer) error {
 	list, err := k.GetPodList("apps", metav1.ListOptions{LabelSelector: "job-name=web"})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func TestHookOutput(t *testing.T) {
 		{"nothing printed", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": ""}, nil},
 		{"no pods", []corev1.Pod{}, nil, nil},
 		{
-			"the last lines", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": numbered(tailLength + 2)},
+			"the last lines", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": numbered(logLines + 2)},
 			[]string{"main: line 2", "main: line 3", "main: line 4", "main: line 5", "main: line 6", "main: line 7", "main: line 8", "main: line 9"},
 		},
 		{
@@ -129,7 +129,7 @@ func TestHookOutput(t *testing.T) {
 		{"pods that cannot be listed", nil, nil, []string{"the hook's pods cannot be listed: an error on the server"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log, asked := &tail{redact: NoOp{}.Redact}, []string{}
+			log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
 			k := &kubeClient{ctx: t.Context(), namespace: "apps", core: kubelet(t, test.pods, test.printed, &asked).core, log: log.printf}
 			if err := k.output(log); err != nil {
 				t.Errorf("the action would fail: %v", err)
@@ -150,7 +150,7 @@ func TestHookOutput(t *testing.T) {
 func TestHookOutputOfInitContainersComesFirst(t *testing.T) {
 	pod := aPod("a", 1, "main")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-	log, asked := &tail{redact: NoOp{}.Redact}, []string{}
+	log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
 	k := &kubeClient{ctx: t.Context(), namespace: "apps", core: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &asked).core, log: log.printf}
 	if err := k.output(log); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &tail{redact: NoOp{}.Redact}
+	log := &logBuffer{redact: NoOp{}.Redact}
 	k := &kubeClient{ctx: t.Context(), namespace: "apps", core: as.core, log: log.printf}
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestHookOutputEndsWithTheAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &tail{redact: NoOp{}.Redact}
+	log := &logBuffer{redact: NoOp{}.Redact}
 	k := &kubeClient{ctx: ctx, namespace: "apps", core: as.core, log: log.printf}
 	began := time.Now()
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {

@@ -258,14 +258,14 @@ func (k *kubeClient) explainConflict(fallback error) error {
 	var found []string
 	for _, info := range k.target {
 		o := object(info)
-		if isHook(info) || k.knownAsOurs(apply.KeyOf(o)) {
+		if isHook(info) || k.knownOwned(apply.KeyOf(o)) {
 			continue
 		}
 		live, err := k.objects.Get(k.ctx, o)
 		if err != nil || live == nil {
 			continue
 		}
-		if why := k.whyNotOurs(live); why != "" {
+		if why := k.whyNotOwned(live); why != "" {
 			found = append(found, apply.Describe(o.Unstructured)+" "+why)
 		}
 	}
@@ -275,9 +275,9 @@ func (k *kubeClient) explainConflict(fallback error) error {
 	return fmt.Errorf("%w: %s", ErrConflict, strings.Join(found, "; "))
 }
 
-// whyNotOurs says what an object is that Helm does not take for the release's,
+// whyNotOwned says what an object is that Helm does not take for the release's,
 // and what can be done about it; nothing if Helm does.
-func (k *kubeClient) whyNotOurs(live *metav1.PartialObjectMetadata) string {
+func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {

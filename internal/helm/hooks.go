@@ -19,7 +19,7 @@ import (
 // sourceHook is the source of the objects that were built from a hook.
 const sourceHook = "hook"
 
-// isHook tells whether an object was built from a hook. Its own annotations do
+// isHook reports whether an object was built from a hook. Its own annotations do
 // not say so: the items of a list have none.
 func isHook(info *resource.Info) bool { return info.Source == sourceHook }
 

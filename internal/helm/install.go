@@ -155,7 +155,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	return nil
 }
 
-// createdFor tells whether a namespace was made for the owner's release, maybe
+// createdFor reports whether a namespace was made for the owner's release, maybe
 // from before the owner was restored from a backup.
 func createdFor(namespace *corev1.Namespace, owner apply.Owner) bool {
 	made := namespace.Labels[api.LabelCreatedFor]

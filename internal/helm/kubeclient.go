@@ -35,9 +35,9 @@ type Inventory interface {
 	// ExpectedUID returns the UID of an object that is expected for an owner, empty
 	// if none is.
 	ExpectedUID(owner types.UID, key apply.Key) types.UID
-	// Intact tells whether an object is as it was last applied for an owner.
+	// Intact reports whether an object is as it was last applied for an owner.
 	Intact(owner types.UID, key apply.Key) bool
-	// Damaged tells whether an object is not what is expected for an owner.
+	// Damaged reports whether an object is not what is expected for an owner.
 	Drifted(owner types.UID, key apply.Key) bool
 	// Put and Remove tell what an action has just written.
 	Put(state apply.State)
@@ -99,7 +99,7 @@ type kubeClient struct {
 	ignore    []watches.DriftIgnore
 	inventory Inventory
 	// readings is what templates have looked up.
-	readings *readings
+	readings *lookupRecord
 	// scaled are the objects whose replicas are an autoscaler's, where the
 	// inventory does not know them yet.
 	scaled map[apply.Key]bool
@@ -148,12 +148,12 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 	case err != nil:
 		return nil, err
 	case k.uninstalls:
-		return k.leaveForeign(list)
+		return k.filterProtected(list)
 	case k.rendered:
 		// What Helm builds first is what it rendered. It looks next whether
 		// the objects exist, and must not be led to look elsewhere.
 		k.rendered = false
-		if err := errors.Join(checkTexts(list), checkOnce(list)); err != nil {
+		if err := errors.Join(checkMetadata(list), checkDuplicates(list)); err != nil {
 			return nil, err
 		}
 		if list, err = k.allowed(list); err != nil {
@@ -180,7 +180,7 @@ func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.R
 		return result, err
 	}
 	for _, info := range resources {
-		if err := k.bring(info); err != nil {
+		if err := k.applyOrCreate(info); err != nil {
 			if isHook(info) {
 				k.failedHook = err
 			}
@@ -204,7 +204,7 @@ func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (res
 	}
 	k.regained = regained(original, target)
 	for _, info := range target {
-		if err := k.bring(info); err != nil {
+		if err := k.applyOrCreate(info); err != nil {
 			return result, err
 		}
 		result.Updated = append(result.Updated, info)
@@ -221,13 +221,13 @@ func (k *kubeClient) UpdateThreeWayMerge(original, target helmkube.ResourceList,
 
 // Delete deletes hooks, in the background, as Helm does by default.
 func (k *kubeClient) Delete(resources helmkube.ResourceList) (*helmkube.Result, []error) {
-	return k.takeAll(resources, metav1.DeletePropagationBackground)
+	return k.deleteAll(resources, metav1.DeletePropagationBackground)
 }
 
 // DeleteWithPropagationPolicy deletes the objects of a release that is
 // uninstalled. What its manifest does not name goes, too.
 func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
-	result, errs := k.takeAll(resources, policy)
+	result, errs := k.deleteAll(resources, policy)
 	if !k.uninstalls {
 		return result, errs
 	}
@@ -239,9 +239,9 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList
 	return result, errs
 }
 
-// takeAll deletes the objects that the release owns. The others stay, and an event
+// deleteAll deletes the objects that the release owns. The others stay, and an event
 // reports them.
-func (k *kubeClient) takeAll(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (result *helmkube.Result, errs []error) {
+func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (result *helmkube.Result, errs []error) {
 	result = &helmkube.Result{}
 	var err error
 	defer func() {
@@ -251,7 +251,7 @@ func (k *kubeClient) takeAll(resources helmkube.ResourceList, policy metav1.Dele
 	}()
 	defer recovered(&err)
 	for _, info := range resources {
-		if err := k.take(info, policy); err != nil {
+		if err := k.deleteOwned(info, policy); err != nil {
 			if isHook(info) {
 				k.failedHook = err
 			}

@@ -229,7 +229,7 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 		{watches.Allow{OtherNamespaces: true}, []string{"main: secret"}},
 		{watches.Allow{Everything: true}, []string{"main: secret"}},
 	} {
-		log, asked := &tail{redact: NoOp{}.Redact}, []string{}
+		log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
 		core := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked).core
 		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {

@@ -263,7 +263,7 @@ func TestLookAgain(t *testing.T) {
 				_, _ = io.WriteString(w, test.answer.body)
 			}))
 			t.Cleanup(server.Close)
-			seen := newReadings("cr-uid", nil, types.NamespacedName{})
+			seen := newLookupRecord("cr-uid", nil, types.NamespacedName{})
 			getter := lookupGetter{ctx: t.Context(), config: &rest.Config{Host: server.URL + test.prefix}, namespace: "apps", readings: seen}
 			input := "inputs"
 			if test.upgradeDue {

@@ -84,7 +84,7 @@ type lookupGetter struct {
 	scope     watches.LookupScope
 	namespace string
 	// readings is told what was read; nil is told nothing.
-	readings *readings
+	readings *lookupRecord
 }
 
 var _ action.RESTClientGetter = lookupGetter{}
@@ -130,7 +130,7 @@ func (t lookupTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return t.next.RoundTrip(request)
 }
 
-// permits tells whether a path of the API may be read. Discovery may.
+// permits reports whether a path of the API may be read. Discovery may.
 func (g lookupGetter) permits(path string) error {
 	namespace, object := where(path)
 	switch {
@@ -174,7 +174,7 @@ type answers struct {
 	next http.RoundTripper
 	// prefix is of all paths, where the API server is behind another.
 	prefix   string
-	readings *readings
+	readings *lookupRecord
 	mu       sync.Mutex
 	seen     map[string]answer
 }

@@ -32,7 +32,7 @@ type lookedUp struct {
 // lookups returns what was read, in the order of the paths. What the release
 // makes itself is left out: a chart that looks a password up, and makes one
 // where there is none, would be upgraded once for nothing.
-func (r *readings) lookups(without map[place]bool) []lookedUp {
+func (r *lookupRecord) lookups(without map[place]bool) []lookedUp {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []lookedUp
@@ -127,9 +127,9 @@ func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	return found, nil
 }
 
-// readings are the answers that an action got to its lookups, by their paths.
+// lookupRecord holds the answers that an action got to its lookups, by their paths.
 // No content is kept, but digests.
-type readings struct {
+type lookupRecord struct {
 	// owner is the custom resource whose release looks.
 	owner types.UID
 	// secret is called with the data of each Secret that a template gets, which
@@ -161,13 +161,13 @@ const absentDigest = "absent"
 // one state of one object from the next.
 const lookupDigest = 16
 
-func newReadings(owner types.UID, secret func(data map[string]any), signingKey types.NamespacedName) *readings {
-	return &readings{owner: owner, secret: secret, signingKey: signingKey, seen: map[string]reading{}}
+func newLookupRecord(owner types.UID, secret func(data map[string]any), signingKey types.NamespacedName) *lookupRecord {
+	return &lookupRecord{owner: owner, secret: secret, signingKey: signingKey, seen: map[string]reading{}}
 }
 
 // note remembers an answer that is of objects. One that is neither an object
 // nor a clear no made the template fail.
-func (r *readings) note(path string, status int, body []byte) {
+func (r *lookupRecord) note(path string, status int, body []byte) {
 	at, ok := placeOf(path)
 	answer := reading{place: at, absent: status == http.StatusNotFound}
 	var content map[string]any
@@ -195,7 +195,7 @@ func (r *readings) note(path string, status int, body []byte) {
 // readable returns what a template may see of an object or a list that it has
 // looked up. It leaves out release records, which hold the values of other custom
 // resources, and signing keys. It reports the data of Secrets.
-func (r *readings) readable(found map[string]any) map[string]any {
+func (r *lookupRecord) readable(found map[string]any) map[string]any {
 	if r.hides(found) {
 		return map[string]any{}
 	}
@@ -220,14 +220,14 @@ func (r *readings) readable(found map[string]any) map[string]any {
 
 // hides reports whether templates must not see an object: it is a release record,
 // or holds the signing key of this operator or of another one.
-func (r *readings) hides(content map[string]any) bool {
+func (r *lookupRecord) hides(content map[string]any) bool {
 	object := &unstructured.Unstructured{Object: content}
 	_, marked := object.GetLabels()[api.LabelSigningKey]
 	return content["type"] == release.SecretType || marked ||
 		object.GetKind() == "Secret" && r.signingKey == types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-func (r *readings) reportSecret(object map[string]any) {
+func (r *lookupRecord) reportSecret(object map[string]any) {
 	data, _ := object["data"].(map[string]any)
 	if object["kind"] != "Secret" || object["apiVersion"] != "v1" || r.secret == nil {
 		return
@@ -245,7 +245,7 @@ func (r *readings) reportSecret(object map[string]any) {
 
 // add takes an object into the answer, unless it is the release's own, or
 // follows from it: an upgrade would change it, and call for the next upgrade.
-func (a *reading) add(r *readings, content map[string]any) {
+func (a *reading) add(r *lookupRecord, content map[string]any) {
 	object := &unstructured.Unstructured{Object: content}
 	labels := object.GetLabels()
 	switch {

@@ -27,7 +27,7 @@ func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
-		return replaced || k.knownAsOurs(key)
+		return replaced || k.knownOwned(key)
 	}))
 	return err
 }
@@ -56,22 +56,22 @@ func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*met
 	return found, nil
 }
 
-// partForeign separates the objects that the release does not own from the rest.
+// splitForeign separates the objects that the release does not own from the rest.
 // The error names them.
-func (k *kubeClient) partForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
+func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
 	if err := k.allow.check(k.namespace, objects); err != nil {
 		return nil, nil, err
 	}
 	var errs []error
 	for _, info := range objects {
 		o := object(info)
-		if !k.knownAsOurs(apply.KeyOf(o)) {
+		if !k.knownOwned(apply.KeyOf(o)) {
 			live, err := k.objects.Get(k.ctx, o)
 			if err != nil {
 				return nil, nil, err
 			}
 			if live != nil {
-				err = k.ours(apply.KeyOf(o), live)
+				err = k.owns(apply.KeyOf(o), live)
 			}
 			if err != nil {
 				foreign = append(foreign, info)
@@ -84,9 +84,9 @@ func (k *kubeClient) partForeign(objects helmkube.ResourceList) (ours, foreign h
 	return ours, foreign, errors.Join(errs...)
 }
 
-// knownAsOurs tells whether the inventory has an object as ours. One that
+// knownOwned reports whether the inventory has an object as ours. One that
 // somebody has changed may be another's although it has our label.
-func (k *kubeClient) knownAsOurs(key apply.Key) bool {
+func (k *kubeClient) knownOwned(key apply.Key) bool {
 	state, known := k.inventory.Get(key)
 	return known && state.Managed && state.Owner == k.owner.UID && !k.inventory.Drifted(k.owner.UID, key)
 }
@@ -101,13 +101,13 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 	if err := apply.CheckOwnership(live, k.owner); err != nil {
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
-	if err := k.ours(key, live); err != nil && !k.takeOwnership {
+	if err := k.owns(key, live); err != nil && !k.takeOwnership {
 		return fmt.Errorf("%w%s", err, k.conflictHint())
 	}
 	return nil
 }
 
-// ours returns an error if the release does not own a live object. The release owns
+// owns returns an error if the release does not own a live object. The release owns
 // an object that shows it in one of these ways:
 //
 //   - it was applied for the custom resource, see apply.Owns;
@@ -117,7 +117,7 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 //     all of the above.
 //
 // Nothing else counts, above all not that a manifest names the object.
-func (k *kubeClient) ours(key apply.Key, live *metav1.PartialObjectMetadata) error {
+func (k *kubeClient) owns(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if err := k.foreign(live); err != nil {
 		return err
 	}

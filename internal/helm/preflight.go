@@ -20,10 +20,10 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// checkOnce refuses objects that are rendered more than once, as an install of
+// checkDuplicates refuses objects that are rendered more than once, as an install of
 // Helm's does half-way: it makes each, and the second is there already. Applied
 // over each other they would change with every look.
-func checkOnce(objects helmkube.ResourceList) error {
+func checkDuplicates(objects helmkube.ResourceList) error {
 	var errs []error
 	times := map[apply.Key]int{}
 	for _, info := range objects {
@@ -82,7 +82,7 @@ func (k *kubeClient) preflight(rls *helmrelease.Release, manifests []string, unv
 	if rls.Version == 1 {
 		return nil
 	}
-	return k.rehearse(objects)
+	return k.dryRun(objects)
 }
 
 // checkNumbers refuses numbers that an apply would change into others.
@@ -99,8 +99,8 @@ func checkNumbers(objects helmkube.ResourceList) error {
 	return nil
 }
 
-// rehearse applies what changes without changing anything.
-func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
+// dryRun applies what changes without changing anything.
+func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		o, err := k.prepare(object(info))
@@ -117,7 +117,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 			}
 			continue
 		}
-		if o, err = k.leftToOthers(o); err != nil {
+		if o, err = k.keepIgnoredFields(o); err != nil {
 			return err
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
@@ -130,7 +130,7 @@ func (k *kubeClient) rehearse(objects helmkube.ResourceList) error {
 		case err == nil:
 		case k.ctx.Err() != nil:
 			return err
-		case apierrors.IsNotFound(err) && comes(missing(err, o), objects):
+		case apierrors.IsNotFound(err) && isAmong(missing(err, o), objects):
 			// Its namespace, or the role that it binds, is of the same revision.
 		case isRefusal(err):
 			refused = append(refused, err.Error())
@@ -159,8 +159,8 @@ func missing(err error, applied apply.Object) metav1.StatusDetails {
 	return *status.Status().Details
 }
 
-// comes tells whether something is among the objects.
-func comes(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
+// isAmong reports whether something is among the objects.
+func isAmong(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
 		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
 			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)
@@ -170,10 +170,10 @@ func comes(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 // textFields are the fields of an object's metadata whose values are texts.
 var textFields = []string{"annotations", "labels"}
 
-// writeTexts makes texts of the annotations and labels of an object that are
+// stringifyMetadata makes texts of the annotations and labels of an object that are
 // written as something else, as Helm does where it looks for hooks: of
 // "helm.sh/hook-weight: 5", say. Were one of them left, none could be read.
-func writeTexts(object *unstructured.Unstructured) {
+func stringifyMetadata(object *unstructured.Unstructured) {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	for _, field := range textFields {
 		values, _ := metadata[field].(map[string]any)
@@ -202,10 +202,10 @@ func textOf(value any) (string, bool) {
 	return "", false
 }
 
-// checkTexts refuses annotations and labels that no text can be made of. All of
+// checkMetadata refuses annotations and labels that no text can be made of. All of
 // an object's would be lost with them. It is for what was just rendered alone:
 // what is stored must still be possible to replace and to delete.
-func checkTexts(objects helmkube.ResourceList) error {
+func checkMetadata(objects helmkube.ResourceList) error {
 	var errs []error
 	for _, info := range objects {
 		what := apply.Describe(object(info).Unstructured)

@@ -68,7 +68,7 @@ func TestOurs_NeedsProof(t *testing.T) {
 				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.knows, Owner: owner.UID, Managed: true}})
 			}
 			k := &kubeClient{owner: owner, release: "web", namespace: "apps", inventory: dependents{index}}
-			err := k.ours(key, &metav1.PartialObjectMetadata{ObjectMeta: test.live})
+			err := k.owns(key, &metav1.PartialObjectMetadata{ObjectMeta: test.live})
 			if (err == nil) != test.want || err != nil && !errors.Is(err, apply.ErrForeign) {
 				t.Errorf("error %v, want owned: %v", err, test.want)
 			}

@@ -38,7 +38,7 @@ var none = reply{http.StatusNotFound, `{"kind": "Status", "code": 404}`}
 
 // digest is what the reply becomes on the record, empty where it is left out.
 func (r reply) digest(path string, without ...place) string {
-	readings, own := newReadings("cr-uid", nil, types.NamespacedName{}), map[place]bool{}
+	readings, own := newLookupRecord("cr-uid", nil, types.NamespacedName{}), map[place]bool{}
 	readings.note(path, r.status, []byte(r.body))
 	for _, p := range without {
 		own[p] = true
@@ -122,8 +122,8 @@ func TestReadingsLeftOut(t *testing.T) {
 }
 
 func TestReadingsAreInOrderAndSmall(t *testing.T) {
-	log := &tail{redact: NoOp{}.Redact}
-	k := &kubeClient{readings: newReadings("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log.printf}
+	log := &logBuffer{redact: NoOp{}.Redact}
+	k := &kubeClient{readings: newLookupRecord("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log.printf}
 	rls := aRelease()
 	rls.Hooks = nil
 	if text, err := k.looked(rls); text != "" || err != nil {
@@ -158,7 +158,7 @@ func TestReadings_LeaveOutRecordsAndReportSecrets(t *testing.T) {
 	}
 	const encoded, plain = "aHVudGVyMg==", "hunter2"
 	var reported []string
-	r := newReadings("cr-uid", func(data map[string]any) {
+	r := newLookupRecord("cr-uid", func(data map[string]any) {
 		text, _ := data["key"].(string)
 		reported = append(reported, text)
 	}, types.NamespacedName{})
@@ -190,7 +190,7 @@ func TestReadings_LeaveOutSigningKeys(t *testing.T) {
 			"metadata": map[string]any{"namespace": namespace, "name": name, "labels": labels},
 		}
 	}
-	r := newReadings("cr-uid", func(map[string]any) { t.Error("a key is reported as if it had been shown") }, types.NamespacedName{Namespace: "system", Name: "op-signing-key"})
+	r := newLookupRecord("cr-uid", func(map[string]any) { t.Error("a key is reported as if it had been shown") }, types.NamespacedName{Namespace: "system", Name: "op-signing-key"})
 	own, other := secret("system", "op-signing-key", nil), secret("apps", "any", map[string]any{"chartwright.dev/signing-key": "other"})
 	for _, key := range []map[string]any{own, other} {
 		if got := r.readable(key); len(got) > 0 {

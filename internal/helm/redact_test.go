@@ -26,7 +26,7 @@ func (canaryRedactor) RedactParts(text string) string {
 }
 
 func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
-	log := &tail{redact: hideCanary}
+	log := &logBuffer{redact: hideCanary}
 	log.printf("creating %s", canary)
 	// What is cut off must not leave the half of a secret.
 	hook := strings.Repeat("x", outputWidth-len("…")-5) + canary
@@ -65,7 +65,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: &tail{}, redactor: NoOp{}}
+	r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: &logBuffer{}, redactor: NoOp{}}
 	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}

@@ -51,7 +51,8 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	if err != nil {
 		return nil, err
 	}
-	reads := run.kube.readAhead(damaged)
+	reads, stop := run.kube.readAhead(ctx, damaged)
+	defer stop()
 	is, err := run.deployed(c, r, damaged)
 	if err != nil {
 		return nil, run.outcome(ctx, err)
@@ -86,25 +87,31 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 // asItIs returns an object as it was when it was read, nil where there was none.
 type asItIs func() (*metav1.PartialObjectMetadata, error)
 
-// readAhead begins to read the damaged objects, one after the other, while the
-// record is read, too. Each is read once, whoever asks first.
-func (k *kubeClient) readAhead(damaged map[apply.Key]bool) map[apply.Key]asItIs {
-	all := make(map[apply.Key]asItIs, len(damaged))
-	for key := range damaged {
-		all[key] = sync.OnceValues(func() (*metav1.PartialObjectMetadata, error) {
+// readAhead begins to read the drifted objects, one after the other, while the
+// record is read, too. Each is read once, whichever caller is first. stop ends the
+// reads and waits for them.
+func (k *kubeClient) readAhead(ctx context.Context, drifted map[apply.Key]bool) (reads map[apply.Key]asItIs, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	reads = make(map[apply.Key]asItIs, len(drifted))
+	for key := range drifted {
+		reads[key] = sync.OnceValues(func() (*metav1.PartialObjectMetadata, error) {
 			o, err := k.named(key)
 			if err != nil {
 				return nil, err
 			}
-			return k.objects.Get(k.ctx, o)
+			return k.objects.Get(ctx, o)
 		})
 	}
-	go func() {
-		for _, before := range all {
-			_, _ = before()
+	var ahead sync.WaitGroup
+	ahead.Go(func() {
+		for _, read := range reads {
+			_, _ = read()
 		}
-	}()
-	return all
+	})
+	return reads, func() {
+		cancel()
+		ahead.Wait()
+	}
 }
 
 // repair applies one damaged object and finds out what was damaged.
@@ -122,7 +129,7 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 		return repaired, err
 	}
 	if before != nil {
-		if err := k.ours(repaired.Key, before); err != nil {
+		if err := k.owns(repaired.Key, before); err != nil {
 			return repaired, fmt.Errorf("repair %s: %w", repaired.Key, err)
 		}
 	}
@@ -164,7 +171,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
 		return run.outcome(ctx, err)
 	}
-	ours, foreign, inTheWay := run.kube.partForeign(is.objects)
+	ours, foreign, inTheWay := run.kube.splitForeign(is.objects)
 	if inTheWay != nil && len(foreign) == 0 {
 		return run.outcome(ctx, inTheWay)
 	}
@@ -237,7 +244,7 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 				return current{}, err
 			}
 		}
-		objects, err := r.kube.Build(strings.NewReader(mentioning(stored.Manifest, named)), false)
+		objects, err := r.kube.Build(strings.NewReader(filterManifest(stored.Manifest, named)), false)
 		if err == nil && !within(named, keys(objects)) {
 			objects, err = r.kube.Build(strings.NewReader(stored.Manifest), false)
 		}
@@ -246,10 +253,10 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 	return current{}, fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 }
 
-// mentioning returns the documents of a manifest in which the kind and the name
+// filterManifest returns the documents of a manifest in which the kind and the name
 // of one of the objects stand, or all where none is named. To read YAML is the
 // most that a repair costs this process, and most often one object is damaged.
-func mentioning(manifest string, objects map[apply.Key]bool) string {
+func filterManifest(manifest string, objects map[apply.Key]bool) string {
 	if objects == nil {
 		return manifest
 	}
@@ -265,7 +272,7 @@ func mentioning(manifest string, objects map[apply.Key]bool) string {
 	return strings.Join(kept, "\n---")
 }
 
-// within tells whether a set holds every member of another.
+// within reports whether a set holds every member of another.
 func within(some, all map[apply.Key]bool) bool {
 	for key := range some {
 		if !all[key] {

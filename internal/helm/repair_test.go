@@ -32,7 +32,7 @@ func TestMentioning(t *testing.T) {
 		{"one that is not there", map[apply.Key]bool{of("Secret", "nowhere"): true}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := mentioning(config+secret+list, test.named)
+			got := filterManifest(config+secret+list, test.named)
 			equal(t, "the documents", documents(strings.Join(test.want, "")), documents(got))
 		})
 	}

@@ -121,7 +121,7 @@ func (r *run) mayRepeat(c *Client, request Request, rls *helmrelease.Release) er
 	return r.rendersSame(granting, rendered)
 }
 
-// unfinished tells whether the action has stored a revision and has not said
+// unfinished reports whether the action has stored a revision and has not said
 // how it ended.
 func (r *run) unfinished() bool {
 	return r.driver.Pending != nil && r.driver.Pending.Info.Status.IsPending() && r.driver.WriteErr == nil

@@ -5,18 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	helmkube "helm.sh/helm/v3/pkg/kube"
-	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -291,18 +286,5 @@ func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Releas
 	if err != nil {
 		return nil, err
 	}
-	install := action.NewInstall(&action.Configuration{
-		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
-		Releases:   storage.Init(driver.NewMemory()),
-		Log:        func(string, ...any) {},
-	})
-	install.ReleaseName, install.Namespace = request.Release, request.Namespace
-	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
-	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
-	install.KubeVersion = &r.config.Capabilities.KubeVersion
-	rls, err := install.Run(rendered, given)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", chart.ErrRender, err)
-	}
-	return rls, nil
+	return chart.DryRun(rendered, request.Release, request.Namespace, given, r.config.Capabilities.KubeVersion, nil)
 }

@@ -235,7 +235,7 @@ func (r *run) deleteRecords(index *release.Index, request Request) error {
 	return nil
 }
 
-// belongs tells whether a record is of the owner's release, maybe from before the
+// belongs reports whether a record is of the owner's release, maybe from before the
 // owner was restored from a backup, or made by the operator-sdk.
 func belongs(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator ||
@@ -315,7 +315,7 @@ func hasDeleteHooks(rls *helmrelease.Release) bool {
 	})
 }
 
-// accountGone tells whether the account of a request is not there. Where that
+// accountGone reports whether the account of a request is not there. Where that
 // cannot be found out, it counts as there.
 func (c *Client) accountGone(ctx context.Context, r Request) bool {
 	if r.ServiceAccount == "" {

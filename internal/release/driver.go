@@ -332,7 +332,7 @@ func (d *Driver) inventoryOf(rls *helmrelease.Release) Inventory {
 	return d.Inventory()
 }
 
-// failed tells whether the index has a record as failed.
+// failed reports whether the index has a record as failed.
 func (d *Driver) failed(key string) bool {
 	for _, r := range d.Index.History(d.Namespace, d.Stamp.release) {
 		if r.Secret == key {

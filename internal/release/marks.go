@@ -103,7 +103,7 @@ func (m Marks) Labels() map[string]string {
 // authenticated.
 const refusedUntrusted = "untrusted"
 
-// Equal tells whether the marks are what Labels returned for others.
+// Equal reports whether the marks are what Labels returned for others.
 func (m Marks) Equal(labels map[string]string) bool { return maps.Equal(m.Labels(), labels) }
 
 // marksFrom reads what Labels wrote.

@@ -176,18 +176,18 @@ func (r Record) carry(before Record) Record {
 	return r
 }
 
-// Written tells whether a Chartwright operator made the revision, whoever wrote
+// Written reports whether a Chartwright operator made the revision, whoever wrote
 // its record last: labels outlive that.
 func (r Record) Written() bool {
 	return r.OwnerUID != "" && r.Revision > 0 && r.writtenFor == r.Revision
 }
 
-// WasDeployed tells whether the revision is deployed or once was.
+// WasDeployed reports whether the revision is deployed or once was.
 func (r Record) WasDeployed() bool {
 	return r.Status == api.StatusDeployed || r.Status == api.StatusSuperseded
 }
 
-// WasGood tells whether the revision was deployed and, as far as is known,
+// WasGood reports whether the revision was deployed and, as far as is known,
 // ready: one to go back to without being named.
 func (r Record) WasGood() bool { return r.WasDeployed() && !r.NeverReady }
 

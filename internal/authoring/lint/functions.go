@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"text/template"
 	"text/template/parse"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -154,32 +155,11 @@ type setValues struct {
 // has reports whether a value, by its path below .Values, is set wherever a file
 // of the chart or of a subchart is rendered: it has a default that is not
 // empty, or the schema requires it.
-func (s setValues) has(file analysis.File, path string) bool {
-	keys := append(file.Subcharts(), strings.Split(path, ".")...)
-	value, _, _ := unstructured.NestedFieldNoCopy(s.defaults, keys...)
-	return s.required[strings.Join(keys, ".")] || !empty(value)
-}
-
-// empty is what templates take for it.
-func empty(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case bool:
-		return !v
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
-	case float64:
-		return v == 0
-	case int64:
-		return v == 0
-	default:
-		return false
-	}
+func (s setValues) has(file analysis.File, value string) bool {
+	keys := append(file.Subcharts(), strings.Split(value, ".")...)
+	byDefault, _, _ := unstructured.NestedFieldNoCopy(s.defaults, keys...)
+	notEmpty, _ := template.IsTrue(byDefault)
+	return notEmpty || s.required[strings.Join(keys, ".")]
 }
 
 // requiredValues returns the paths that a schema requires, as far as it says so

@@ -26,10 +26,10 @@ type Target struct {
 }
 
 // Alone returns a target for a chart that is in no watches file.
-func Alone(at string, chart *chart.Chart) Target {
+func Alone(at string, loaded *chart.Chart) Target {
 	return Target{Path: at, Alone: true, Kind: catalog.Kind{
 		Watch: watches.Watch{Group: "example.com", Version: "v1", Kind: "Chart", Chart: at},
-		Chart: chart,
+		Chart: loaded,
 	}}
 }
 

@@ -49,11 +49,11 @@ func load(t *testing.T, changed files) *chart.Chart {
 			fsys[name] = &fstest.MapFile{Data: []byte(text)}
 		}
 	}
-	chart, err := chart.LoadDir(fsys)
+	loaded, err := chart.LoadDir(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chart
+	return loaded
 }
 
 // run returns what is found, as "severity rule file:line".

@@ -272,7 +272,7 @@ func (p *passwords) holder(value asked, release string) (name, key string) {
 // passwordsAsked finds the values that templates ask for as Bitnami's library
 // chart has them do it: in the dict of common.validations.values.single.empty,
 // and in that of common.secrets.passwords.manage.
-func passwordsAsked(chart string, files []analysis.File) []asked {
+func passwordsAsked(chartName string, files []analysis.File) []asked {
 	var found []asked
 	seen := map[string]bool{}
 	add := func(file analysis.File, node parse.Node, key string, kept bool) {
@@ -280,7 +280,7 @@ func passwordsAsked(chart string, files []analysis.File) []asked {
 		if text == "" {
 			return
 		}
-		value := asked{path: text, chart: chart, at: location{file.Path, file.Line(node.Position())}, kept: kept}
+		value := asked{path: text, chart: chartName, at: location{file.Path, file.Line(node.Position())}, kept: kept}
 		if subcharts := file.Subcharts(); len(subcharts) > 0 {
 			value.chart = subcharts[len(subcharts)-1]
 			value.path = strings.Join(append(subcharts, text), ".")

@@ -21,8 +21,8 @@ const (
 )
 
 // allow is Allow for the kind that is to be added.
-func (a Add) allow(chart *chart.Chart) (watches.Allow, []string, error) {
-	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: chart})
+func (a Add) allow(loaded *chart.Chart) (watches.Allow, []string, error) {
+	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded})
 }
 
 // Allow returns what a kind has to be allowed for its chart to install what it
@@ -79,10 +79,10 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 
 // lookups returns what the templates need to be allowed to read: nothing but
 // the release's namespace, unless a call of lookup names another.
-func lookups(chart *chart.Chart) (watches.LookupScope, []string) {
+func lookups(loaded *chart.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
-	for _, call := range analysis.ReadCalls(chart.Templates()).Named("lookup", 1) {
+	for _, call := range analysis.ReadCalls(loaded.Templates()).Named("lookup", 1) {
 		namespace := ""
 		if len(call.Args) > 2 {
 			namespace = call.Args[2].String()

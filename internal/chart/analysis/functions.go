@@ -70,9 +70,9 @@ func (t Texts) each(change func(string) string) Texts {
 
 // call returns the result of a function, if it can be part of a name.
 func (e *Evaluator) call(name string, args []value, at scope) value {
-	last := value{}
+	var first, last value
 	if len(args) > 0 {
-		last = args[len(args)-1]
+		first, last = args[0], args[len(args)-1]
 	}
 	switch name {
 	case "fail":
@@ -83,10 +83,7 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 	case "quote", "squote", "toString", "trim", "required", "toYaml", "fromYaml":
 		return last
 	case "tpl":
-		if len(args) > 0 {
-			return args[0]
-		}
-		return last
+		return first
 	case "indent", "nindent":
 		if len(args) == 2 && len(args[0].List) == 1 {
 			// What is no number is no indent.

@@ -19,15 +19,16 @@ type File struct {
 	Trees []*parse.Tree
 }
 
-// Parse reads a template file. The error has the path and the line.
-func Parse(path, text string) (File, error) {
-	tree := parse.New(path)
+// Parse reads a template file. Its name is the path, which the error has with the
+// line.
+func Parse(name, text string) (File, error) {
+	tree := parse.New(name)
 	tree.Mode = parse.SkipFuncCheck
 	set := map[string]*parse.Tree{}
 	if _, err := tree.Parse(text, "", "", set); err != nil {
 		return File{}, err
 	}
-	file := File{Path: path, Text: text}
+	file := File{Path: name, Text: text}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if set[name].Root != nil {
 			file.Trees = append(file.Trees, set[name])

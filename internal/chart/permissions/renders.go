@@ -76,18 +76,18 @@ const maxProbes = 256
 // ci/, all switches on or off, and each leaf of the defaults and of the schema
 // at what it may be, from each of the defaults, the examples and all switches
 // on.
-func probes(chart *chart.Chart) ([]map[string]any, error) {
-	defaults, err := chart.Values()
+func probes(loaded *chart.Chart) ([]map[string]any, error) {
+	defaults, err := loaded.Values()
 	if err != nil {
 		return nil, err
 	}
-	examples, err := chart.Examples()
+	examples, err := loaded.Examples()
 	if err != nil {
 		return nil, err
 	}
 	var leaves leaves
 	leaves.ofValues(nil, defaults)
-	if err := leaves.ofSchema(chart.Schema(), false); err != nil {
+	if err := leaves.ofSchema(loaded.Schema(), false); err != nil {
 		return nil, err
 	}
 	bases := []map[string]any{{}}

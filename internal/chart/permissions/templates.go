@@ -22,13 +22,13 @@ type templates struct {
 }
 
 // readTemplates reads all templates of a chart and of its subcharts.
-func readTemplates(chart *chart.Chart) (*templates, error) {
-	defaults, err := chart.Values()
+func readTemplates(loaded *chart.Chart) (*templates, error) {
+	defaults, err := loaded.Values()
 	if err != nil {
 		return nil, err
 	}
 	var enums leaves
-	if err := enums.ofSchema(chart.Schema(), true); err != nil {
+	if err := enums.ofSchema(loaded.Schema(), true); err != nil {
 		return nil, err
 	}
 	enum := func(path []string) ([]any, bool) {
@@ -38,8 +38,8 @@ func readTemplates(chart *chart.Chart) (*templates, error) {
 		return nil, false
 	}
 	t := &templates{
-		evaluator: analysis.NewEvaluator(chart.Templates(), defaults, enum),
-		lookups:   analysis.ReadCalls(chart.Templates()).Named("lookup", 2),
+		evaluator: analysis.NewEvaluator(loaded.Templates(), defaults, enum),
+		lookups:   analysis.ReadCalls(loaded.Templates()).Named("lookup", 2),
 	}
 	t.documents = t.evaluator.Documents()
 	return t, nil

@@ -154,7 +154,7 @@ func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 	return command
 }
 
-// Makes tells whether a method of a value in templates makes something large of
+// Makes reports whether a method of a value in templates makes something large of
 // what it has, so that it is counted.
 func Makes(method string) bool { return slices.Contains(makers, method) }
 
@@ -182,7 +182,7 @@ func fields(node parse.Node) []string {
 	return nil
 }
 
-// returns tells whether a pipeline ends in a constant or in a function that
+// returns reports whether a pipeline ends in a constant or in a function that
 // always returns what is of the kind.
 func returns(pipe *parse.PipeNode, kind reflect.Kind) bool {
 	switch last := pipe.Cmds[len(pipe.Cmds)-1].Args[0].(type) {
