@@ -36,6 +36,7 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/operator/signingkey"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	actionqueue "github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -123,7 +124,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	if err != nil {
 		return err
 	}
-	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
+	pool := actionqueue.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
 	checker := permissions.NewChecker(permissions.Config{
 		Operator: options.Name, Kinds: options.Kinds, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
 		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),

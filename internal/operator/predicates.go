@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -52,7 +53,7 @@ func relevantChange(before, after client.Object) bool {
 // again.
 func hasStatus(object client.Object) bool {
 	cr, ok := object.(*unstructured.Unstructured)
-	return ok && reconcile.HasStatus(cr)
+	return ok && status.Exists(cr)
 }
 
 // sameOwnAnnotations reports whether the annotations that the operator reads are
