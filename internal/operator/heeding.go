@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -51,7 +52,7 @@ func matters(before, after client.Object) bool {
 // anew.
 func hasStatus(object client.Object) bool {
 	cr, ok := object.(*unstructured.Unstructured)
-	return ok && reconcile.HasStatus(cr)
+	return ok && status.Exists(cr)
 }
 
 // sameWords tells whether the annotations that are meant for us are equal.

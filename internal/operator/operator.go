@@ -21,6 +21,7 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	actionqueue "github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -95,7 +96,7 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 		return nil, err
 	}
 	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
-	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
+	pool := actionqueue.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
 	if err := mgr.Add(pool); err != nil {
 		return nil, err
 	}
