@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -85,6 +87,15 @@ type ResourcesStatus struct {
 	NotReady []ObjectStatus `json:"notReady,omitempty"`
 }
 
+// Truncate shortens a text that users read to a number of bytes. The result is
+// valid UTF-8, and ends in an ellipsis if something was cut off.
+func Truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}
+
 // NotReadyLimit is the number of objects listed in ResourcesStatus.NotReady.
 const NotReadyLimit = 10
 
@@ -130,7 +141,7 @@ const (
 	StatusPendingRollback = "pending-rollback"
 )
 
-// Pending tells whether a revision's status says that its action has begun and
+// Pending reports whether a revision's status says that its action has begun and
 // not ended.
 func Pending(status string) bool {
 	switch status {
@@ -140,7 +151,7 @@ func Pending(status string) bool {
 	return false
 }
 
-// Uninstalled tells whether a release is gone or on its way out.
+// Uninstalled reports whether a release is gone or on its way out.
 func Uninstalled(status string) bool {
 	return status == StatusUninstalling || status == StatusUninstalled
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"runtime"
 	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Version is the release, set at build time by -ldflags "-X …"; "dev"
@@ -12,6 +14,14 @@ var Version = "dev"
 // Commit is set in the same way where the build is done outside a checkout, as
 // that of an image is.
 var Commit string
+
+// IsNewer reports whether a resource version is newer than another one. Resource
+// versions are numbers that grow. A version that is not a number counts as newer, so
+// that no event is lost.
+func IsNewer(resourceVersion, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, than)
+	return err != nil || order > 0
+}
 
 // Info describes the running binary.
 type Info struct {
@@ -26,7 +36,7 @@ type Info struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// Get returns what the Go toolchain recorded about this build. Commit and Date
+// BuildInfo returns what the Go toolchain recorded about this build. Commit and Date
 // may be empty where it was built outside a checkout.
 func BuildInfo() Info {
 	info := Info{Version: Version, Commit: Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}

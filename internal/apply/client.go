@@ -44,7 +44,7 @@ type Options struct {
 	Warn func(string)
 }
 
-// maxMends bounds how often an object is mended; the API server names
+// maxAttempts bounds how often an object is mended; the API server names
 // undeclared fields one at a time.
 const maxAttempts = 20
 
@@ -59,24 +59,19 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 	}
 	return persist(ctx, c, o, options, func(o Object) (*metav1.PartialObjectMetadata, error) {
-		return c.patch(ctx, o, options.DryRun)
+		return c.patch(ctx, o, api.FieldManager, options.DryRun)
 	})
 }
 
-// DryRun returns the object as an apply would make it, whole, without changing
-// anything.
+// DryRun returns the object as an apply would change it, without changing anything.
 func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	applied, err := persist(ctx, c, o, Options{DryRun: true}, func(o Object) (*unstructured.Unstructured, error) {
-		data, err := json.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
-		return c.dynamic(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-			FieldManager: api.FieldManager, Force: new(true), DryRun: []string{metav1.DryRunAll},
+		return c.dynamic(o).Apply(ctx, o.GetName(), o.Unstructured, metav1.ApplyOptions{
+			FieldManager: api.FieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 		})
 	})
 	if err == nil && applied == nil {
-		err = fmt.Errorf("apply %s: others have changed list items, so that a dry run cannot show the result", Describe(o.Unstructured))
+		err = fmt.Errorf("apply %s: others have changed list items, so that a dry run cannot show the result", Describe(o))
 	}
 	return applied, err
 }
@@ -85,49 +80,53 @@ func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructure
 // something that cannot be mended. A dry run returns nil where only the real
 // apply can show the result, for it takes over or removes fields of others.
 func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
-	seized, cleared := false, false
+	forced, cleared := false, false
 	for range maxAttempts {
 		applied, err := send(o)
 		if err == nil {
 			return applied, nil
 		}
-		if hasDuplicateItems(err) && !seized {
+		if hasDuplicateItems(err) && !forced {
 			if options.DryRun {
 				return nil, nil
 			}
-			seized = true
+			forced = true
 			if err := c.forceOwnership(ctx, o); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		o.Unstructured = o.DeepCopy()
-		mended := normalize(o.Unstructured, err.Error())
-		for _, what := range mended {
+		changes := normalize(o.Unstructured, err.Error())
+		for _, change := range changes {
 			if options.Warn != nil {
-				options.Warn(Describe(o.Unstructured) + ": " + what)
+				options.Warn(Describe(o) + ": " + change)
 			}
 		}
-		again := len(mended) > 0 || dropNulls(o.Object, err)
+		again := len(changes) > 0 || dropNulls(o.Object, err)
 		if !again && !cleared {
 			cleared = true
+			clearLeftovers := c.clearLeftovers
+			if options.DryRun {
+				clearLeftovers = c.omitLeftovers
+			}
 			var clearErr error
-			again, clearErr = c.clear(ctx, o, err, options.DryRun)
+			again, clearErr = clearLeftovers(ctx, o, err)
 			switch {
 			case errors.Is(clearErr, errInconclusive):
 				return nil, nil
 			case clearErr != nil:
-				return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), clearErr)
+				return nil, fmt.Errorf("apply %s: %w", Describe(o), clearErr)
 			}
 		}
 		if !again {
-			return nil, fmt.Errorf("apply %s: %w", Describe(o.Unstructured), err)
+			return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
 		}
 	}
-	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o.Unstructured), maxAttempts)
+	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o), maxAttempts)
 }
 
-// collides tells whether the API server found list items that collide: when
+// hasDuplicateItems reports whether the API server found list items that collide: when
 // somebody changes the key of an item of ours, an apply keeps theirs beside
 // ours, and both have, say, the same name.
 func hasDuplicateItems(err error) bool {
@@ -136,12 +135,13 @@ func hasDuplicateItems(err error) bool {
 	})
 }
 
-func (c Client) patch(ctx context.Context, o Object, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+// patch sends a server-side apply.
+func (c Client) patch(ctx context.Context, o Object, manager string, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.PatchOptions{FieldManager: api.FieldManager, Force: new(true)}
+	options := metav1.PatchOptions{FieldManager: manager, Force: new(true)}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
@@ -153,7 +153,7 @@ func (c Client) patch(ctx context.Context, o Object, dryRun bool) (*metav1.Parti
 func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	created, err := c.dynamic(o).Create(ctx, o.Unstructured, metav1.CreateOptions{FieldManager: api.FieldManager})
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("create %s: %w", Describe(o), err)
 	}
 	return created, nil
 }
@@ -171,29 +171,29 @@ func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured,
 	return nilIfNotFound(o, live, err)
 }
 
-// orNil is the answer to a read: nil, and no error, where nothing is there.
+// nilIfNotFound is the answer to a read: nil, and no error, where nothing is there.
 func nilIfNotFound[T any](o Object, live *T, err error) (*T, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("get %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("get %s: %w", Describe(o), err)
 	}
 	return live, nil
 }
 
 func (c Client) metadata(o Object) metadata.ResourceInterface {
-	resource := c.Metadata.Resource(o.Mapping.Resource)
-	if o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return resource.Namespace(o.GetNamespace())
-	}
-	return resource
+	return c.Metadata.Resource(o.Mapping.Resource).Namespace(o.scope())
 }
 
 func (c Client) dynamic(o Object) dynamic.ResourceInterface {
-	resource := c.Dynamic.Resource(o.Mapping.Resource)
+	return c.Dynamic.Resource(o.Mapping.Resource).Namespace(o.scope())
+}
+
+// scope returns the namespace of requests, empty for cluster-scoped objects.
+func (o Object) scope() string {
 	if o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		return resource.Namespace(o.GetNamespace())
+		return o.GetNamespace()
 	}
-	return resource
+	return ""
 }

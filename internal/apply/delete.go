@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Delete deletes the object unless it belongs to another owner. An object that
@@ -26,7 +28,7 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 		return err
 	}
 	if err := CheckOwnership(live, owner); err != nil {
-		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("delete %s: %w", Describe(o), err)
 	}
 	return c.DeleteUID(ctx, o, live.GetUID(), policy)
 }
@@ -46,7 +48,7 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("delete %s: %w", Describe(o), err)
 	}
 	return nil
 }
@@ -61,12 +63,12 @@ func (c Client) WaitGone(ctx context.Context, o Object) error {
 		return live == nil && err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s is gone: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("wait until %s is gone: %w", Describe(o), err)
 	}
 	return nil
 }
 
-// precious kinds hold what cannot be made again.
+// neverRecreated kinds hold what cannot be made again.
 var neverRecreated = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
@@ -74,7 +76,7 @@ var neverRecreated = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
-// Unchangeable tells whether an object was refused for what it is now, and
+// IsImmutable reports whether an object was refused for what it is now, and
 // would be taken if it were made anew: the API server is asked so, by a dry
 // run under another name. Kinds that hold what cannot be made again are never,
 // nor are objects that a user keeps.
@@ -89,21 +91,21 @@ func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool,
 	return c.DryRunCreate(ctx, o) == nil, nil
 }
 
-// Try returns the API server's refusal of the object as a new one: it dry-runs
+// DryRunCreate returns the API server's refusal of the object as a new one: it dry-runs
 // the object under another name. The refusal has the object's own name.
 func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
 	clearNodePorts(probe.Object)
-	_, err := c.patch(ctx, probe, true)
+	_, err := c.patch(ctx, probe, api.FieldManager, true)
 	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
 	}
 	return err
 }
 
-// giveUpPorts takes from a Service what only one at a time can have.
+// clearNodePorts takes from a Service what only one at a time can have.
 func clearNodePorts(service map[string]any) {
 	if service["kind"] != "Service" {
 		return

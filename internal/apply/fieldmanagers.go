@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -17,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Upgrade takes over what the named managers have written by other means than
+// TakeOverFields takes over what the named managers have written by other means than
 // server-side apply, so that a field which a chart no longer has is removed
 // and not left to them. It needs to be done once, before the first apply. It is
 // given the object as it was read, and returns it as it then is, nil where it is
@@ -35,7 +34,7 @@ func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.Parti
 	return c.takeManagedFields(ctx, o, live, names)
 }
 
-// seize makes us the manager of everything that others have written by
+// forceOwnership makes us the manager of everything that others have written by
 // updates, so that the next apply removes what it does not name. Entries of
 // subresources stay, and so do those of Kubernetes' own controllers.
 func (c Client) forceOwnership(ctx context.Context, o Object) error {
@@ -53,14 +52,14 @@ func (c Client) forceOwnership(ctx context.Context, o Object) error {
 	return err
 }
 
-// take rewrites the entries of managers as ours, and returns the result.
+// takeManagedFields rewrites the entries of managers as ours, and returns the result.
 func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil {
 		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o), err)
 	}
 	return live, nil
 }
@@ -85,60 +84,56 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 	}
 	held, err := parseFields(entry.FieldsV1.GetRawBytes())
 	if err != nil {
-		return fmt.Errorf("read the managed fields of %s: %w", Describe(o.Unstructured), err)
+		return fmt.Errorf("read the managed fields of %s: %w", Describe(o), err)
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !containsPath(held, path) })
 	return c.applyInitial(ctx, o, live, paths)
 }
 
-// holdInitial applies just the fields at the paths, with the values that they
+// applyInitial applies just the fields at the paths, with the values that they
 // have in another object.
 func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+	empty := true
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
 	handed.SetGroupVersionKind(o.GroupVersionKind())
 	handed.SetNamespace(o.GetNamespace())
 	handed.SetName(o.GetName())
-	some := false
 	for _, path := range paths {
 		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
 		if err != nil || !found {
 			continue
 		}
 		if err := unstructured.SetNestedField(handed.Object, value, path...); err != nil {
-			return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
+			return fmt.Errorf("%s: %w", Describe(o), err)
 		}
-		some = true
+		empty = false
 	}
-	if !some {
+	if empty {
 		return nil
 	}
-	data, err := json.Marshal(handed.Object)
-	if err != nil {
-		return fmt.Errorf("%s: %w", Describe(o.Unstructured), err)
-	}
-	_, err = c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		FieldManager: api.FieldManagerInitial,
-		Force:        new(true),
-	})
-	if err != nil {
-		return fmt.Errorf("hand over fields of %s: %w", Describe(o.Unstructured), err)
+	if _, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, false); err != nil {
+		return fmt.Errorf("hand over fields of %s: %w", Describe(o), err)
 	}
 	return nil
 }
 
-// holds tells whether a set has a path or anything below it.
+// containsPath reports whether a set has a path or anything below it.
 func containsPath(set *fieldpath.Set, path []string) bool {
-	parts := make([]any, len(path))
-	for i, segment := range path {
-		parts[i] = segment
+	at := pathOf(path)
+	if set.Has(at) {
+		return true
 	}
-	at, err := fieldpath.MakePath(parts...)
-	return err == nil && (set.Has(at) || hasBelow(set, at))
-}
-
-func hasBelow(set *fieldpath.Set, at fieldpath.Path) bool {
 	for _, element := range at {
 		set = set.WithPrefix(element)
 	}
 	return !set.Empty()
+}
+
+// pathOf returns the path through fields of these names.
+func pathOf(names []string) fieldpath.Path {
+	path := make(fieldpath.Path, len(names))
+	for i := range names {
+		path[i] = fieldpath.PathElement{FieldName: &names[i]}
+	}
+	return path
 }

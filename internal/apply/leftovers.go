@@ -33,11 +33,11 @@ type leftover struct {
 	path fieldpath.Path
 	// name is its name in the object that is sent.
 	name string
-	// in is the object that is sent in which it would be.
+	// sent is the object in the manifest in which the field would be.
 	sent map[string]any
 	// value is that of the live object.
 	value any
-	// of names the fields that lead to the object in which it is. It is nil
+	// unionPath names the fields that lead to the object in which it is. It is nil
 	// where a list is on the way.
 	unionPath []string
 }
@@ -55,8 +55,9 @@ func (l leftover) empty() bool {
 func leftovers(object, live *unstructured.Unstructured, refusal error) []leftover {
 	var found []leftover
 	if known, ok := typeOf(object.GroupVersionKind()); ok {
-		walk := unionWalk{visit: func(l leftover) { found = append(found, l) }}
+		walk := unionWalk{}
 		walk.fields(known, object.Object, live.Object, nil, []string{})
+		found = walk.found
 	}
 	for _, cause := range causesOf(refusal) {
 		l, ok := refusedDefault(cause.Field, object, live)
@@ -78,12 +79,12 @@ func typeOf(gvk schema.GroupVersionKind) (strategicpatch.PatchMetaFromStruct, bo
 	return known, err == nil
 }
 
-// unionWalk visits the fields that Helm's patch would remove from a live object:
+// unionWalk finds the fields that Helm's patch would remove from a live object:
 // those that the manifest does not set, of objects with the patch strategy
 // "retainKeys" that it does set.
-type unionWalk struct{ visit func(leftover) }
+type unionWalk struct{ found []leftover }
 
-func (w unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+func (w *unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
 	for name, value := range sent {
 		at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
 		switch typed := value.(type) {
@@ -93,11 +94,11 @@ func (w unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[s
 			if err != nil || !ok {
 				continue
 			}
+			var inner []string
 			if names != nil {
-				w.object(field, meta, typed, there, at, append(slices.Clone(names), name))
-				continue
+				inner = append(slices.Clone(names), name)
 			}
-			w.object(field, meta, typed, there, at, nil)
+			w.object(field, meta, typed, there, at, inner)
 		case []any:
 			field, meta, err := known.LookupPatchMetadataForSlice(name)
 			there, ok := live[name].([]any)
@@ -115,7 +116,7 @@ func (w unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[s
 	}
 }
 
-func (w unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpatch.PatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
+func (w *unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpatch.PatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
 	w.fields(known, sent, live, path, names)
 	if !slices.Contains(meta.GetPatchStrategies(), "retainKeys") {
 		return
@@ -123,7 +124,7 @@ func (w unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicpa
 	for name, value := range live {
 		if _, ok := sent[name]; !ok {
 			at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
-			w.visit(leftover{path: at, name: name, sent: sent, value: value, unionPath: names})
+			w.found = append(w.found, leftover{path: at, name: name, sent: sent, value: value, unionPath: names})
 		}
 	}
 }
@@ -163,11 +164,7 @@ func refusedDefault(field string, object, live *unstructured.Unstructured) (left
 	if _, set := union[name]; set || managed(live, names) {
 		return leftover{}, false
 	}
-	parts := make([]any, len(names))
-	for i := range names {
-		parts[i] = names[i]
-	}
-	return leftover{path: fieldpath.MakePathOrDie(parts...), name: name, sent: union, value: value, unionPath: of}, true
+	return leftover{path: pathOf(names), name: name, sent: union, value: value, unionPath: of}, true
 }
 
 // causesOf returns what the API server lists in a refusal, one entry a field.
@@ -189,16 +186,6 @@ func managed(live *unstructured.Unstructured, path []string) bool {
 		set, err := parseFields(entry.FieldsV1.GetRawBytes())
 		return err != nil || containsPath(set, path)
 	})
-}
-
-// clear makes the next apply, or dry run, of a refused object go without its
-// leftovers, and reports whether there are any. It changes the object for a dry
-// run alone.
-func (c Client) clear(ctx context.Context, o Object, refusal error, dryRun bool) (bool, error) {
-	if dryRun {
-		return c.omitLeftovers(ctx, o, refusal)
-	}
-	return c.clearLeftovers(ctx, o, refusal)
 }
 
 // clearLeftovers makes the next apply of a refused object remove its leftovers,
@@ -317,5 +304,5 @@ func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (boo
 	return true, nil
 }
 
-// errUnclear marks a dry run that cannot show what the apply would do.
+// errInconclusive marks a dry run that cannot show what the apply would do.
 var errInconclusive = errors.New("only the apply itself can remove what the object has besides")

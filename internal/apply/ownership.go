@@ -26,12 +26,7 @@ type Owner struct {
 
 // String names the owner for people: "PodSet.app.example.com/default/web".
 func (o Owner) String() string {
-	return OwnerName(o.GVK.GroupKind(), o.Namespace, o.Name)
-}
-
-// OwnerName is the form of a custom resource's name in annotations.
-func OwnerName(gk schema.GroupKind, namespace, name string) string {
-	return fmt.Sprintf("%s/%s/%s", gk.String(), namespace, name)
+	return fmt.Sprintf("%s/%s/%s", o.GVK.GroupKind(), o.Namespace, o.Name)
 }
 
 // reference returns the ownerReference to the custom resource. It never blocks
@@ -52,7 +47,7 @@ func (o Owner) named(live metav1.Object) bool {
 	return live.GetAnnotations()[api.AnnotationOwner] == o.String() && live.GetLabels()[api.LabelOperator] == o.Operator
 }
 
-// Belongs returns an error if a live object carries the label of another owner. The
+// CheckOwnership returns an error if a live object carries the label of another owner. The
 // error is ErrForeign and names the other owner. That there is no error does not
 // mean that the object is owned, see Owns.
 func CheckOwnership(live metav1.Object, owner Owner) error {
@@ -73,12 +68,12 @@ func Owns(live metav1.Object, owner Owner) bool {
 		(labels[api.LabelOwnerUID] == string(owner.UID) && owner.UID != "" || owner.named(live))
 }
 
-// Refers reports whether an object has an ownerReference to an owner.
+// HasOwnerReference reports whether an object has an ownerReference to an owner.
 func HasOwnerReference(object metav1.Object, owner types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
 }
 
-// Unrefer removes the ownerReference to a custom resource from an object, so that
+// RemoveOwnerReference removes the ownerReference to a custom resource from an object, so that
 // the garbage collector leaves the object when the custom resource goes. An object
 // that is gone, or has no such reference, is not changed.
 func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.UID) error {
@@ -110,7 +105,7 @@ func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1
 	})
 }
 
-// unrefer returns the change of the metadata that removes the reference to an
+// withoutOwnerReference returns the change of the metadata that removes the reference to an
 // owner, nil where there is none.
 func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
 	left := []metav1.OwnerReference{}
@@ -125,7 +120,7 @@ func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
 	return map[string]any{"ownerReferences": left}
 }
 
-// untie reads an object, changes its metadata, and returns the result. It changes
+// patchOwnership reads an object, changes its metadata, and returns the result. It changes
 // nothing where the change is nil.
 func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -148,7 +143,7 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o.Unstructured), err)
+		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o), err)
 	}
 	return result, nil
 }

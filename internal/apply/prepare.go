@@ -15,8 +15,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -34,10 +36,9 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	}
 	object = object.DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "status")
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
-	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
-	unstructured.RemoveNestedField(object.Object, "metadata", "resourceVersion")
-	unstructured.RemoveNestedField(object.Object, "metadata", "uid")
+	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", field)
+	}
 	if err := foldStringData(object); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	if err != nil {
 		return nil, err
 	}
-	annotate(object, map[string]string{api.AnnotationApplied: digest})
+	annotate(object, api.AnnotationApplied, digest)
 	return object, nil
 }
 
@@ -74,26 +75,15 @@ func PrepareHook(object *unstructured.Unstructured, owner Owner) *unstructured.U
 }
 
 func mark(object *unstructured.Unstructured, owner Owner, uidLabel string) {
-	labels := maps.Clone(object.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[uidLabel] = string(owner.UID)
-	labels[api.LabelOperator] = owner.Operator
-	object.SetLabels(labels)
-	annotate(object, map[string]string{api.AnnotationOwner: owner.String()})
+	object.SetLabels(labels.Merge(object.GetLabels(), map[string]string{uidLabel: string(owner.UID), api.LabelOperator: owner.Operator}))
+	annotate(object, api.AnnotationOwner, owner.String())
 }
 
-func annotate(object *unstructured.Unstructured, more map[string]string) {
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	maps.Copy(annotations, more)
-	object.SetAnnotations(annotations)
+func annotate(object *unstructured.Unstructured, key, value string) {
+	object.SetAnnotations(labels.Merge(object.GetAnnotations(), map[string]string{key: value}))
 }
 
-// Kept tells whether the object is to outlive its release. Helm trims the
+// HasKeepPolicy reports whether the object is to outlive its release. Helm trims the
 // value and takes it in any case.
 func HasKeepPolicy(object interface{ GetAnnotations() map[string]string }) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
@@ -144,14 +134,6 @@ func dropAggregatedRules(object *unstructured.Unstructured) {
 	}
 }
 
-// Describe names an object for people: "Deployment default/web".
-func Describe(object *unstructured.Unstructured) string {
-	if namespace := object.GetNamespace(); namespace != "" {
-		return fmt.Sprintf("%s %s/%s", object.GetKind(), namespace, object.GetName())
-	}
-	return fmt.Sprintf("%s %s", object.GetKind(), object.GetName())
-}
-
 // ErrNumber marks a number that does not fit into its field.
 var ErrNumber = errors.New("number out of range")
 
@@ -167,13 +149,13 @@ func CheckNumbers(object *unstructured.Unstructured) error {
 	if !ok {
 		return nil
 	}
-	if err := errors.Join(checkFields(object.Object, known.T, "")...); err != nil {
+	if err := errors.Join(checkFields(object.Object, known.T, nil)...); err != nil {
 		return fmt.Errorf("%s: %w", Describe(object), err)
 	}
 	return nil
 }
 
-// unusual reports whether there is a number that some field might not hold.
+// mayOverflow reports whether there is a number that some field might not hold.
 func mayOverflow(value any) bool {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -192,7 +174,7 @@ func mayOverflow(value any) bool {
 	return false
 }
 
-func checkFields(value any, of reflect.Type, path string) []error {
+func checkFields(value any, of reflect.Type, path *field.Path) []error {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -201,7 +183,7 @@ func checkFields(value any, of reflect.Type, path string) []error {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(typed)) {
 			if inner := fieldType(of, name); inner != nil {
-				found = append(found, checkFields(typed[name], inner, join(path, name))...)
+				found = append(found, checkFields(typed[name], inner, path.Child(name))...)
 			}
 		}
 	case []any:
@@ -209,7 +191,7 @@ func checkFields(value any, of reflect.Type, path string) []error {
 			return nil
 		}
 		for i, item := range typed {
-			found = append(found, checkFields(item, of.Elem(), fmt.Sprintf("%s[%d]", path, i))...)
+			found = append(found, checkFields(item, of.Elem(), path.Index(i))...)
 		}
 	case int64, float64:
 		if err := checkNumber(value, of); err != nil {
@@ -257,11 +239,4 @@ func checkNumber(number any, of reflect.Type) error {
 		return fmt.Errorf("%w: got %s, want a whole number from %d to %d", ErrNumber, text, -limit-1, limit)
 	}
 	return nil
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,13 +15,13 @@ import (
 // declares. mend makes of such an object what the API server made of it under
 // Helm: of equal keys the last counts, and undeclared fields are dropped.
 
-// complaint is one line of the API server's refusal:
+// refusalPattern is one line of the API server's refusal:
 //
 //	.spec.template.spec.containers[name="c"].env: duplicate entries for key [name="A"]
 //	.spec.bogus: field not declared in schema
 var refusalPattern = regexp.MustCompile(`(\.[^\s:]\S*): (duplicate entries for key (\[.+\])|field not declared in schema)`)
 
-// mend changes the object so that the refusal has no more reason, and returns
+// normalize changes the object so that the refusal has no more reason, and returns
 // what it did, one sentence each; none where it can do nothing.
 func normalize(object *unstructured.Unstructured, refusal string) []string {
 	var done []string
@@ -49,37 +50,32 @@ type segment struct {
 	index int
 }
 
+// segmentPattern matches one step of a path.
+var segmentPattern = regexp.MustCompile(`\.([^.\[]*)|\[([^\]]*)\]`)
+
 // parsePath reads a path as structured merge diff writes it:
 // .spec.containers[name="c"].ports[0].
 func parsePath(text string) ([]segment, bool) {
 	var path []segment
 	for text != "" {
-		switch text[0] {
-		case '.':
-			end := strings.IndexAny(text[1:], ".[")
-			if end < 0 {
-				end = len(text) - 1
-			}
-			path = append(path, segment{field: text[1 : end+1]})
-			text = text[end+1:]
-		case '[':
-			end := strings.IndexByte(text, ']')
-			if end < 0 {
-				return nil, false
-			}
-			inside := text[:end+1]
-			var index int
-			if key, ok := parseKey(inside); ok {
-				path = append(path, segment{key: key})
-			} else if _, err := fmt.Sscanf(inside, "[%d]", &index); err == nil && index >= 0 {
-				path = append(path, segment{index: index})
-			} else {
-				return nil, false
-			}
-			text = text[end+1:]
-		default:
+		match := segmentPattern.FindStringSubmatch(text)
+		if match == nil || !strings.HasPrefix(text, match[0]) {
 			return nil, false
 		}
+		text = text[len(match[0]):]
+		if match[0][0] == '.' {
+			path = append(path, segment{field: match[1]})
+			continue
+		}
+		if key, ok := parseKey(match[2]); ok {
+			path = append(path, segment{key: key})
+			continue
+		}
+		index, err := strconv.Atoi(match[2])
+		if err != nil || index < 0 {
+			return nil, false
+		}
+		path = append(path, segment{index: index})
 	}
 	return path, len(path) > 0
 }
@@ -98,7 +94,7 @@ func parseKey(text string) (map[string]any, bool) {
 	return key, true
 }
 
-// matches tells whether a list item has the key. A field that the item leaves
+// matches reports whether a list item has the key. A field that the item leaves
 // out has the server's default, which is what the key then holds.
 func matches(item any, key map[string]any) bool {
 	fields, ok := item.(map[string]any)
@@ -113,7 +109,7 @@ func matches(item any, key map[string]any) bool {
 	return true
 }
 
-// enter returns what a path leads to, nil where it leads nowhere.
+// resolve returns what a path leads to, nil where it leads nowhere.
 func resolve(value any, path []segment) any {
 	for _, step := range path {
 		switch v := value.(type) {

@@ -34,11 +34,21 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
+// identified is an object that names its kind.
+type identified interface {
+	metav1.Object
+	GroupVersionKind() schema.GroupVersionKind
+}
+
 // KeyOf returns the key of an object.
-func KeyOf(o Object) Key {
-	gk := o.GroupVersionKind().GroupKind()
+func KeyOf(o identified) Key { return keyOf(o.GroupVersionKind().GroupKind(), o) }
+
+func keyOf(gk schema.GroupKind, o metav1.Object) Key {
 	return Key{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
+
+// Describe names an object for people: "Deployment default/web".
+func Describe(o identified) string { return KeyOf(o).String() }
 
 // State is what is known of a live object from its metadata alone.
 type State struct {
@@ -53,7 +63,7 @@ type State struct {
 	Owner types.UID
 	// Referred reports whether the object has an ownerReference to Owner.
 	Referred bool
-	// Ours tells that the object carries an entry of our field manager: it was
+	// Managed tells that the object carries an entry of our field manager: it was
 	// applied by us, and is no object that only copied our labels.
 	Managed bool
 	// Fingerprint changes when somebody changes, removes or takes over a field
@@ -76,7 +86,7 @@ type State struct {
 // StateOf reads the state of an object of that kind.
 func StateOf(gk schema.GroupKind, m metav1.Object) State {
 	s := State{
-		Key:             Key{Group: gk.Group, Kind: gk.Kind, Namespace: m.GetNamespace(), Name: m.GetName()},
+		Key:             keyOf(gk, m),
 		UID:             m.GetUID(),
 		ResourceVersion: m.GetResourceVersion(),
 		Generation:      m.GetGeneration(),
@@ -120,7 +130,7 @@ func (s State) Unscaled() State {
 	return s
 }
 
-// Intact tells whether the object is as it was when it was last applied, but
+// Matches reports whether the object is as it was when it was last applied, but
 // for what others own and an autoscaler does.
 func (s State) Matches(expected State) bool {
 	return s.Owner == expected.Owner && s.Managed &&
@@ -138,11 +148,11 @@ func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// controllers is the manager under which Kubernetes' own controllers write, the
+// controllerManager is the manager under which Kubernetes' own controllers write, the
 // horizontal pod autoscaler among them; kubectl scale writes under kubectl's.
 const controllerManager = "kube-controller-manager"
 
-// scaleEntry tells whether an autoscaler holds replicas.
+// hasScaleEntry reports whether an autoscaler holds replicas.
 func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
 	for _, e := range entries {
 		if e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
@@ -174,23 +184,20 @@ func parseFields(fields []byte) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// Lost returns the fields that we held after an apply and not before it: what
+// CorrectedFields returns the fields that we held after an apply and not before it: what
 // somebody had changed, removed or taken over. There are at most limit.
 func CorrectedFields(before, after metav1.Object, limit int) []string {
-	was, now := &fieldpath.Set{}, &fieldpath.Set{}
-	if e := ownEntry(before.GetManagedFields()); e != nil {
-		if set, err := parseFields(e.FieldsV1.GetRawBytes()); err == nil {
-			was = set
+	held := func(object metav1.Object) *fieldpath.Set {
+		if entry := ownEntry(object.GetManagedFields()); entry != nil {
+			if set, err := parseFields(entry.FieldsV1.GetRawBytes()); err == nil {
+				return set
+			}
 		}
-	}
-	if e := ownEntry(after.GetManagedFields()); e != nil {
-		if set, err := parseFields(e.FieldsV1.GetRawBytes()); err == nil {
-			now = set
-		}
+		return &fieldpath.Set{}
 	}
 	var lost []string
 	// Not by All, which goes on where a loop over it was left, and panics.
-	now.Difference(was).Leaves().Iterate(func(path fieldpath.Path) {
+	held(after).Difference(held(before)).Leaves().Iterate(func(path fieldpath.Path) {
 		switch {
 		case len(lost) < limit:
 			lost = append(lost, strings.TrimPrefix(path.String(), "."))

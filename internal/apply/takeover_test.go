@@ -26,7 +26,7 @@ func live(t *testing.T, o apply.Object) *unstructured.Unstructured {
 	t.Helper()
 	got, err := apiServer.client.Read(t.Context(), o)
 	if err != nil || got == nil {
-		t.Fatalf("read %s: %v, %v", apply.Describe(o.Unstructured), got, err)
+		t.Fatalf("read %s: %v, %v", apply.Describe(o), got, err)
 	}
 	return got
 }

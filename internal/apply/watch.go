@@ -15,10 +15,10 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// ErrDeletedWhileRunning marks a hook that somebody deleted before it ended.
+// ErrDeleted marks a hook that somebody deleted before it ended.
 var ErrDeleted = errors.New("it was deleted while it ran")
 
-// errCut marks a watch that cannot go on from where it was. An API server that
+// errInterrupted marks a watch that cannot go on from where it was. An API server that
 // was restarted does not know what happened before, and refuses everybody until
 // it has read its roles. Neither says anything of the object.
 var errInterrupted = errors.New("the watch was cut short")
@@ -43,13 +43,13 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("wait for %s: %w", Describe(o.Unstructured), err)
+			return fmt.Errorf("wait for %s: %w", Describe(o), err)
 		}
 		return nil
 	}
 }
 
-// follow calls done with the states after the one given. The error is errCut
+// watchOnce calls done with the states after the one given. The error is errCut
 // where some of them cannot be had.
 func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()).String()
@@ -89,21 +89,21 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 // expired is how an API server says that it does not know what happened before.
 var expired = apierrors.NewResourceExpired("the watch was cut short")
 
-// cuts tells whether an error of a watch comes of a restart of the API server.
+// isInterruption reports whether an error of a watch comes of a restart of the API server.
 // Who was let watch before has the right to, unless he is refused once more.
 func isInterruption(err error, began bool) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
 }
 
-// only is a watch that brings one event.
+// singleEvent is a watch that brings one event.
 func singleEvent(event watch.Event) watch.Interface {
 	events := make(chan watch.Event, 1)
 	events <- event
 	return watch.NewProxyWatcher(events)
 }
 
-// again reads an object whose watch was cut short, as soon as that can be done.
+// reread reads an object whose watch was cut short, as soon as that can be done.
 func (c Client) reread(ctx context.Context, o Object) (Object, error) {
 	var live *unstructured.Unstructured
 	err := wait.PollUntilContextCancel(ctx, pollInterval, false, func(ctx context.Context) (bool, error) {
@@ -129,7 +129,7 @@ func (c Client) Until(ctx context.Context, o Object, done func(*unstructured.Uns
 		return err
 	}
 	if live == nil {
-		return fmt.Errorf("wait for %s: it is gone", Describe(o.Unstructured))
+		return fmt.Errorf("wait for %s: it is gone", Describe(o))
 	}
 	return c.Watch(ctx, Object{Unstructured: live, Mapping: o.Mapping}, done)
 }

@@ -55,7 +55,7 @@ func FromFS(fsys fs.FS, name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return load(name, data, func(chart string) (*chart.Chart, error) {
+	return FromText(name, data, func(chart string) (*chart.Chart, error) {
 		return open(fsys, path.Join(path.Dir(name), chart))
 	})
 }
@@ -66,7 +66,7 @@ func FromFile(name string) ([]Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
-	return load(name, data, func(chart string) (*chart.Chart, error) {
+	return FromText(name, data, func(chart string) (*chart.Chart, error) {
 		if !filepath.IsAbs(chart) {
 			chart = filepath.Join(filepath.Dir(name), chart)
 		}
@@ -84,9 +84,12 @@ func OpenChart(name string) (*chart.Chart, error) {
 	return open(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
-// load parses the file and adds what is wrong with charts and overrides to
+// FromText reads a watches file whose text is at hand. The name is used in messages
+// only; chart loads the chart at the path that an entry names.
+//
+// FromText parses the file and adds what is wrong with charts and overrides to
 // what is wrong with the file itself. The error is of type watches.LineErrors.
-func load(name string, data []byte, chart func(path string) (*chart.Chart, error)) ([]Kind, error) {
+func FromText(name string, data []byte, chart func(path string) (*chart.Chart, error)) ([]Kind, error) {
 	entries, err := watches.Parse(name, data)
 	var problems watches.LineErrors
 	if err != nil && !errors.As(err, &problems) {
@@ -200,10 +203,4 @@ func FindFile(watchesFile string) (string, error) {
 	default:
 		return "", fmt.Errorf("look for the watches file: %w", err)
 	}
-}
-
-// FromText reads a watches file whose text is at hand. The name is used in
-// messages alone; open loads the chart of a path that an entry names.
-func FromText(name string, data []byte, open func(chart string) (*chart.Chart, error)) ([]Kind, error) {
-	return load(name, data, open)
 }

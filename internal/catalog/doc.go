@@ -1,5 +1,6 @@
-// Package catalog knows the kinds that an operator serves: for each entry of
-// watches.yaml a Kind, with its chart loaded and its override values expanded.
+// Package catalog loads the kinds that an operator serves: for each entry of
+// watches.yaml a Kind, with its chart loaded, its override values expanded, and its
+// templates and expressions compiled.
 //
 // The watches file and the charts come from one of two sources, the binary
 // itself (FromFS) or a folder on disk (FromFile). Charts are folders or .tgz

@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Name is a name in a watches entry, as it stands or as a template over the
+// NameTemplate is a name in a watches entry, as it stands or as a template over the
 // custom resource: "{{ .spec.targetNamespace }}".
 type NameTemplate struct {
 	key      string
@@ -49,7 +49,7 @@ func parse(key, text string, problems func(string) []string) (*NameTemplate, err
 	return &NameTemplate{key: key, template: parsed, problems: problems}, nil
 }
 
-// Switch is "true" or "false" in a watches entry, as it stands or as a template
+// BoolTemplate is "true" or "false" in a watches entry, as it stands or as a template
 // over the custom resource.
 type BoolTemplate struct{ text *NameTemplate }
 
@@ -64,7 +64,7 @@ func parseSwitch(text string) (*BoolTemplate, error) {
 	if parsed == nil || err != nil {
 		return nil, err
 	}
-	if !strings.Contains(text, "{{") {
+	if !watches.IsTemplate(text) {
 		if _, err := parsed.For(nil); err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func parseSwitch(text string) (*BoolTemplate, error) {
 	return &BoolTemplate{parsed}, nil
 }
 
-// Of returns whether the switch is on for a custom resource. It is an error if
+// For returns whether the switch is on for a custom resource. It is an error if
 // the resource lacks what the template asks for, or the result is no bool.
 func (s *BoolTemplate) For(object map[string]any) (bool, error) {
 	text, err := s.text.For(object)
@@ -82,7 +82,7 @@ func (s *BoolTemplate) For(object map[string]any) (bool, error) {
 	return strconv.ParseBool(text)
 }
 
-// Of returns the name for a custom resource. It is an error if the resource
+// For returns the name for a custom resource. It is an error if the resource
 // lacks what the template asks for, or the result is no name.
 func (n *NameTemplate) For(object map[string]any) (string, error) {
 	var text strings.Builder
@@ -150,7 +150,7 @@ func ReleaseNames(name, kind string) []string {
 	return []string{releaseName(name), releaseName(name + "-" + kind)}
 }
 
-// fit makes a name one that Helm takes: dashes for dots, and 40 characters and
+// releaseName makes a name one that Helm takes: dashes for dots, and 40 characters and
 // a hash of the whole where it is too long.
 func releaseName(name string) string {
 	fitting := strings.ReplaceAll(strings.ToLower(name), ".", "-")

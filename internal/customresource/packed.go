@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -161,8 +162,10 @@ func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 	if err := TooLarge(cr); err != nil {
 		return nil, err
 	}
-	end := expandAlone(cr)
-	defer end()
+	if Large(cr) {
+		expandsLarge.Lock()
+		defer expandsLarge.Unlock()
+	}
 	object := make(map[string]any, len(cr.Object))
 	for key, value := range cr.Object {
 		switch key {
@@ -185,4 +188,26 @@ func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 // templates over a custom resource that is too large to be expanded.
 func Metadata(cr *unstructured.Unstructured) map[string]any {
 	return map[string]any{"apiVersion": cr.GetAPIVersion(), "kind": cr.GetKind(), fieldMetadata: cr.Object[fieldMetadata]}
+}
+
+// Custom resources above one of these sizes are expanded one at a time in the
+// process: each takes up to some tens of megabytes for a moment.
+const (
+	largeBytes  = 64 << 10
+	largeValues = 5_000
+)
+
+var expandsLarge sync.Mutex
+
+// Large reports whether a custom resource is so large that its content is not to
+// be held for longer than it is used.
+func Large(cr *unstructured.Unstructured) bool {
+	size, count := 0, 0
+	for key, value := range cr.Object {
+		if text, is := value.(string); is && key != fieldStatus {
+			size += len(text)
+			count += boundedyaml.JSONValues(text)
+		}
+	}
+	return size > largeBytes || count > largeValues
 }

@@ -341,10 +341,10 @@ func (w *world) settle(r Request, deleting bool) {
 		history := w.index.History(w.namespace, r.Release)
 		if len(history) > 0 {
 			o.Newest = &plan.Revision{
-				Number: history[0].Revision, Status: history[0].Status, Ours: history[0].OwnerUID == w.owner.UID,
-				Genuine: history[0].Genuine(), Began: now, Timeout: r.Timeout,
+				Number: history[0].Revision, Status: history[0].Status, Owned: history[0].OwnerUID == w.owner.UID,
+				WrittenByUs: history[0].Genuine(), Began: now, Timeout: r.Timeout,
 			}
-			if o.Newest.Genuine {
+			if o.Newest.WrittenByUs {
 				o.Newest.Digest = history[0].InputDigest
 			}
 		}

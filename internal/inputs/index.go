@@ -6,7 +6,28 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
+
+// EventHandler returns the handler of an informer's events: update gets objects that
+// were added or changed, and remove those that were deleted.
+func EventHandler[T any](update, remove func(T)) cache.ResourceEventHandler {
+	call := func(f func(T), object any) {
+		if typed, ok := object.(T); ok {
+			f(typed)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { call(update, object) },
+		UpdateFunc: func(_, object any) { call(update, object) },
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			call(remove, object)
+		},
+	}
+}
 
 // Index holds, for things of a kind, who uses them. It is not safe for
 // concurrent use.
@@ -15,7 +36,7 @@ type Index[T comparable] struct {
 	byUser  map[types.UID][]T
 }
 
-// New returns an index of no uses.
+// NewIndex returns an index of no uses.
 func NewIndex[T comparable]() Index[T] {
 	return Index[T]{byThing: map[T]map[types.UID]struct{}{}, byUser: map[types.UID][]T{}}
 }
@@ -50,10 +71,10 @@ func (i Index[T]) Set(user types.UID, things []T) (unused []T) {
 	return unused
 }
 
-// Used tells whether anybody uses a thing.
+// Used reports whether anybody uses a thing.
 func (i Index[T]) Used(thing T) bool { return len(i.byThing[thing]) > 0 }
 
-// Things are all that somebody uses, in any order.
+// All are all that somebody uses, in any order.
 func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byThing) }
 
 // Users are those who use some of these things, each once, in any order.

@@ -23,7 +23,7 @@ type Recorded struct {
 	Outside []apply.Key
 }
 
-// Place sets the namespace of an owner's release. Until it is set, only objects
+// SetReleaseNamespace sets the namespace of an owner's release. Until it is set, only objects
 // that this process applied count for the owner.
 func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.mu.RLock()
@@ -38,7 +38,7 @@ func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.owner(owner).namespace = namespace
 }
 
-// Name notes that the release of an owner has objects, which may be outside of its
+// AddObjects notes that the release of an owner has objects, which may be outside of its
 // namespace.
 func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 	if len(objects) == 0 {
@@ -74,7 +74,7 @@ func (x *Index) claimedBy(uid types.UID) []apply.State {
 	return claimed
 }
 
-// counts reports whether an object counts for the owner in its label.
+// isOwned reports whether an object counts for the owner in its label.
 func (x *Index) isOwned(of *owner, s *apply.State) bool {
 	if !s.Managed {
 		return false
@@ -82,17 +82,16 @@ func (x *Index) isOwned(of *owner, s *apply.State) bool {
 	if of.namespace != "" && of.namespace == s.Namespace || of.named[s.Key] {
 		return true
 	}
-	o := x.objects[s.Key]
-	return o != nil && o.expected != nil && o.by == s.Owner
+	return x.expectedBy(s.Owner, s.Key) != nil
 }
 
-// matters reports whether a change of an object concerns the owner in its label.
+// concernsOwner reports whether a change of an object concerns the owner in its label.
 func (x *Index) concernsOwner(s *apply.State) bool {
 	of := x.owners[s.Owner]
 	return of != nil && x.isOwned(of, s)
 }
 
-// name notes that the release of an owner has an object, which may be outside of
+// addObject notes that the release of an owner has an object, which may be outside of
 // its namespace.
 func (o *owner) addObject(key apply.Key) {
 	if o.namespace != "" && o.namespace == key.Namespace {
@@ -126,11 +125,10 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	o := x.objects[key]
-	if o == nil || o.expected == nil || o.by != owner || !o.expected.Managed {
-		return ""
+	if expected := x.expectedBy(owner, key); expected != nil && expected.Managed {
+		return expected.UID
 	}
-	return o.expected.UID
+	return ""
 }
 
 // Forget drops what is known of an owner that is gone, save its objects, which the

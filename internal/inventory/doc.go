@@ -1,17 +1,18 @@
-// Package inventory knows the objects that releases own, and which of them
-// somebody has damaged, without asking the API server.
+// Package inventory holds the state of the objects that releases own. It detects drift,
+// and computes the health of a release, without requests to the API server.
 //
-// Dependents are watched through caches of their own that are selected by the
-// operator label: as metadata only, or whole where they have a status to be read
-// (see shapeOf). Each is compacted to an apply.State (see compact). Watches come
-// and go with the releases that need them (Watches).
+// Watches holds a watch for each kind that some release needs (watches.go, watch.go). The
+// caches hold metadata only, or the whole object where its health is read from the
+// object; transform.go reduces both to an apply.State and a Health. A kind that cannot be
+// watched affects no other kind (unwatched.go).
 //
-// The Index holds two things: what the objects are, from the watches and from
-// what this process has just written, and what each owner's objects are
-// expected to be, from the last time they were applied. Where the two differ
-// there is Drift. What is expected is lost with the process; a digest of it is
-// on the release record, so that a new process takes what it finds for what is
-// expected where the digest agrees, and applies everything once where not.
+// Index holds the live state of each object, from the watches and from the writes of this
+// process, and the state that each owner expects, from its last apply (index.go). If the
+// two differ, the object has drifted (drift.go). What is expected is lost when the process
+// ends. The release record has a digest of it: a new process expects the objects that it
+// finds if they have this digest, and applies all of them once if not.
 //
-// Hooks and crds/ are no part of it: they belong to an action, or to nobody.
+// An owner label alone does not prove ownership, see claims.go. Jobs that Kubernetes
+// deletes after their TTL are no drift, see jobs.go. Hooks and CRDs of crds/ are not part
+// of the inventory.
 package inventory

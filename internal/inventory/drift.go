@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -55,7 +54,7 @@ func (x *Index) Expect(owner types.UID, objects []apply.State) {
 	}
 }
 
-// Repaired says that one of an owner's objects is from now on expected to be as
+// ExpectOne says that one of an owner's objects is from now on expected to be as
 // it was just applied.
 func (x *Index) ExpectOne(owner types.UID, s apply.State) {
 	x.mu.Lock()
@@ -95,28 +94,36 @@ func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
 	return anew
 }
 
-// Intact tells whether an object is what an owner's release expects.
+// Intact reports whether an object is what an owner's release expects.
 func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	o := x.objects[key]
-	if o == nil || o.expected == nil || o.by != owner {
+	expected := x.expectedBy(owner, key)
+	if expected == nil {
 		return false
 	}
-	_, drift := x.compare(o.expected)
+	_, drift := x.compare(expected)
 	return !drift
 }
 
-// Damaged tells whether an object is known not to be what an owner's release
+// expectedBy returns what an owner's release expects of an object, nil if nothing.
+func (x *Index) expectedBy(owner types.UID, key apply.Key) *apply.State {
+	if o := x.objects[key]; o != nil && o.by == owner {
+		return o.expected
+	}
+	return nil
+}
+
+// Drifted reports whether an object is known not to be what an owner's release
 // expects.
 func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	by, damaged := x.ownerOfDrifted(key)
-	return damaged && by == owner
+	by, drifted := x.ownerOfDrifted(key)
+	return drifted && by == owner
 }
 
-// Recall takes the objects that exist for what is expected, if they have the
+// RestoreExpected takes the objects that exist for what is expected, if they have the
 // digest that the release record holds. It returns whether anything is expected of
 // the owner now.
 //
@@ -157,7 +164,7 @@ func (x *Index) restoreExpected(owner types.UID, owned []apply.State, recorded R
 	return true
 }
 
-// part takes the Jobs that have finished out of an owner's objects. Of those that
+// splitJobs takes the Jobs that have finished out of an owner's objects. Of those that
 // are gone only the key is known.
 func splitJobs(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest, jobs []apply.State) {
 	if len(done) == 0 {
@@ -178,11 +185,19 @@ func splitJobs(owner types.UID, owned []apply.State, done map[apply.Key]string) 
 	return rest, jobs
 }
 
-// maxLeft bounds the objects that may have outlived what named them.
+// maxKept bounds the objects that may have outlived the manifest that named them,
+// and so the subsets that matchDigest tries: at most 2^maxKept.
 const maxKept = 8
 
-// having returns those of the objects that have a digest. They are all of them,
-// save that some which are to be kept may have been dropped from the manifest.
+// matchDigest returns those of the objects that have a digest. They are all of them,
+// except that some which are to be kept may have been dropped from the manifest.
+//
+// The release record has a digest and no list of objects: the record is a Secret
+// of at most a megabyte that holds the manifest already, its labels and annotations
+// are read by every operator that starts, and a list of keys alone would not show
+// whether the objects have drifted. The search runs only if an object with the
+// policy "keep" has left the manifest, and ends at the size that the digest begins
+// with.
 func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 	if apply.Digest(objects) == digest {
 		return objects, true
@@ -224,11 +239,11 @@ func (x *Index) Drift(owner types.UID) []Drift {
 			found = append(found, drift)
 		}
 	}
-	sort.Slice(found, func(i, j int) bool { return found[i].String() < found[j].String() })
+	slices.SortFunc(found, func(a, b Drift) int { return strings.Compare(a.String(), b.String()) })
 	return found
 }
 
-// driftOf tells whether an object is not what an owner expects.
+// driftOf reports whether an object is not what an owner expects.
 func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 	o := x.objects[key]
 	switch {
@@ -244,7 +259,7 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 	}
 }
 
-// compare tells whether an object differs from what is expected. A view that
+// compare reports whether an object differs from what is expected. A view that
 // is older than what is expected says nothing: the watch has not caught up.
 func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	live := x.objects[expected.Key].live

@@ -31,7 +31,7 @@ var unseen = Health{OpenEnded: true, Reason: "Applied", Message: "it was applied
 // gone is the health of an expected object that does not exist.
 var gone = Health{Reason: "Gone", Message: "it is not there"}
 
-// ByContext reports whether a reason follows from more than the object: from a
+// DependsOnContext reports whether a reason follows from more than the object: from a
 // rule of the watches entry, or from other objects of the kind.
 func DependsOnContext(reason string) bool {
 	switch reason {
@@ -64,7 +64,7 @@ type Summary struct {
 	Next time.Time
 }
 
-// Found is one object with its health.
+// ObjectHealth is one object with its health.
 type ObjectHealth struct {
 	apply.Key
 	UID types.UID
@@ -116,10 +116,9 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 	if of := x.owners[owner]; of != nil && of.known {
 		return of.expected
 	}
-	owned := x.ownedBy(owner)
-	keys := make([]apply.Key, len(owned))
-	for i, s := range owned {
-		keys[i] = s.Key
+	var keys []apply.Key
+	for _, s := range x.ownedBy(owner) {
+		keys = append(keys, s.Key)
 	}
 	return keys
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -17,7 +18,7 @@ import (
 // It holds several objects of each release, so that what the caches hold of
 // them is shared. A state that is held is never changed.
 type Index struct {
-	// Judge is set before the index is used, if at all.
+	// HealthConfig is set before the index is used, if at all.
 	HealthConfig HealthConfig
 
 	mu      sync.RWMutex
@@ -32,7 +33,7 @@ type Index struct {
 	// in which they cannot.
 	unwatched map[schema.GroupKind][]string
 
-	// drifted is told of owners whose objects are not what is expected, and
+	// onDrift is told of owners whose objects are not what is expected, and
 	// changed of those of which an object's health has changed.
 	onDrift  func(owner types.UID)
 	onChange func(owner types.UID)
@@ -164,7 +165,7 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	}
 }
 
-// share takes the copy of a state that a cache holds, where there is another of
+// shareState takes the copy of a state that a cache holds, where there is another of
 // the very same: this process wrote it, and has told so first.
 func (x *Index) shareState(s *apply.State) {
 	o := x.objects[s.Key]
@@ -186,7 +187,7 @@ func (x *Index) shareState(s *apply.State) {
 // known, and tells whether it is another.
 func (x *Index) putHealth(s *apply.State, health *Health) bool {
 	o := x.objects[s.Key]
-	if o == nil || o.live == nil || o.live.UID != s.UID || newer(o.live.ResourceVersion, s.ResourceVersion) {
+	if o == nil || o.live == nil || o.live.UID != s.UID || api.IsNewer(o.live.ResourceVersion, s.ResourceVersion) {
 		return false
 	}
 	was := o.health
@@ -228,7 +229,7 @@ func (x *Index) purge(gk schema.GroupKind) {
 	}
 }
 
-// damaged tells whether an object is not what its owner's release expects.
+// ownerOfDrifted reports whether an object is not what its owner's release expects.
 func (x *Index) ownerOfDrifted(key apply.Key) (types.UID, bool) {
 	o := x.objects[key]
 	if o == nil || o.expected == nil {
@@ -246,7 +247,7 @@ func (x *Index) put(s *apply.State) bool {
 	}
 	if old := o.live; old != nil {
 		// The versions of one name's objects grow from one to its successor, too.
-		if !newer(s.ResourceVersion, old.ResourceVersion) {
+		if !api.IsNewer(s.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
 		health := o.health
@@ -277,7 +278,7 @@ func (x *Index) drop(key apply.Key, o *entry) {
 	x.removeIfEmpty(key, o)
 }
 
-// tidy forgets a name of which nothing is known.
+// removeIfEmpty forgets a name of which nothing is known.
 func (x *Index) removeIfEmpty(key apply.Key, o *entry) {
 	if o.live == nil && o.expected == nil && o.removed == "" {
 		delete(x.objects, key)
@@ -294,7 +295,7 @@ func (x *Index) owner(uid types.UID) *owner {
 	return of
 }
 
-// leave takes an object from its owner's.
+// detach takes an object from its owner's.
 func (x *Index) detach(s *apply.State) {
 	of := x.owners[s.Owner]
 	if of == nil {
@@ -304,18 +305,11 @@ func (x *Index) detach(s *apply.State) {
 	x.removeOwnerIfEmpty(s.Owner, of)
 }
 
-// tidyOwner forgets an owner of which nothing is known.
+// removeOwnerIfEmpty forgets an owner of which nothing is known.
 func (x *Index) removeOwnerIfEmpty(uid types.UID, of *owner) {
 	if len(of.live) == 0 && !of.known && len(of.finished) == 0 && of.namespace == "" && len(of.named) == 0 {
 		delete(x.owners, uid)
 	}
-}
-
-// newer compares resource versions, which are numbers that grow. One that is
-// no number counts as newer, so that no event is lost.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err != nil || order > 0
 }
 
 // older is no opposite of newer: a version that is no number is neither.
@@ -324,7 +318,7 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// departures holds when the objects went that went last. The watch may tell so
+// tombstones holds when the objects went that went last. The watch may tell so
 // before this process hears what became of its own apply, and an object put
 // into the index after that would stay there for ever. The zero value is ready.
 type tombstones struct {
@@ -346,9 +340,9 @@ func (d *tombstones) add(key apply.Key, version string) {
 	d.versions[key] = version
 }
 
-// followed tells whether an object went at that version of it, the last that a
+// deletedSince reports whether an object went at that version of it, the last that a
 // list held, or after it.
 func (d *tombstones) deletedSince(s apply.State) bool {
 	version, known := d.versions[s.Key]
-	return known && !newer(s.ResourceVersion, version)
+	return known && !api.IsNewer(s.ResourceVersion, version)
 }

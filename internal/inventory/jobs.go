@@ -49,7 +49,7 @@ type finished struct {
 	outcome string
 }
 
-// expires notes what a watch shows of a Job. A Job that was deleted while the
+// observeJob notes what a watch shows of a Job. A Job that was deleted while the
 // watch was interrupted counts as finished if its TTL may have deleted it.
 func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
 	if e == nil || !s.Managed || s.Owner == "" {
@@ -80,14 +80,14 @@ func (o *owner) setOutcome(key apply.Key, job finished) {
 	o.finished[key] = job
 }
 
-// Finish notes that a Job with ttlSecondsAfterFinished that is gone has finished.
+// SetJobOutcome notes that a Job with ttlSecondsAfterFinished that is gone has finished.
 func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.owner(owner).setOutcome(key, finished{outcome: outcome})
 }
 
-// Outcome returns how a Job with that UID has finished, and an empty text if it
+// JobOutcome returns how a Job with that UID has finished, and an empty text if it
 // has not, or has no ttlSecondsAfterFinished.
 func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string {
 	x.mu.RLock()
@@ -98,7 +98,7 @@ func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string
 	return ""
 }
 
-// Finished returns the expected Jobs of an owner that have finished and have
+// JobOutcomes returns the expected Jobs of an owner that have finished and have
 // ttlSecondsAfterFinished, and how.
 func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	x.mu.RLock()
@@ -109,7 +109,7 @@ func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	}
 	outcomes := map[apply.Key]string{}
 	for key, job := range of.finished {
-		if o := x.objects[key]; o != nil && o.expected != nil && o.by == owner {
+		if x.expectedBy(owner, key) != nil {
 			outcomes[key] = job.outcome
 		}
 	}
@@ -127,8 +127,8 @@ func (x *Index) Expected(owner types.UID) ([]apply.State, bool) {
 	}
 	var states []apply.State
 	for _, key := range of.expected {
-		if o := x.objects[key]; o != nil && o.expected != nil && o.by == owner {
-			states = append(states, *o.expected)
+		if expected := x.expectedBy(owner, key); expected != nil {
+			states = append(states, *expected)
 		}
 	}
 	return states, true
@@ -145,7 +145,7 @@ func (x *Index) hasFinished(owner types.UID, key apply.Key, live *apply.State) b
 	return ok && (live == nil || live.UID == job.uid)
 }
 
-// outlived returns the health of an object; for a finished Job that is gone, how
+// jobHealth returns the health of an object; for a finished Job that is gone, how
 // the Job finished.
 func (x *Index) jobHealth(owner types.UID, key apply.Key, health Health) Health {
 	if o := x.objects[key]; o != nil && o.live != nil || !x.hasFinished(owner, key, nil) {

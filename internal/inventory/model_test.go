@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -284,7 +285,7 @@ func TestIndexModel(t *testing.T) {
 			"the watch breaks": func(t *rapid.T) {
 				for name, ours := range c.expected {
 					seen := c.told[name]
-					if !c.objects[name].selected && (seen.state == nil || newer(ours.ResourceVersion, seen.state.ResourceVersion)) {
+					if !c.objects[name].selected && (seen.state == nil || api.IsNewer(ours.ResourceVersion, seen.state.ResourceVersion)) {
 						t.Skip("what we applied and somebody removed in the same gap, no list tells")
 					}
 				}

@@ -20,7 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
-// dependent is what a cache stores of an object: its state, which the index
+// cachedObject is what a cache stores of an object: its state, which the index
 // holds, too. There are several of them for each release.
 type cachedObject struct {
 	state *apply.State
@@ -37,7 +37,7 @@ func (d cachedObject) GetObjectMeta() metav1.Object {
 	}
 }
 
-// Judge is what the health of objects depends on beside the objects. The zero
+// HealthConfig is what the health of objects depends on beside the objects. The zero
 // value knows nothing.
 type HealthConfig struct {
 	// Rules are the health rules of each served kind, by the group and kind of
@@ -48,13 +48,13 @@ type HealthConfig struct {
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// whole reports whether objects of a kind are watched whole, because their health
+// watchedWhole reports whether objects of a kind are watched whole, because their health
 // is read from them.
 func (j HealthConfig) watchedWhole(gk schema.GroupKind) bool {
 	return j.hasRule(gk) || !health.AlwaysReady(gk)
 }
 
-// ruled reports whether some served kind has a health rule for objects of a kind.
+// hasRule reports whether some served kind has a health rule for objects of a kind.
 func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
 	for _, rules := range j.Rules {
 		if rules[gk] != nil {
@@ -64,7 +64,7 @@ func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
 	return false
 }
 
-// of returns the health of an object. An object may have any shape, and a panic
+// healthOf returns the health of an object. An object may have any shape, and a panic
 // here would end the process.
 func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	defer func() {
@@ -81,7 +81,7 @@ func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	return intern(health.Evaluate(o, kind))
 }
 
-// compact is the transform of the caches: managed fields, labels, annotations,
+// transform is the transform of the caches: managed fields, labels, annotations,
 // spec and status are most of an object and are dropped once they were read.
 func (j HealthConfig) transform(object any) (any, error) {
 	switch o := object.(type) {
@@ -96,7 +96,7 @@ func (j HealthConfig) transform(object any) (any, error) {
 	}
 }
 
-// typed reduces an object of one of Kubernetes' own kinds, which is watched by
+// transformTyped reduces an object of one of Kubernetes' own kinds, which is watched by
 // its type. Health is read from fields by their names.
 func (j HealthConfig) transformTyped(o client.Object) (any, error) {
 	gvk, err := apiutil.GVKForObject(o, watchedTypes)
@@ -142,7 +142,7 @@ func trim(o client.Object) {
 	}
 }
 
-// shared spares a copy of what most objects have.
+// intern spares a copy of what most objects have.
 func intern(found Health) *Health {
 	for _, common := range []*Health{&healthy, &healthyReported, &silent} {
 		if found == *common {

@@ -1,9 +1,9 @@
 package inventory
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,9 +22,9 @@ import (
 // succeeds, objects of which nothing is known count as ready.
 
 const (
-	// beginning stands among the namespaces for a watch that could not begin.
+	// startFailure stands among the namespaces for a watch that could not begin.
 	startFailure = "."
-	// lasting is how long a failure that may pass by itself is not reported.
+	// transientFor is how long a failure that may pass by itself is not reported.
 	transientFor = time.Minute
 	// A watch that could not begin is tried again after retryAtLeast, and then
 	// after ever longer pauses of at most retryAtMost.
@@ -108,7 +108,7 @@ func (w *Watches) Retry() {
 	}
 }
 
-// tryAgain has a watch that could not begin tried again later. It is called under
+// retryLater has a watch that could not begin tried again later. It is called under
 // the lock.
 func (w *Watches) retryLater(failed *watch) {
 	pause := min(retryAtLeast<<min(failed.attempts, 16), retryAtMost)
@@ -126,7 +126,7 @@ func (w *Watches) retryLater(failed *watch) {
 	})
 }
 
-// note notes a failure in a namespace, or with nil that there is none any more.
+// setFailure notes a failure in a namespace, or with nil that there is none any more.
 // It is called under the lock. What it returns reconciles the owners where the
 // report has changed, and is to be called outside the lock.
 func (w *Watches) setFailure(known *watch, namespace string, err error) (tell func()) {
@@ -157,10 +157,7 @@ func (w *Watches) setFailure(known *watch, namespace string, err error) (tell fu
 		}
 	}
 	w.index.setUnwatched(known.gvk.GroupKind(), unwatched)
-	owners := make([]types.UID, 0, len(known.owners))
-	for owner := range known.owners {
-		owners = append(owners, owner)
-	}
+	owners := slices.Collect(maps.Keys(known.owners))
 	return func() {
 		for _, owner := range owners {
 			w.index.onChange(owner)
@@ -168,7 +165,7 @@ func (w *Watches) setFailure(known *watch, namespace string, err error) (tell fu
 	}
 }
 
-// answerError is what the API server answers to a list or a watch of a kind.
+// responseError is what the API server answers to a list or a watch of a kind.
 type responseError int
 
 // isFinal reports whether a failure does not pass by itself.
@@ -191,7 +188,7 @@ func (e responseError) Error() string {
 	}
 }
 
-// observed returns a client that notes which kinds the API server does not let
+// observeResponses returns a client that notes which kinds the API server does not let
 // the cache of a namespace watch.
 func (w *Watches) observeResponses(namespace string, from *http.Client) *http.Client {
 	client := *from
@@ -231,7 +228,7 @@ func resourceOf(path string) (schema.GroupVersionResource, bool) {
 	return resource, len(parts) == 1
 }
 
-// answered notes an answer to a list or a watch.
+// recordResponse notes an answer to a list or a watch.
 func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionResource, status int) {
 	var err error
 	switch {
@@ -242,7 +239,12 @@ func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionR
 		err = responseError(status)
 	}
 	w.mu.Lock()
-	known := w.watchOf(resource)
+	var known *watch
+	for _, candidate := range w.kinds {
+		if candidate.resource == resource {
+			known = candidate
+		}
+	}
 	if known == nil {
 		w.mu.Unlock()
 		return
@@ -258,22 +260,9 @@ func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionR
 	tell()
 }
 
-// watchOf returns the watch of a resource, nil where there is none. It is called
-// under the lock.
-func (w *Watches) watchOf(resource schema.GroupVersionResource) *watch {
-	for _, known := range w.kinds {
-		if known.resource == resource {
-			return known
-		}
-	}
-	return nil
-}
-
-// recovers notes that a watch in a namespace has recovered, as soon as it has
+// clearFailureWhenSynced notes that a watch in a namespace has recovered, as soon as it has
 // received all objects.
 func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
-	ctx, cancel := context.WithTimeout(context.Background(), transientFor)
-	defer cancel()
 	w.mu.Lock()
 	var synced toolscache.DoneChecker
 	for at, checker := range known.synced {
@@ -287,8 +276,8 @@ func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
 	}
 	select {
 	case <-synced.Done():
-	case <-ctx.Done():
-		// The answer to the next try comes here again.
+	case <-time.After(transientFor):
+		// The response to the next attempt starts this again.
 		return
 	}
 	w.mu.Lock()

@@ -20,7 +20,7 @@ import (
 
 // watch is the watch of one kind.
 type watch struct {
-	// begins lets one attempt to begin at a time.
+	// starting lets one attempt to begin at a time.
 	starting sync.Mutex
 
 	// The lock of Watches guards what follows.
@@ -39,13 +39,13 @@ type watch struct {
 	// failed holds the failures by namespace, and under beginning that of the last
 	// attempt to begin.
 	failed map[string]failure
-	// tried is when that attempt was made, and attempts counts those that failed
+	// startedAt is when that attempt was made, and attempts counts those that failed
 	// in a row.
 	startedAt time.Time
 	attempts  int
 	retry     *time.Timer
 	drop      *time.Timer
-	// news is closed and replaced when a watch begins, fails or recovers.
+	// updated is closed and replaced when a watch begins, fails or recovers.
 	updated chan struct{}
 }
 
@@ -62,7 +62,7 @@ func (w *Watches) isDue(known *watch) bool {
 	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.startedAt) >= retryAtLeast)
 }
 
-// begin begins a watch in the namespaces in which it has not begun. A failure is
+// start begins a watch in the namespaces in which it has not begun. A failure is
 // noted, and tried again later. Since the API server may be slow to say what the
 // kind's resource is, begin runs beside its callers.
 func (w *Watches) start(begun *watch) {
@@ -132,7 +132,7 @@ func (w *Watches) missing(begun *watch) []namespaceCache {
 	return missing
 }
 
-// listen begins the watch of a kind in a namespace.
+// startInformer begins the watch of a kind in a namespace.
 func (w *Watches) startInformer(at namespaceCache, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
 	informer, err := at.cache.GetInformer(context.Background(), w.index.HealthConfig.watchedType(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -154,7 +154,7 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		w.mu.Lock()
 		var pending toolscache.DoneChecker
 		for at, synced := range begun.synced {
-			if (at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1) && !isDone(synced) {
+			if (at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1) && !toolscache.IsDone(synced) {
 				pending = synced
 			}
 		}
@@ -168,8 +168,12 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		if pending == nil && !begins {
 			return ""
 		}
+		var synced <-chan struct{}
+		if pending != nil {
+			synced = pending.Done()
+		}
 		select {
-		case <-doneOf(pending):
+		case <-synced:
 		case <-news:
 		case <-ctx.Done():
 			if fails {
@@ -177,23 +181,6 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 			}
 			return "the API server has not listed them yet; the operator waits on"
 		}
-	}
-}
-
-// doneOf returns the channel of a checker, nil for none.
-func doneOf(checker toolscache.DoneChecker) <-chan struct{} {
-	if checker == nil {
-		return nil
-	}
-	return checker.Done()
-}
-
-func isDone(checker toolscache.DoneChecker) bool {
-	select {
-	case <-checker.Done():
-		return true
-	default:
-		return false
 	}
 }
 
@@ -208,7 +195,7 @@ var watchedTypes = func() *runtime.Scheme {
 	return types
 }()
 
-// shapeOf returns how objects of a kind are watched: whole, where their health is
+// watchedType returns how objects of a kind are watched: whole, where their health is
 // read, and by their metadata otherwise. Kubernetes' own kinds are watched by
 // their types, and so by protobuf, which costs a fraction of JSON. A health rule
 // may read any field, under the name that it has in JSON.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,11 +19,11 @@ import (
 // detected, and their health is not known.
 var ErrUnwatched = errors.New("objects cannot be watched")
 
-// linger is how long a watch stays when no release needs it, so that a release
+// idleTimeout is how long a watch stays when no release needs it, so that a release
 // that is made again does not start it anew.
 const idleTimeout = 10 * time.Minute
 
-// patience is how long an action waits for a watch to begin. It begins within
+// watchStartTimeout is how long an action waits for a watch to begin. It begins within
 // milliseconds, or not at all.
 const watchStartTimeout = 3 * time.Second
 
@@ -51,7 +52,7 @@ type Watches struct {
 	last []schema.GroupVersionKind
 }
 
-// joined is a namespace, empty for all, with its cache.
+// namespaceCache is a namespace, empty for all, with its cache.
 type namespaceCache struct {
 	namespace string
 	cache     cache.Cache
@@ -70,7 +71,7 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 	}
 }
 
-// Join adds a namespace, empty for all, and begins to watch there what is watched
+// AddNamespace adds a namespace, empty for all, and begins to watch there what is watched
 // in others. The cache must be one of its own, made with Options. Objects without
 // a namespace are watched by the cache of the first namespace.
 func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
@@ -82,7 +83,7 @@ func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
 	}
 }
 
-// Need sets the kinds of the objects that the release of an owner has in a
+// EnsureWatched sets the kinds of the objects that the release of an owner has in a
 // namespace, in place of those that were set before, and waits until all are
 // watched there. The error is ErrUnwatched and names the kinds that are not; all
 // others are watched. Need returns when the context ends, or after a few seconds.
@@ -99,31 +100,23 @@ func (w *Watches) EnsureWatched(ctx context.Context, owner types.UID, namespace 
 	return errors.Join(errs...)
 }
 
-// Also begins to watch more kinds that an owner's release has objects of, and
+// WatchMore begins to watch more kinds that an owner's release has objects of, and
 // waits for nothing.
 func (w *Watches) WatchMore(owner types.UID, kinds []schema.GroupVersionKind) {
 	w.mu.Lock()
-	all := slices.Clone(w.byOwner[owner])
+	known := w.byOwner[owner]
 	w.mu.Unlock()
-	before := len(all)
-	for _, gvk := range kinds {
-		if !slices.Contains(all, gvk) {
-			all = append(all, gvk)
-		}
-	}
-	if len(all) > before {
-		w.use(owner, all, false)
+	more := slices.DeleteFunc(slices.Clone(kinds), func(gvk schema.GroupVersionKind) bool { return slices.Contains(known, gvk) })
+	if len(more) > 0 {
+		w.use(owner, slices.Concat(known, more), false)
 	}
 }
 
-// Settle waits until every watch in a namespace, empty for all, has received all
+// WaitForSync waits until every watch in a namespace, empty for all, has received all
 // objects, or has failed.
 func (w *Watches) WaitForSync(ctx context.Context, namespace string) {
 	w.mu.Lock()
-	known := make([]*watch, 0, len(w.kinds))
-	for _, watch := range w.kinds {
-		known = append(known, watch)
-	}
+	known := slices.Collect(maps.Values(w.kinds))
 	w.mu.Unlock()
 	for _, watch := range known {
 		w.wait(ctx, namespace, watch, true)
@@ -254,6 +247,5 @@ type Inventory struct {
 // Forget drops what is known of an owner that is gone.
 func (i Inventory) Forget(owner types.UID) {
 	i.Index.Forget(owner)
-	// To need nothing begins no watch, so that it neither waits nor fails.
-	_ = i.EnsureWatched(context.Background(), owner, "", nil)
+	i.use(owner, nil, false)
 }

@@ -2,130 +2,45 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/chartwright/chartwright/internal/operator/crdwatch"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
-var zeroDuration time.Duration
-
-// fill returns a cache that holds the kind's custom resources of an area. What the
-// API server answers in place of them is passed to failed. A try that has failed
-// goes on by itself, ever more rarely, and makes room for another when the
-// operator's permissions have changed.
-func (s *service) fill(ctx context.Context, a *area, changed <-chan struct{}, failed func(why string)) (cache.Cache, error) {
-	for {
-		stop, failures := make(chan struct{}), make(chan string, 1)
-		customResources, err := s.newCache(a, stop, func(why string) {
-			select {
-			case failures <- why:
-			default: // another failure is waiting
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
-		if err != nil {
-			close(stop)
-			return nil, err
-		}
-		synced := informer.HasSyncedChecker().Done()
-		var again <-chan struct{}
-		for filling := true; filling; {
-			select {
-			case <-synced:
-				return customResources, nil
-			case why := <-failures:
-				failed(why)
-				again = changed
-			case <-again:
-				close(stop)
-				filling = false
-			case <-ctx.Done():
-				close(stop)
-				return nil, ctx.Err()
-			}
-		}
-	}
-}
-
-// newCache returns a cache for the custom resources of an area, which ends when it
-// is stopped.
-func (s *service) newCache(a *area, stop <-chan struct{}, failed func(why string)) (cache.Cache, error) {
-	options := s.cacheOptions()
-	a.limit(&options)
-	options.HTTPClient = s.heedAnswers(options.HTTPClient)
-	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-		why := failureOf(err)
-		if why == whyForbidden {
-			s.rights.ask()
-		}
-		if why != "" {
-			failed(why)
-		}
-	}
-	// A pass copies what it changes.
-	options.DefaultUnsafeDisableDeepCopy = new(true)
-	packed, err := s.listWatch(a, options.HTTPClient)
-	if err != nil {
-		return nil, err
-	}
-	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
-	}
-	customResources, err := cache.New(s.manager.GetConfig(), options)
-	if err != nil {
-		return nil, err
-	}
-	return customResources, s.manager.Add(standbyCache{Cache: customResources, stop: stop})
-}
-
-// failureOf returns why the custom resources of a kind cannot be listed or watched,
-// empty where the error says nothing of the kind: the API server is away, or it
-// does not serve the kind, of which heedAnswers learns.
-func failureOf(err error) string {
-	var status apierrors.APIStatus
-	switch {
-	case !errors.As(err, &status), apierrors.IsNotFound(err), apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
-		return ""
-	case apierrors.IsForbidden(err):
-		return whyForbidden
-	default:
-		return status.Status().Message
-	}
-}
-
-// addController begins to serve the kind, with what the caches hold.
-func (s *service) addController() error {
+// addController adds the controller of the kind, which reads from the caches.
+func (s *servedKind) addController() error {
+	k := s.manager
 	wake := &wakeup{}
-	kind := s.kind
-	reconciler := &reconcile.Reconciler{Shared: s.shared, Kind: kind, Reader: &s.caches, Rights: s.rights.of(kind.GVK().GroupKind()), Wake: wake.call}
+	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: s.kind, Reader: &s.caches, Rights: k.permissions.Kind(s.gk), Wake: wake.call}
 
-	workers := s.options.MaxConcurrentReconciles
-	if kind.MaxConcurrentReconciles != nil {
-		workers = *kind.MaxConcurrentReconciles
+	workers := k.options.MaxConcurrentReconciles
+	if s.kind.MaxConcurrentReconciles != nil {
+		workers = *s.kind.MaxConcurrentReconciles
 	}
-	logger := s.manager.GetLogger().WithValues("kind", kind.Kind)
-	name := strings.ToLower(kind.GVK().GroupKind().String())
-	c, err := controller.New(name, s.manager, controller.Options{
-		Reconciler:              afterDefinitions{Reconciler: reconciler, tried: s.defined},
+	logger := k.logger.WithValues("kind", s.kind.Kind)
+	c, err := controller.New(strings.ToLower(s.gk.String()), k.informers.manager, controller.Options{
+		Reconciler:              afterCRDs{Reconciler: reconciler, tried: k.crdsTried},
 		MaxConcurrentReconciles: workers,
 		EnableWarmup:            new(true),
 		LogConstructor: func(request *ctrlreconcile.Request) logr.Logger {
@@ -142,31 +57,78 @@ func (s *service) addController() error {
 		return err
 	}
 	s.controller, s.reconciler = c, reconciler
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serving = append(s.serving, reconciler)
-	reconciler.PauseRollout(s.pauses.get(s.definitionOf(kind)))
+	crdName := crdwatch.Name(k.informers.manager.GetRESTMapper(), s.kind)
+	k.reconcilers.add(reconciler, func() { reconciler.PauseRollout(k.crds.Paused(crdName)) })
 	return nil
 }
 
-// listen calls for passes over the custom resources that a cache holds. Not by a
-// source.Kind, which looks each tenth of a second whether all have been told of:
-// the cache is full already, and a pass needs no more.
-func (s *service) listen(ctx context.Context, customResources cache.Cache) error {
-	informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
+// listen enqueues reconciles of the custom resources in a filled cache. source.Kind
+// is not used because it polls until the handlers have synced.
+func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
+	informer, err := filled.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
-	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{heeding(s.reconciler)}})
+	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{relevantChanges(s.reconciler)}})
 }
 
-// wakeup calls for passes from outside the watches, when an action has ended.
+// afterCRDs delays reconciles until the CRDs were installed, or tried: the API
+// server would drop status fields that an old CRD does not have.
+type afterCRDs struct {
+	ctrlreconcile.Reconciler
+	tried <-chan struct{}
+}
+
+// Reconcile waits for the CRDs, and reconciles.
+func (a afterCRDs) Reconcile(ctx context.Context, request ctrlreconcile.Request) (ctrlreconcile.Result, error) {
+	select {
+	case <-a.tried:
+		return a.Reconciler.Reconcile(ctx, request)
+	case <-ctx.Done():
+		return ctrlreconcile.Result{}, ctx.Err()
+	}
+}
+
+// Priorities of reconciles. New and deleted custom resources have 0, and those that
+// exist when the process starts less: an edit overtakes them all, and an action
+// that has ended is reported before others start.
+const (
+	editPriority = 10
+	wakePriority = 5
+)
+
+type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// add enqueues a reconcile with a priority, if the queue supports priorities.
+func add(to queue, request ctrl.Request, priority int, after time.Duration) {
+	if ordered, ok := to.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
+		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, request)
+		return
+	}
+	to.AddAfter(request, after)
+}
+
+// enqueue enqueues a reconcile of a custom resource that has changed.
+type enqueue struct {
+	handler.EnqueueRequestForObject
+}
+
+// Update enqueues an edit with the priority of edits.
+func (e *enqueue) Update(ctx context.Context, change event.UpdateEvent, to queue) {
+	if change.ObjectNew == nil || !change.ObjectNew.GetDeletionTimestamp().IsZero() {
+		e.EnqueueRequestForObject.Update(ctx, change, to)
+		return
+	}
+	add(to, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(change.ObjectNew)}, editPriority, 0)
+}
+
+// wakeup enqueues reconciles that no watch requests, such as after an action.
 type wakeup struct {
 	mu    sync.Mutex
 	queue queue
 }
 
-// listen is a source that keeps the controller's queue.
+// listen is a source that remembers the controller's queue.
 func (w *wakeup) listen(_ context.Context, queue queue) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,4 +142,55 @@ func (w *wakeup) call(key types.NamespacedName, after time.Duration) {
 	if w.queue != nil {
 		add(w.queue, ctrl.Request{NamespacedName: key}, wakePriority, after)
 	}
+}
+
+// caches reads the custom resources of a kind from a cache for each scope, by
+// namespace, empty for all. The zero value is empty.
+type caches struct {
+	mu          sync.RWMutex
+	byNamespace map[string]cache.Cache
+}
+
+var _ client.Reader = &caches{}
+
+func (c *caches) put(namespace string, filled cache.Cache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byNamespace == nil {
+		c.byNamespace = map[string]cache.Cache{}
+	}
+	c.byNamespace[namespace] = filled
+}
+
+// Get reads a custom resource. In a namespace without a cache none is found.
+func (c *caches) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	c.mu.RLock()
+	from, ok := c.byNamespace[key.Namespace]
+	if !ok {
+		from, ok = c.byNamespace[""]
+	}
+	c.mu.RUnlock()
+	if !ok {
+		gvk := object.GetObjectKind().GroupVersionKind()
+		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
+	}
+	return from.Get(ctx, key, object, options...)
+}
+
+// List reads the custom resources of all caches.
+func (c *caches) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var all []runtime.Object
+	for _, from := range c.byNamespace {
+		if err := from.List(ctx, list, options...); err != nil {
+			return err
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			return err
+		}
+		all = append(all, items...)
+	}
+	return meta.SetList(list, all)
 }

@@ -1,94 +1,54 @@
 package operator
 
 import (
-	"maps"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/reconcile"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// TestMatters: our own reports must not call for another pass.
-func TestMatters(t *testing.T) {
-	base := func() *unstructured.Unstructured {
-		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"state": "Installing"}}}
-		u.SetGeneration(1)
-		u.SetResourceVersion("1")
-		u.SetFinalizers([]string{api.Finalizer})
-		u.SetAnnotations(map[string]string{"note": "a", api.Domain + "/word": "a"})
+// An edit goes before what was made and deleted earlier, and so does the end of
+// an action.
+func TestAnEditGoesFirst(t *testing.T) {
+	queue := priorityqueue.New[ctrl.Request]("test")
+	defer queue.ShutDown()
+	named := func(name string, deleted bool) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{}
+		u.SetNamespace("apps")
+		u.SetName(name)
+		if deleted {
+			u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+		}
 		return u
 	}
-	annotate := func(u *unstructured.Unstructured, key, value string) {
-		annotations := maps.Clone(u.GetAnnotations())
-		annotations[key] = value
-		u.SetAnnotations(annotations)
+	handler, wake := &enqueue{}, &wakeup{}
+	if err := wake.listen(t.Context(), queue); err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		name   string
-		change func(*unstructured.Unstructured)
-		want   bool
-	}{
-		{"a resync", func(*unstructured.Unstructured) {}, false},
-		{"the status", func(u *unstructured.Unstructured) {
-			u.Object["status"] = map[string]any{"state": "Deployed"}
-			u.SetResourceVersion("2")
-		}, false},
-		{"a status that somebody cleared", func(u *unstructured.Unstructured) { delete(u.Object, "status") }, true},
-		{"a status that somebody emptied", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{} }, true},
-		{"a label, which a name may be made of", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, true},
-		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
-		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
-		{"an annotation that is meant for us", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/word", "b") }, true},
-		{"another operator's, which says the same", func(u *unstructured.Unstructured) { annotate(u, api.AnnotationAnsibleReconcilePeriod, "30s") }, true},
-		{"another operator's, which says nothing here", func(u *unstructured.Unstructured) { annotate(u, "ansible.operator-sdk/verbosity", "4") }, false},
-		{"one that is new", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/other", "") }, true},
-		{"one that is gone", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
-		{"the deletion", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, true},
-		{"a finalizer that is gone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }, true},
-		{"a finalizer in the place of ours", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/other"}) }, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			changed := base()
-			test.change(changed)
-			if got := matters(base(), changed); got != test.want {
-				t.Errorf("it matters: %v, want %v", got, test.want)
-			}
-		})
+	handler.Create(t.Context(), event.CreateEvent{Object: named("made", false)}, queue)
+	handler.Update(t.Context(), event.UpdateEvent{ObjectOld: named("goes", false), ObjectNew: named("goes", true)}, queue)
+	wake.call(types.NamespacedName{Namespace: "apps", Name: "ended"}, 0)
+	handler.Update(t.Context(), event.UpdateEvent{ObjectOld: named("edited", false), ObjectNew: named("edited", false)}, queue)
+	for _, want := range []string{"edited", "ended", "made", "goes"} {
+		got, _ := queue.Get()
+		if got.Name != want || got.Namespace != "apps" {
+			t.Errorf("next is %s, expected %s", got, want)
+		}
+		queue.Done(got)
 	}
 }
 
-// What others annotate matters where a name is made of it.
-func TestHeedingOfAnnotations(t *testing.T) {
-	for name, test := range map[string]struct {
-		entry watches.Watch
-		want  bool
-	}{
-		"no templates": {watches.Watch{ServiceAccountName: "annotations"}, false},
-		"other templates": {watches.Watch{
-			ReleaseNamespace: "{{ .metadata.labels.tier }}",
-			ValuesFrom:       []watches.ValuesFrom{{Name: "{{ .metadata.name }}-values"}},
-		}, false},
-		"a namespace":         {watches.Watch{ReleaseNamespace: "{{ .metadata.annotations.tier }}"}, true},
-		"an account":          {watches.Watch{ServiceAccountName: "{{ .metadata.annotations.tier }}"}, true},
-		"whether to make one": {watches.Watch{CreateNamespace: `{{ dig "annotations" "tier" false .metadata }}`}, true},
-		"a source of values":  {watches.Watch{ValuesFrom: []watches.ValuesFrom{{Name: "a"}, {Name: `{{ index .metadata.annotations "tier" }}`}}}, true},
-		"what is observed": {watches.Watch{Observe: []watches.Observe{{
-			Selector: watches.ObserveSelector{MatchLabels: map[string]string{"a": "b", "c": "{{ .metadata.annotations.tier }}"}},
-		}}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			updated := heeding(&reconcile.Reconciler{Kind: catalog.Kind{Watch: test.entry}}).UpdateFunc
-			before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
-			after.SetAnnotations(map[string]string{"tier": "gold"})
-			if got := updated(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
-				t.Errorf("it matters: %v, want %v", got, test.want)
-			}
-		})
+func TestAQueueWithoutPriorities(t *testing.T) {
+	plain := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+	defer plain.ShutDown()
+	add(plain, ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}, editPriority, 0)
+	if got, _ := plain.Get(); got.Name != "web" {
+		t.Errorf("next is %s", got)
 	}
 }

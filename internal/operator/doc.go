@@ -1,21 +1,15 @@
-// Package operator wires the parts to controller-runtime's manager.
+// Package operator connects the parts of the operator to controller-runtime's
+// manager.
 //
-// One manager holds: the watch of release records, the watches of what
-// releases own, of what values come from and of custom resource definitions,
-// the pool that runs Helm's actions, and for each kind a controller with
-// its caches. A kind starts when its CRD is there; until then it holds up
-// nobody else (see kinds).
+// Start at operator.go: New creates every part with its dependencies, and adds
+// those that run to the manager. kindmanager.go has the event loop that starts each
+// kind when its CRD is served. kind.go serves one kind: it fills a cache for each
+// namespaceScope (scope.go), and adds the controller (controller.go). predicates.go
+// filters irrelevant changes. watch.go, managedresources.go and observed.go start
+// the watches on which reconciles depend.
 //
-// Namespaces are areas, each with watches of its own; a kind's service joins what
-// it may watch of them (areas, service). All of that runs on a standby, too, and
-// the fence keeps it from writing (standby, fence).
-//
-// How every kind is stands on a board, which the readiness probe and the metrics
-// read: what has begun writes there (kinds), and so do the folders that are no
-// kinds (catalog.Broken), the rules that the operator's role lacks (rights) and
-// the definitions that could not be installed (definitions.go). An admin finds
-// the same in the log and in events on the operator's Pod.
-//
-// Probes are for everybody (probes.go), and metrics for who may read them
-// (serving.go).
+// All watches also run on a standby. Package leader keeps a standby from writing.
+// Package readiness holds the state of every kind for /readyz and the metrics,
+// package permissions finds missing RBAC rules, package crdwatch watches and
+// installs CRDs, and package signingkey manages the key that signs release records.
 package operator

@@ -2,42 +2,102 @@ package operator
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// toldLately is of how many objects the recorder remembers what it told, to
-// count what repeats itself. Its default of 4,096 would hold two KiB of each, for
-// as long as the process lives; what repeats itself does so within a while.
-const toldLately = 256
+// recentEvents is for how many objects the recorder remembers events, to count
+// repeated ones. The default of 4,096 would keep two KiB for each, as long as the
+// process runs; events repeat within a short time.
+const recentEvents = 256
 
-// newRecorder returns a recorder of core/v1 events. That of events.k8s.io counts
-// events with equal reasons as one and shows the text of the first alone, so
-// that a person would read of revision 2 when revision 5 was deployed.
+// newRecorder returns a recorder of core/v1 events. The recorder of events.k8s.io
+// counts events with equal reasons as one and shows the text of the first, so that
+// a user would read of revision 2 when revision 5 was deployed.
 func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name string) (record.EventRecorder, error) {
-	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: toldLately})
-	// At once: what is told before there is a sink is lost.
+	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: recentEvents})
+	// At once: events that are emitted before there is a sink are lost.
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
-	if err := mgr.Add(recording{broadcaster}); err != nil {
+	if err := mgr.Add(everyReplica(func(ctx context.Context) error {
+		<-ctx.Done()
+		broadcaster.Shutdown()
+		return nil
+	})); err != nil {
 		return nil, err
 	}
 	return broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: name}), nil
 }
 
-// recording ends the recording of events with the manager. It needs no lease, for
-// a standby tells of itself, too.
-type recording struct{ record.EventBroadcaster }
+// namespaceFile holds the namespace of the pod that a process runs in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// NeedLeaderElection answers no.
-func (recording) NeedLeaderElection() bool { return false }
+// ownPod returns the pod that the operator runs in, nil outside a pod. The
+// Deployment sets POD_NAMESPACE, POD_NAME and POD_UID by the downward API. In a
+// Deployment without them, such as one written for the operator-sdk, the namespace
+// is that of the ServiceAccount and the name is the host name. The UID, by which
+// kubectl describe finds events, is then unknown.
+func ownPod(getenv func(string) string, readFile func(string) ([]byte, error), hostname func() (string, error)) *corev1.ObjectReference {
+	namespace, name := getenv("POD_NAMESPACE"), getenv("POD_NAME")
+	if namespace == "" {
+		data, err := readFile(namespaceFile)
+		if err != nil {
+			return nil
+		}
+		namespace = strings.TrimSpace(string(data))
+	}
+	if name == "" {
+		host, err := hostname()
+		if err != nil {
+			return nil
+		}
+		name = host
+	}
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID(getenv("POD_UID")),
+	}
+}
 
-// Start waits for the end.
-func (r recording) Start(ctx context.Context) error {
-	<-ctx.Done()
-	r.Shutdown()
-	return nil
+// notices emits warnings for the administrator on the operator's own pod. Outside a
+// pod there is only the log.
+type notices struct {
+	recorder record.EventRecorder
+	pod      *corev1.ObjectReference
+}
+
+func newNotices(recorder record.EventRecorder) notices {
+	return notices{recorder: recorder, pod: ownPod(os.Getenv, os.ReadFile, os.Hostname)}
+}
+
+// namespace returns the operator's own namespace, empty outside a pod.
+func (n notices) namespace() string {
+	if n.pod == nil {
+		return ""
+	}
+	return n.pod.Namespace
+}
+
+// warn emits an event.
+func (n notices) warn(reason, text string) {
+	if n.pod != nil {
+		n.recorder.Event(n.pod, corev1.EventTypeWarning, reason, shorten(text, maxEvent))
+	}
+}
+
+// maxEvent is the API server's limit of an event's text, in bytes.
+const maxEvent = 1024
+
+// shorten truncates a text that is too long, and names where the rest is.
+func shorten(text string, limit int) string {
+	const more = "… (all of it is at /readyz)"
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }

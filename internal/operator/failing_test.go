@@ -22,6 +22,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
@@ -136,23 +137,23 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	}
 	began := time.Now()
 	ctx, _, registry := running(t, config, file, 3*time.Minute)
-	waitState(ctx, t, registry, "Leaf.good.example.com", stateServing)
+	waitState(ctx, t, registry, "Leaf.good.example.com", readiness.Serving)
 	// The test shares its processors with others. What hangs does so for longer.
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the good kind was served after %s", took)
 	} else {
 		t.Logf("the good kind was served after %s", took)
 	}
-	waitState(ctx, t, registry, "Leaf.nolist.example.com", stateFailed)
-	waitState(ctx, t, registry, "Leaf.nodiscovery.example.com", stateFailed)
-	waitState(ctx, t, registry, "Leaf.hang.example.com", stateFailed)
-	waitState(ctx, t, registry, "Leaf.absent.example.com", stateWaiting)
+	waitState(ctx, t, registry, "Leaf.nolist.example.com", readiness.Failed)
+	waitState(ctx, t, registry, "Leaf.nodiscovery.example.com", readiness.Failed)
+	waitState(ctx, t, registry, "Leaf.hang.example.com", readiness.Failed)
+	waitState(ctx, t, registry, "Leaf.absent.example.com", readiness.Waiting)
 	if f.hangs.Load() == 0 {
 		t.Error("nothing has hung")
 	}
 
 	close(f.healed)
 	for _, group := range []string{"hang", "nodiscovery", "nolist"} {
-		waitState(ctx, t, registry, "Leaf."+group+".example.com", stateServing)
+		waitState(ctx, t, registry, "Leaf."+group+".example.com", readiness.Serving)
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // waitState returns when the metrics say that the kind is in a state.
-func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, kind string, want state) {
+func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, kind string, want readiness.State) {
 	t.Helper()
 	last := ""
 	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -74,19 +75,19 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	}
 
 	const kind = "Leaf.gone.example.com"
-	waitState(ctx, t, registry, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, readiness.Waiting)
 	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, registry, kind, stateServing)
+	waitState(ctx, t, registry, kind, readiness.Serving)
 	if err := c.Delete(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, registry, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, readiness.Waiting)
 	if err := c.Create(ctx, definition.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, registry, kind, stateServing)
+	waitState(ctx, t, registry, kind, readiness.Serving)
 
 	live := &apiextensionsv1.CustomResourceDefinition{}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(definition), live); err != nil {
@@ -99,5 +100,5 @@ func TestKindGoesAndComesBack(t *testing.T) {
 	if err := c.Update(ctx, live); err != nil {
 		t.Fatal(err)
 	}
-	waitState(ctx, t, registry, kind, stateWaiting)
+	waitState(ctx, t, registry, kind, readiness.Waiting)
 }

@@ -16,17 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapper knows which resource a kind is. What is asked for by its version it
-// learns from that version of the group alone, by one small request; the other
-// one, which it asks for the rest, reads all that the cluster has, which is some
-// hundred kinds that nobody here wants to know of.
-type mapper struct {
+// versionMapper replaces controller-runtime's lazy mapper for lookups of a kind with
+// its version. At the first lookup of any kind that mapper reads all kinds of the
+// cluster by aggregated discovery, some hundred in many clusters, and keeps them.
+// This one reads only the version in question, by one small request. The embedded
+// mapper answers all other lookups. A versionMapper also knows which kinds have a
+// status subresource, which a RESTMapper does not report.
+type versionMapper struct {
 	meta.RESTMapper
 	discovery discovery.ServerResourcesInterface
 
 	mu sync.RWMutex
-	// known are the versions that were read. They are read again when they have
-	// not what is asked for.
+	// known are the versions that were read. A version is read again when it does
+	// not have the kind in question.
 	known map[schema.GroupVersion]meta.RESTMapper
 	// reading lets one request at a time read a version. A version that is slow to
 	// answer, such as that of an aggregated API, does not delay the others.
@@ -44,13 +46,13 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	if err != nil {
 		return nil, err
 	}
-	return &mapper{RESTMapper: all, discovery: client,
+	return &versionMapper{RESTMapper: all, discovery: client,
 		known: map[schema.GroupVersion]meta.RESTMapper{}, reading: map[schema.GroupVersion]*sync.Mutex{}, statuses: map[schema.GroupVersion]map[string]bool{},
 	}, nil
 }
 
 // RESTMapping returns the resource of a kind.
-func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (m *versionMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if len(versions) != 1 || versions[0] == "" {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
@@ -72,7 +74,7 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	return m.find(kind, version)
 }
 
-func (m *mapper) readingOf(version schema.GroupVersion) *sync.Mutex {
+func (m *versionMapper) readingOf(version schema.GroupVersion) *sync.Mutex {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reading[version] == nil {
@@ -82,7 +84,7 @@ func (m *mapper) readingOf(version schema.GroupVersion) *sync.Mutex {
 }
 
 // find looks a kind up in what was read.
-func (m *mapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta.RESTMapping, error) {
+func (m *versionMapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta.RESTMapping, error) {
 	m.mu.RLock()
 	known, ok := m.known[version]
 	m.mu.RUnlock()
@@ -92,9 +94,9 @@ func (m *mapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta
 	return known.RESTMapping(kind, version.Version)
 }
 
-// read asks for a version of a group. One that the API server does not have is
-// none that is known.
-func (m *mapper) read(version schema.GroupVersion) error {
+// read reads a version of a group. A version that the API server does not serve
+// becomes unknown.
+func (m *versionMapper) read(version schema.GroupVersion) error {
 	resources, err := m.discovery.ServerResourcesForGroupVersion(version.String())
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -123,9 +125,9 @@ func (m *mapper) read(version schema.GroupVersion) error {
 
 // noStatus reports whether the API server serves no status of a kind. It makes a
 // request only where the version of the group was not read yet.
-func (m *mapper) noStatus(gvk schema.GroupVersionKind) bool {
+func (m *versionMapper) noStatus(gvk schema.GroupVersionKind) bool {
 	if _, err := m.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-		// Nothing is known. Some kinds get a report all the same.
+		// Unknown: assume that it has one.
 		return false
 	}
 	m.mu.RLock()

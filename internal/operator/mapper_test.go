@@ -100,7 +100,7 @@ func TestMapper_KindsWithoutStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, ok := made.(*mapper)
+	m, ok := made.(*versionMapper)
 	if !ok {
 		t.Fatalf("the mapper is a %T", made)
 	}

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// TestThrift: memory is given back once after each burst, when it is over, and
+// TestMemoryReleaser: memory is released once after each burst, when it is over, and
 // not while it lasts or nothing happens.
-func TestThrift(t *testing.T) {
+func TestMemoryReleaser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var allocated, given atomic.Uint64
-		thrift := thrift{allocated: allocated.Load, giveBack: func() { given.Add(1) }}
+		releaser := memoryReleaser{allocated: allocated.Load, release: func() { given.Add(1) }}
 		go func() {
-			if err := thrift.Start(t.Context()); err != nil {
+			if err := releaser.Start(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -36,7 +36,7 @@ func TestThrift(t *testing.T) {
 			for range step.looks {
 				allocated.Add(step.allocates)
 				// Nothing here waits for real: the clock is the bubble's.
-				<-time.After(restLook)
+				<-time.After(idleCheckInterval)
 				synctest.Wait()
 			}
 			if got := given.Load(); got != step.want {

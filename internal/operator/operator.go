@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -18,14 +21,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/observed"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/operator/crdwatch"
+	"github.com/chartwright/chartwright/internal/operator/leader"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/operator/signingkey"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	actionqueue "github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Run serves the kinds until the context ends. It returns an error where the
-// operator cannot start, or lost its lease.
+// signaturesPerSecond limits how fast records are signed that the current key has
+// not signed: those of an earlier version, or all after the key was replaced.
+const signaturesPerSecond = 10
+
+// Run serves the kinds until the context ends. It returns an error if the operator
+// cannot start, or lost its lease.
 func Run(ctx context.Context, config *rest.Config, options Options, logger logr.Logger) error {
 	mgr, err := New(config, options, ctrlmetrics.Registry, logger)
 	if err != nil {
@@ -40,112 +60,201 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	// The API server's own priority and fairness limits us better than a
-	// guess here does.
-	config.QPS = -1
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return deadline{next: next, after: requestDeadline} })
-	config.Wrap(newWarnings(logger).heed)
-	config.WarningHandler = rest.NoWarnings{}
-
-	// The requests about the lease are the way to get past the fence.
-	lease := rest.CopyConfig(config)
-	if options.LeaderElection {
-		held := &fence{now: time.Now}
-		config.Wrap(held.guard)
-		lease.Wrap(held.learn)
-	}
-
+	stopping, stop := context.WithCancel(context.Background())
+	config, lease := newConfigs(stopping, config, options.LeaderElection, logger)
 	mgr, err := newManager(config, lease, options, logger)
 	if err != nil {
+		stop()
 		return nil, err
 	}
+	if err := addRunnables(mgr, lease, options, registerer, stop); err != nil {
+		stop()
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// addRunnables creates the parts of the operator, and adds them to the manager.
+func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, registerer prometheus.Registerer, stop func()) error {
+	logger, mapper := mgr.GetLogger(), mgr.GetRESTMapper()
 	clientset, err := newClientset(mgr)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kinds := &kinds{manager: mgr, clientset: clientset, options: options, waiting: options.Kinds, board: newBoard(options.Kinds, options.Broken)}
-	index := release.NewIndex(kinds.recordChanged)
-	objects := kinds.newInventory()
-	counted := metrics.New(registerer, metrics.Sources{
-		Kinds: kinds.board.metrics, Watched: objects.Watches.Counts, Unwatched: func() []string { return unwatchedKinds(objects.Watches) },
-	})
-	recorder, err := newRecorder(mgr, clientset, options.Name)
-	if err != nil {
-		return nil, err
-	}
-	kinds.notices = newNotices(recorder)
 	unfenced, err := kubernetes.NewForConfig(lease)
 	if err != nil {
-		return nil, fmt.Errorf("set up the client of the signing key: %w", err)
+		return fmt.Errorf("set up the client of the signing key: %w", err)
 	}
-	kinds.signingKey = newSigningKey(options, clientset, unfenced, mgr.Elected(), kinds.board, kinds.notices, logger)
+	recorder, err := newRecorder(mgr, clientset, options.Name)
+	if err != nil {
+		return err
+	}
+	notices := newNotices(recorder)
+
+	served := &reconcilers{}
+	limited := newRecordKinds(logger)
+	managed := newInventory(mapper, options.Kinds, served, limited)
+	ready := readiness.NewChecker(options.Kinds, options.Broken, func() []string { return unwatchedLines(managed.Watches) })
+	counted := metrics.New(registerer, metrics.Sources{
+		Kinds: ready.Metrics, Watched: managed.Watches.Counts, Unwatched: func() []string { return unwatchedKinds(managed.Watches) },
+	})
+	key := signingkey.New(signingkey.Config{
+		Secret: options.signingKeySecret(), Operator: options.Name, Clientset: clientset, Unfenced: unfenced,
+		Elected: mgr.Elected(), Readiness: ready, Warn: notices.warn, Logger: logger,
+	})
+	index := release.NewIndex(func(record release.Record) {
+		// Only the process that runs an action watches its kinds. A standby learns them
+		// from the records, so that it need not apply everything when it takes over.
+		if record.OwnerUID != "" && record.Operator == options.Name && !isClosed(mgr.Elected()) {
+			managed.WatchMore(record.OwnerUID, limited.of(record))
+		}
+		served.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
+	})
 	helmClient, err := helm.NewClient(helm.Config{
 		REST:       mgr.GetConfig(),
 		HTTP:       mgr.GetHTTPClient(),
 		Clientset:  clientset,
-		Mapper:     mgr.GetRESTMapper(),
+		Mapper:     mapper,
 		Index:      index,
-		Inventory:  objects,
-		Keys:       kinds.signingKey.keys,
-		SigningKey: kinds.signingKey.secret,
+		Inventory:  managed,
+		Keys:       key.Keys(),
+		SigningKey: key.Secret,
 		Confined:   len(options.Namespaces) > 0,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kinds.recordKinds = newRecordKinds(helmClient.Capabilities().Serves, logger)
-	pool := reconcile.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
-	if err := mgr.Add(pool); err != nil {
-		return nil, err
+	pool := actionqueue.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
+	checker := permissions.NewChecker(permissions.Config{
+		Operator: options.Name, Kinds: options.Kinds, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
+		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),
+		OnChange: func(kind schema.GroupKind, missing []permissions.MissingRule, unknown string) {
+			ready.Update(kind, func(k *readiness.Kind) { k.Missing, k.Unknown = missing, unknown })
+			reportPermissions(logger, notices, kind, missing, unknown)
+			served.each(func(r *reconcile.Reconciler) {
+				if r.Kind.GVK().GroupKind() == kind {
+					r.RightsChanged()
+				}
+			})
+		},
+	})
+	crds := crdwatch.NewWatcher(crdwatch.WatcherConfig{
+		Kinds: options.Kinds, Namespaced: len(options.Namespaces) > 0, REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Mapper: mapper,
+		Reviews: clientset.AuthorizationV1().SelfSubjectAccessReviews(), Permissions: checker, Logger: logger,
+		OnPause: func(crdName string, paused bool) {
+			served.each(func(r *reconcile.Reconciler) {
+				if crdwatch.Name(mapper, r.Kind) == crdName {
+					r.PauseRollout(paused)
+				}
+			})
+		},
+	})
+	installer := crdwatch.NewInstaller(crdwatch.InstallerConfig{
+		Client: mgr.GetClient(), Kinds: options.crdsToInstall(), Operator: options.Name, Readiness: ready, Warn: notices.warn, Logger: logger,
+	})
+	watched, tasks := newScopes(options.Namespaces), &sync.WaitGroup{}
+	caches := informers{manager: mgr, permissions: checker}
+	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.sourceChanged)
+	inputs := &observedWatches{
+		informers: caches, mapper: mapper, scopes: watched, store: observed.NewStore(served.observedChanged), tasks: tasks, logger: logger,
+		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
 	}
-	kinds.sources = kinds.newSources()
-	kinds.observing = kinds.newObserving()
-	kinds.tellBroken()
-	kinds.shared = reconcile.Shared{
-		Operator:           options.Name,
-		ReconcilePeriod:    options.ReconcilePeriod,
-		MinReconcilePeriod: options.MinReconcilePeriod,
-		Patcher:            kinds.newPatcher(),
-		Helm:               helmClient,
-		Index:              index,
-		Inventory:          objects,
-		Pool:               pool,
-		Sources:            kinds.sources,
-		Observed:           kinds.observing.store,
-		Recorder:           recorder,
-		Metrics:            counted,
-		Why:                newDiagnosis(clientset),
-		Hook:               newHookDiagnosis(clientset),
-		Namespaces:         options.Namespaces,
-		OwnNamespace:       kinds.notices.namespace(),
-		Signatures:         rate.NewLimiter(signaturesPerSecond, signaturesPerSecond),
-		Now:                time.Now,
+	kinds := &KindManager{
+		options: options, reconcilers: served, informers: caches, scopes: watched, sources: sources, observed: inputs, recordKinds: limited,
+		crds: crds, crdsTried: installer.Tried(), signingKey: key, permissions: checker, readiness: ready, tasks: tasks, logger: logger,
+		shared: reconcile.Shared{
+			Operator:           options.Name,
+			ReconcilePeriod:    options.ReconcilePeriod,
+			MinReconcilePeriod: options.MinReconcilePeriod,
+			Patcher:            newPatcher(mgr, options.Kinds),
+			Helm:               helmClient,
+			Index:              index,
+			Inventory:          managed,
+			Pool:               pool,
+			Sources:            sources,
+			Observed:           inputs.store,
+			Recorder:           recorder,
+			Metrics:            counted,
+			Why:                newDiagnosis(clientset),
+			Hook:               newHookDiagnosis(clientset),
+			Namespaces:         options.Namespaces,
+			OwnNamespace:       notices.namespace(),
+			Signatures:         rate.NewLimiter(signaturesPerSecond, signaturesPerSecond),
+			Now:                time.Now,
+		},
 	}
-	if err := kinds.addTo(mgr); err != nil {
-		return nil, err
+
+	for _, broken := range options.Broken {
+		logger.Error(broken.Err, "kind not served: its folder is broken", "folder", broken.Folder)
+		notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
 	}
-	if kinds.rights, err = kinds.newRights(); err != nil {
-		return nil, err
+	runnables := []manager.Runnable{pool, checker, crds, installer, key, kinds, newMemoryReleaser(), everyReplica(func(ctx context.Context) error {
+		<-ctx.Done()
+		stop()
+		return nil
+	})}
+	probes, err := readiness.NewServer(options.HealthProbeBindAddress, ready.Report)
+	if err != nil {
+		return err
 	}
-	if err := mgr.Add(newThrift()); err != nil {
-		return nil, err
+	if probes != nil {
+		runnables = append(runnables, probes)
 	}
-	probes, err := newProbes(options.HealthProbeBindAddress, kinds.board.report)
-	if err != nil || probes == nil {
-		return mgr, err
+	for _, runnable := range runnables {
+		if err := mgr.Add(runnable); err != nil {
+			return err
+		}
 	}
-	return mgr, mgr.Add(probes)
+	return nil
 }
 
-// signaturesPerSecond is how many records are signed a second that the current key
-// has not signed: those of an earlier version, or all after the key was replaced.
-const signaturesPerSecond = 10
+// everyReplica is a Runnable that runs on every replica, not only on the leader.
+type everyReplica func(context.Context) error
+
+// Start runs the function.
+func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
+
+// NeedLeaderElection returns false.
+func (everyReplica) NeedLeaderElection() bool { return false }
+
+// reportPermissions logs which rules a kind lacks now, and emits a warning.
+func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.MissingRule, unknown string) {
+	logger = logger.WithValues("kind", kind.Kind, "group", kind.Group)
+	switch {
+	case len(missing) > 0:
+		rules := permissions.Text(missing)
+		logger.Info("rights are missing: add to the rules of the operator's role", "rules", rules)
+		notices.warn(api.EventRightsMissing, fmt.Sprintf("%s: add to the rules of the operator's role: %s", kind, rules))
+	case unknown != "":
+		logger.V(1).Info("whether rights are missing is not known", "reason", unknown)
+	default:
+		logger.Info("no rights are missing")
+	}
+}
+
+// newConfigs returns the configuration of all clients and that of the leader
+// election, whose requests the fence does not refuse.
+func newConfigs(stopping context.Context, config *rest.Config, leaderElection bool, logger logr.Logger) (fenced, lease *rest.Config) {
+	config = rest.CopyConfig(config)
+	// The API server's priority and fairness limits the operator.
+	config.QPS = -1
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return deadline{next: next, after: requestDeadline, stopping: stopping}
+	})
+	config.Wrap(newWarnings(logger).wrapTransport)
+	config.WarningHandler = rest.NoWarnings{}
+	lease = rest.CopyConfig(config)
+	if leaderElection {
+		fence := leader.NewFence()
+		config.Wrap(fence.CheckLease)
+		lease.Wrap(fence.ObserveLease)
+	}
+	return config, lease
+}
 
 func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	// For the references in events and the leader election; custom resources
-	// are unstructured and need no scheme.
+	// Events and the leader election need it. Custom resources are unstructured.
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
@@ -154,7 +263,7 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		Logger:         logger,
 		Metrics:        o.Metrics.server(),
 		MapperProvider: newMapper,
-		// See newProbes.
+		// See package readiness.
 		HealthProbeBindAddress:        "0",
 		PprofBindAddress:              o.PprofBindAddress,
 		LeaderElection:                o.LeaderElection,
@@ -162,9 +271,9 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		LeaderElectionNamespace:       o.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionConfig:          lease,
-		LeaseDuration:                 new(leaseDuration),
-		RenewDeadline:                 new(renewDeadline),
-		RetryPeriod:                   new(leaseRetry),
+		LeaseDuration:                 new(leader.LeaseDuration),
+		RenewDeadline:                 new(leader.RenewDeadline),
+		RetryPeriod:                   new(leader.RetryPeriod),
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
 		// Reads go to the caches of the kinds; this client is for writes.
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -176,4 +285,51 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		return nil, fmt.Errorf("set up the manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// newClientset returns the client of Kubernetes' own kinds. It uses protobuf, which
+// costs a fraction of JSON on both sides: release records are Secrets, whose data
+// JSON encodes once more.
+func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	clientset, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("set up the client of Kubernetes' own kinds: %w", err)
+	}
+	return clientset, nil
+}
+
+// newPatcher returns the client that patches the custom resources of all kinds.
+func newPatcher(mgr manager.Manager, kinds []catalog.Kind) *customresource.Patcher {
+	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), func(gvk schema.GroupVersionKind) customresource.Decoder {
+		for _, kind := range kinds {
+			if kind.GVK() == gvk {
+				return decoderOf(kind)
+			}
+		}
+		return customresource.Decoder{}
+	})
+}
+
+// decoderOf returns the decoder for the custom resources of a kind.
+func decoderOf(kind catalog.Kind) customresource.Decoder {
+	return customresource.Decoder{Scale: kind.ScalePath()}
+}
+
+// newDiagnosis returns the function that finds out why an object is not ready.
+func newDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (string, error) {
+	return func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
+		cause, err := diagnose.Why(ctx, clientset, object, uid)
+		return cause.String(), err
+	}
+}
+
+// newHookDiagnosis returns the function that finds out the progress of a hook.
+func newHookDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (reconcile.HookReport, error) {
+	return func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
+		found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
+		return reconcile.HookReport{State: found.State, Why: found.Why()}, err
+	}
 }

@@ -18,14 +18,14 @@ import (
 
 // Options are what a user can set. The names of flags are in package main.
 type Options struct {
-	// Name tells operators that share a cluster apart: it labels what they
-	// make.
+	// Name distinguishes operators that share a cluster: it labels the objects that
+	// they create.
 	Name string
-	// Kinds are what to serve, and Broken what was to be served and cannot be;
-	// at least one of them.
+	// Kinds are the kinds to serve, and Broken those that cannot be served. There is
+	// at least one.
 	Kinds  []catalog.Kind
 	Broken []catalog.Broken
-	// InstallCRDs applies the definitions of the kinds.
+	// InstallCRDs applies the CRDs of the kinds.
 	InstallCRDs bool
 	// Namespaces to watch, each once; none means all.
 	Namespaces []string
@@ -42,12 +42,12 @@ type Options struct {
 
 	Metrics                Metrics
 	HealthProbeBindAddress string
-	// PprofBindAddress is where profiles can be had; empty or "0" is nowhere.
+	// PprofBindAddress is the address of profiles; empty or "0" turns them off.
 	PprofBindAddress        string
 	LeaderElection          bool
 	LeaderElectionID        string
 	LeaderElectionNamespace string
-	// ContextNamespace is that of the kubeconfig's context. An operator outside of
+	// ContextNamespace is the namespace of the kubeconfig's context. An operator outside of
 	// a cluster keeps its signing key there.
 	ContextNamespace string
 	// GracefulShutdown is how long a stop may take.
@@ -58,7 +58,7 @@ type Options struct {
 // operator busy without a pause.
 const leastPeriod = 100 * time.Millisecond
 
-// Defaults returns the options that hold where nothing is set.
+// Defaults returns the default options.
 func Defaults() Options {
 	return Options{
 		Name:                    "chartwright",
@@ -71,7 +71,7 @@ func Defaults() Options {
 	}
 }
 
-// Validate reports everything that is wrong with the options at once.
+// Validate reports all problems of the options at once.
 func (o Options) Validate() error {
 	var errs []error
 	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
@@ -106,8 +106,8 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkLoopback refuses addresses that others can reach: nothing asks who wants
-// a profile, and to take one keeps the operator busy.
+// checkLoopback refuses addresses that other machines can reach: profiles are
+// served without authentication, and to take one costs CPU time.
 func checkLoopback(address string) error {
 	if address == "" || address == "0" {
 		return nil
@@ -138,4 +138,12 @@ func (o Options) LeaseName() string {
 		return o.LeaderElectionID
 	}
 	return o.Name + ".chartwright.dev"
+}
+
+// crdsToInstall returns the kinds whose CRDs are to be installed.
+func (o Options) crdsToInstall() []catalog.Kind {
+	if o.InstallCRDs {
+		return o.Kinds
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package operator
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 	"time"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -69,5 +71,27 @@ func TestLeaseName(t *testing.T) {
 	o.LeaderElectionID = "mine"
 	if got := o.LeaseName(); got != "mine" {
 		t.Errorf("where it is given %s", got)
+	}
+}
+
+func TestOptions_SigningKeyIsBesideLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		pod     string
+		want    string
+	}{
+		"by the flag":                  {Options{LeaderElectionNamespace: "leases", ContextNamespace: "context"}, "pod", "leases"},
+		"by the pod":                   {Options{ContextNamespace: "context"}, "pod", "pod"},
+		"by the kubeconfig, in no pod": {Options{ContextNamespace: "context"}, "", "context"},
+		"by nothing, in no pod":        {Options{}, "", "default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_NAMESPACE", test.pod)
+			t.Setenv("POD_NAME", "operator-0")
+			test.options.Name = "op"
+			if got, want := test.options.signingKeySecret(), (types.NamespacedName{Namespace: test.want, Name: "op-signing-key"}); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,9 +108,15 @@ func TestStart(t *testing.T) {
 }
 
 // running starts an operator of the kinds of a watches file. It ends with the
-// test, or when the time is up.
+// test, or when the time is up, and must leave no goroutine behind.
 func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options, prometheus.Gatherer) {
 	t.Helper()
+	others := []goleak.Option{
+		goleak.IgnoreCurrent(),
+		// Connections are kept, and client-go does not wait for the end of a watch.
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+	}
 	options := Defaults()
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
 	var err error
@@ -129,6 +136,7 @@ func running(t *testing.T, config *rest.Config, file string, within time.Duratio
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		goleak.VerifyNone(t, others...)
 	})
 	return ctx, options, registry
 }

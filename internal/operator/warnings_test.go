@@ -15,7 +15,7 @@ func TestWarnings_LoggedOncePerResource(t *testing.T) {
 	var logged []string
 	w := newWarnings(funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	var headers []string
-	send := w.heed(roundTrip(func(*http.Request) (*http.Response, error) {
+	send := w.wrapTransport(roundTripFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Header: http.Header{"Warning": headers}}, nil
 	}))
 	request := func(path string, warns ...string) {

@@ -3,7 +3,8 @@ package operator
 import (
 	"context"
 	"fmt"
-	"sync"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,46 +13,139 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
-var (
-	secretGVK = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-	crdGVK    = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-)
+// informers starts caches and watches on the manager.
+type informers struct {
+	manager     manager.Manager
+	permissions *permissions.Checker
+}
 
-// watchRecords feeds the index of release records and returns when it holds
-// all that are stored in the area. Records of every owner are watched, since a
-// name that somebody else's release has is taken.
-func (k *kinds) watchRecords(ctx context.Context, a *area) error {
-	options := k.cacheOptions()
-	a.limit(&options)
+// options returns the options that the caches of a scope share.
+func (i informers) options(scope *namespaceScope) cache.Options {
+	options := cache.Options{
+		HTTPClient: i.manager.GetHTTPClient(),
+		Scheme:     i.manager.GetScheme(),
+		Mapper:     i.manager.GetRESTMapper(),
+		// Events report every change: a resync would find nothing more.
+		SyncPeriod: new(time.Duration(0)),
+	}
+	scope.limit(&options)
+	return options
+}
+
+// start runs a cache until the context ends.
+func (i informers) start(ctx context.Context, options cache.Options) (cache.Cache, error) {
+	started, err := cache.New(i.manager.GetConfig(), options)
+	if err != nil {
+		return nil, err
+	}
+	return started, i.manager.Add(replicaCache{Cache: started, until: ctx})
+}
+
+// replicaCache is a cache that runs on every replica. Caches of single namespaces
+// do not request that themselves, and a standby would not be ready.
+type replicaCache struct {
+	cache.Cache
+	// until ends the cache before the manager does. It is in the struct because the
+	// manager calls Start.
+	until context.Context
+}
+
+// Start runs the cache until the context ends.
+func (c replicaCache) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.until, cancel)()
+	return c.Cache.Start(ctx)
+}
+
+// NeedLeaderElection returns false: a cache only reads.
+func (replicaCache) NeedLeaderElection() bool { return false }
+
+// watching is the start of a watch.
+type watching struct {
+	// synced is closed when the handler has seen all existing objects, and forbidden
+	// when the API server has forbidden the watch. It may allow it later.
+	synced, forbidden <-chan struct{}
+}
+
+// watch starts an informer that runs until the context ends.
+func (i informers) watch(ctx context.Context, object client.Object, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
+	forbidden := newLatch()
+	if options.DefaultWatchErrorHandler == nil {
+		options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+			// Other errors mean that the API server is away, and are retried.
+			if apierrors.IsForbidden(err) {
+				forbidden.set()
+			}
+		}
+	}
+	started, err := i.start(ctx, options)
+	if err != nil {
+		return watching{}, err
+	}
+	informer, err := started.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return watching{}, err
+	}
+	registration, err := informer.AddEventHandler(handler)
+	if err != nil {
+		return watching{}, err
+	}
+	return watching{synced: registration.HasSyncedChecker().Done(), forbidden: forbidden.done}, nil
+}
+
+// watchMetadata starts an informer on the metadata of a kind.
+func (i informers) watchMetadata(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	w, err := i.watch(ctx, object, options, handler)
+	if err != nil {
+		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
+	}
+	return w, nil
+}
+
+// watchRecords feeds the index of release records and returns when it holds all
+// records of the scope. Records of every owner are watched, because a release
+// name may be in use by someone else.
+func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) error {
+	options := k.informers.options(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
 	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", release.SecretType)
 	options.DefaultTransform = release.Compact
-	refused := sync.OnceFunc(func() { close(a.closed) })
 	for {
-		try, stop := context.WithCancel(ctx)
-		w, err := k.watch(try, secretGVK, options, k.shared.Index.Handler())
+		changed := k.permissions.Changed()
+		attempt, stop := context.WithCancel(ctx)
+		w, err := k.informers.watchMetadata(attempt, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, options, k.shared.Index.Handler())
 		if err != nil {
 			stop()
 			return err
 		}
 		select {
-		case <-w.refused:
-			refused()
-			k.rights.ask()
+		case <-w.forbidden:
+			scope.forbidden.set()
+			k.permissions.Check()
 		case <-w.synced:
 		case <-ctx.Done():
 		}
-		// The try goes on by itself, ever more rarely, and makes room for another
-		// when the operator's rights have changed.
+		// The attempt retries by itself, with backoff. Another attempt replaces it when
+		// the operator's permissions have changed.
 		select {
 		case <-w.synced:
 			context.AfterFunc(ctx, stop)
 			return nil
-		case <-a.again:
+		case <-changed:
 			stop()
 		case <-ctx.Done():
 			stop()
@@ -60,94 +154,38 @@ func (k *kinds) watchRecords(ctx context.Context, a *area) error {
 	}
 }
 
-// watching is the beginning of a watch.
-type watching struct {
-	// synced is closed when the handler has seen all that is there, and refused
-	// when the API server has not allowed the watch. It may do so later.
-	synced, refused <-chan struct{}
-}
-
-// await waits until a watch has begun, or it is known that it may not, of which
-// it tells.
-func (k *kinds) await(ctx context.Context, w watching, refused func()) error {
-	select {
-	case <-w.synced:
-		return nil
-	case <-w.refused:
-		refused()
-		k.rights.ask()
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// watch starts an informer on the metadata of a kind, until the context ends.
-func (k *kinds) watch(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
-	refused := make(chan struct{})
-	options.DefaultWatchErrorHandler = onRefusal(sync.OnceFunc(func() { close(refused) }))
-	informers, err := cache.New(k.manager.GetConfig(), options)
-	if err != nil {
-		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	if err := k.manager.Add(standbyCache{Cache: informers, stop: ctx.Done()}); err != nil {
-		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(gvk)
-	informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	if err != nil {
-		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	registration, err := informer.AddEventHandler(handler)
-	if err != nil {
-		return watching{}, fmt.Errorf("watch %s: %w", gvk.Kind, err)
-	}
-	return watching{synced: registration.HasSyncedChecker().Done(), refused: refused}, nil
-}
-
-// onRefusal calls do when a watch is not allowed. Other errors are those of a
-// server that is away, and pass.
-func onRefusal(do func()) toolscache.WatchErrorHandlerWithContext {
-	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-		if apierrors.IsForbidden(err) {
-			do()
+// watchSources watches the kinds that some kind takes values from, and no other:
+// an operator that needs no ConfigMap needs no permission to watch them.
+func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) error {
+	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
+		if !takesValuesFrom(k.options.Kinds, kind) {
+			continue
 		}
-	}
-}
-
-// standbyCache starts without the lease. Caches of single namespaces do not say
-// so themselves, and a standby would neither be ready nor take over warm.
-type standbyCache struct {
-	cache.Cache
-	// stop ends the cache before its context does; nil is never.
-	stop <-chan struct{}
-}
-
-// Start fills the cache until the context ends, or it is stopped.
-func (s standbyCache) Start(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
+		options := k.informers.options(scope)
+		options.DefaultTransform = valuesfrom.Compact
+		if kind == watches.SourceSecret {
+			// Release records are many, and no values come from them.
+			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
+		}
+		w, err := k.informers.watchMetadata(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(kind)}, options, k.sources.Handler(kind))
+		if err != nil {
+			return err
+		}
 		select {
-		case <-s.stop:
-			cancel()
+		case <-w.synced:
+		case <-w.forbidden:
+			// Kinds that take no values from them are served all the same.
+			k.logger.Info("objects that values come from may not be watched: their changes are not seen", "kind", kind)
+			k.permissions.Check()
 		case <-ctx.Done():
+			return ctx.Err()
 		}
-	}()
-	return s.Cache.Start(ctx)
+	}
+	return nil
 }
 
-// NeedLeaderElection answers no: watching is no acting.
-func (standbyCache) NeedLeaderElection() bool { return false }
-
-func (k *kinds) cacheOptions() cache.Options {
-	return cache.Options{
-		HTTPClient: k.manager.GetHTTPClient(),
-		Scheme:     k.manager.GetScheme(),
-		Mapper:     k.manager.GetRESTMapper(),
-		// Nothing is to be found again that an event did not tell.
-		SyncPeriod: new(zeroDuration),
-	}
+func takesValuesFrom(kinds []catalog.Kind, kind watches.SourceKind) bool {
+	return slices.ContainsFunc(kinds, func(served catalog.Kind) bool {
+		return slices.ContainsFunc(served.Sources, func(s catalog.Source) bool { return s.Kind == kind })
+	})
 }

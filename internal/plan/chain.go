@@ -6,228 +6,286 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// check looks for one state. It returns false where the state is another.
-type check func(Observation) (Decision, bool)
+// check recognizes one state.
+type check struct {
+	name  string
+	state State
+	// applies reports whether the custom resource is in the state, provided that no
+	// earlier check applies.
+	applies func(Observation) bool
+	// decide returns the step. The state of the decision is that of the check unless
+	// decide sets another.
+	decide func(Observation) Decision
+}
 
-// chain holds the checks in the order in which they count. The last always
-// applies.
+// chain lists the checks in order of precedence. The last one always applies.
 var chain = []check{
-	busy,              // one action on a release at a time, whatever else is to be done
-	deletionPaused,    // a person keeps even a deletion from going on
-	deleted,           // nothing is left to uninstall: let the custom resource go
-	deleting,          // uninstall before the custom resource goes
-	paused,            // a person looks at it, or repairs something by hand
-	conflict,          // somebody else's release is never touched
-	unguarded,         // the finalizer comes before anything that it has to clean up
-	stripped,          // "helm test" writes a record without its annotations, and changes nothing
-	locked,            // an action that nobody runs any more is recorded as failed
-	untidy,            // of two deployed revisions the newer counts, and what was overtaken has failed
-	uninstalling,      // an uninstall is finished once it has begun, then installed anew
-	rollbackRequested, // what a person asks for at night comes before the spec
-	aborted,           // what a person has aborted is not tried again by itself
-	heldBack,          // whoever moves a held release, it goes back; a hold that is over ends
-	drifted,           // repair what runs, whatever became of the try to change it
-	unverified,        // keep what runs as it is while the spec cannot be followed
-	invalid,           // what runs goes on running until the spec can be used
-	absent,            // install
-	unmanaged,         // take over what somebody else has installed, undo what somebody else has changed
-	failed,            // try again, ever more slowly, but at once after an edit; or go back
-	outOfSync,         // upgrade
-	due,               // apply every object again, where somebody asks for it or nothing is known
-	unrecorded,        // a finished Job must not run again after a restart
-	unsigned,          // sign the record with the current key
-	untested,          // run the tests on what is in sync
-	unready,           // find out what keeps objects from being ready
-	held,              // stay, whatever the spec says
-	postponed,         // stay, until it is the custom resource's turn
-	inSync,            // nothing to do
+	// One action on a release at a time.
+	{"busy", StateBusy, isBusy, interrupt},
+
+	// A deletion comes before everything else; a pause must name deletions to
+	// hold one up. The release is uninstalled before the finalizer is removed.
+	{"deletionPaused", StatePaused, deletionPaused, pauseDeletion},
+	{"deleted", StateDeleted, isDeleted, removeFinalizer},
+	{"uninstallAborted", StateAborted, uninstallAborted, wait},
+	{"deleting", StateDeleting, isDeleting, uninstall},
+
+	// While a user inspects or repairs something by hand, nothing is changed.
+	{"paused", StatePaused, func(o Observation) bool { return o.Paused }, wait},
+	// A release of another owner is never touched.
+	{"conflict", StateConflict, func(o Observation) bool { return o.Conflict }, pollConflict},
+	// The finalizer precedes everything that it must clean up.
+	{"unguarded", StateUnguarded, finalizerMissing, do(StepAddFinalizer)},
+
+	// Records that another program wrote, or an earlier process left half-done.
+	// "helm test" drops a record's annotations and changes nothing else.
+	{"stripped", StateStripped, recordStripped, try(StepRestore)},
+	{"locked", StateLocked, isLocked, afterForeign(StepUnlock)},
+	{"untidy", StateUntidy, func(o Observation) bool { return o.Inconsistent && o.stored() }, try(StepTidy)},
+	{"uninstalling", StateUninstalling, isUninstalling, afterForeign(StepUninstall)},
+
+	// What users request comes before the spec, which may be what is wrong.
+	{"rollbackRequested", StateRollbackRequested, rollbackRequested, rollback},
+	{"aborted", StateAborted, isAborted, wait},
+	// A held release that something has moved returns, and an expired hold ends.
+	{"heldBack", StateHeld, holdBroken, restoreHold},
+
+	// What runs is kept correct, also while the spec cannot be followed.
+	{"drifted", StateDrifted, isDrifted, try(StepRepair)},
+	{"unverified", StateUnverified, isUnverified, try(StepVerify)},
+	{"invalid", StateInvalid, specInvalid, wait},
+
+	// The release follows the spec.
+	{"absent", StateAbsent, isAbsent, try(StepInstall)},
+	{"unmanaged", StateUnmanaged, isUnmanaged, takeOver},
+	// Retry with backoff, at once after an edit; or roll back.
+	{"failed", StateFailed, func(o Observation) bool { return failureOf(o) != notFailed }, remediate},
+	{"outOfSync", StateOutOfSync, isOutOfSync, try(StepUpgrade)},
+
+	// The release is in sync; what remains changes no revision.
+	{"due", StateDue, isDue, try(StepVerify)},
+	// A finished Job must not run again after a restart.
+	{"unrecorded", StateUnrecorded, func(o Observation) bool { return o.Unrecorded && o.runs() }, try(StepRecord)},
+	{"unsigned", StateUnsigned, func(o Observation) bool { return o.Unsigned && o.runs() }, try(StepSign)},
+	{"untested", StateUntested, func(o Observation) bool { return o.TestRequested && !o.untrusted() }, try(StepTest)},
+	{"unready", StateUnready, func(o Observation) bool { return o.NeedsDiagnosis }, do(StepDiagnose)},
+	{"held", StateHeld, Observation.Holding, untilPeriod},
+	{"postponed", StatePostponed, func(o Observation) bool { return o.Postponed }, untilPeriod},
+	{"inSync", StateInSync, func(Observation) bool { return true }, untilPeriod},
 }
 
-// Next returns what to do.
+// Next returns the state of a custom resource and what to do next. Under a pause,
+// the decision also names what would be done without it.
 func Next(o Observation) Decision {
-	for _, look := range chain {
-		if decision, ok := look(o); ok {
-			if decision.State == StatePaused && decision.Pending == "" {
-				o.Paused, o.Earliest = false, time.Time{}
-				decision.Pending = Next(o).Step
+	d := first(o)
+	if d.State != StatePaused || d.Pending != (Pending{}) {
+		return d
+	}
+	o.Paused, o.Earliest = false, time.Time{}
+	resumed := first(o)
+	d.Pending = Pending{State: resumed.State, Step: resumed.Step}
+	return d
+}
+
+// first returns the decision of the first check that applies.
+func first(o Observation) Decision {
+	for _, check := range chain {
+		if check.applies(o) {
+			d := check.decide(o)
+			if d.State == "" {
+				d.State = check.state
 			}
-			return decision
+			return d
 		}
 	}
-	panic("decide: no check applied")
+	panic("plan: no check applied")
 }
 
-// paused leaves it to Next to tell what would be done all the same.
-func paused(o Observation) (Decision, bool) {
-	return Decision{State: StatePaused, Step: StepWait}, o.Paused
+// do decides on a step that is not retried with backoff.
+func do(step Step) func(Observation) Decision {
+	return func(Observation) Decision { return Decision{Step: step} }
 }
 
-func conflict(o Observation) (Decision, bool) {
-	return Decision{State: StateConflict, Step: StepWait, After: maxBackoff}, o.Conflict
+// try decides on a step, or on a wait while its backoff lasts.
+func try(step Step) func(Observation) Decision {
+	return func(o Observation) Decision { return retry(o, Decision{Step: step}) }
 }
 
-// unguarded leaves alone what could not be installed anyway.
-func unguarded(o Observation) (Decision, bool) {
-	return Decision{State: StateUnguarded, Step: StepAddFinalizer}, (!o.Finalizer || o.Former) && (o.Invalid == "" || o.Newest != nil)
-}
+func wait(Observation) Decision { return Decision{Step: StepWait} }
 
-// stripped comes before every check that asks whose the newest revision is.
-func stripped(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateStripped, Step: StepRestore}), o.stored() && o.Newest.Stripped
-}
-
-// foreign waits for what somebody else has begun: it ends, or its time does.
-func foreign(o Observation, state State) (Decision, bool) {
-	if o.Newest.Genuine {
-		return Decision{}, false
-	}
-	left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now)
-	return Decision{State: state, Step: StepWait, After: left}, left > 0
-}
-
-func locked(o Observation) (Decision, bool) {
-	if o.Newest == nil || !api.Pending(o.Newest.Status) {
-		return Decision{}, false
-	}
-	// It may be somebody's helm upgrade.
-	if wait, ok := foreign(o, StateLocked); ok {
-		return wait, true
-	}
-	return retry(o, Decision{State: StateLocked, Step: StepUnlock}), true
-}
-
-func uninstalling(o Observation) (Decision, bool) {
-	if o.Newest == nil || !o.Newest.Ours || o.Newest.Status != api.StatusUninstalling {
-		return Decision{}, false
-	}
-	// It may be somebody's helm uninstall.
-	if wait, ok := foreign(o, StateUninstalling); ok {
-		return wait, true
-	}
-	return retry(o, Decision{State: StateUninstalling, Step: StepUninstall}), true
-}
-
-func untidy(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateUntidy, Step: StepTidy}), o.Untidy && o.stored()
-}
-
-// drifted leaves alone what an upgrade is about to apply anyway.
-func drifted(o Observation) (Decision, bool) {
-	current := o.Newest != nil && (o.Newest.Digest == o.Desired || o.staying())
-	if !o.Drifted || !o.runs() || !current && !o.stuck() {
-		return Decision{}, false
-	}
-	d := retry(o, Decision{State: StateDrifted, Step: StepRepair})
-	// A repair that has to wait holds up no upgrade, which may be the cure.
-	return d, d.Step != StepWait || current
-}
-
-// unverified is due where the spec can be followed, and due comes after that.
-func unverified(o Observation) (Decision, bool) {
-	if !o.Unverified && !o.VerifyRequested || !o.runs() || !o.stuck() {
-		return Decision{}, false
-	}
-	d := retry(o, Decision{State: StateUnverified, Step: StepVerify})
-	return d, d.Step != StepWait
-}
-
-func invalid(o Observation) (Decision, bool) {
-	return Decision{State: StateInvalid, Step: StepWait}, o.Invalid != "" && !o.holding()
-}
-
-func absent(o Observation) (Decision, bool) {
-	if o.Newest != nil && o.Newest.Status != api.StatusUninstalled {
-		return Decision{}, false
-	}
-	return retry(o, Decision{State: StateAbsent, Step: StepInstall}), true
-}
-
-func unmanaged(o Observation) (Decision, bool) {
-	switch {
-	case o.Newest.Status == api.StatusUninstalled:
-		return Decision{}, false
-	case o.Adoptable:
-		return retry(o, Decision{State: StateUnmanaged, Step: StepAdopt}), true
-	case !o.Newest.Genuine, o.Newest.Untrusted && !o.staying():
-		return retry(o, Decision{State: StateUnmanaged, Step: StepUpgrade}), true
-	}
-	return Decision{}, false
-}
-
-func failed(o Observation) (Decision, bool) {
-	if o.staying() {
-		return Decision{}, false
-	}
-	stored := o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusFailed
-	// The last try may have ended before it stored a revision.
-	unstored := o.Newest.Digest != o.Desired && o.Failure != nil && o.Failure.Aim == Aim(o)
-	overdue := o.Overdue && o.runs() && o.Newest.Digest == o.Desired
-	switch {
-	case overdue && o.Retries > 0 && o.LastGood > 0:
-		return retry(o, Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}), true
-	case stored && o.Newest.Number == 1:
-		return retry(o, Decision{State: StateFailed, Step: StepInstall}), true
-	case stored && o.Retries > 0 && o.LastGood > 0 && o.Failure != nil && o.Failure.Aim == Aim(o) && o.Failure.Attempts >= o.Retries:
-		back := Decision{State: StateFailed, Step: StepRollback, Revision: o.LastGood}
-		if o.Failure.Attempts > o.Retries {
-			// It was tried, and has failed, too.
-			back = retry(o, back)
-		}
-		return back, true
-	case stored, unstored:
-		return retry(o, Decision{State: StateFailed, Step: StepUpgrade}), true
-	}
-	return Decision{}, false
-}
-
-func outOfSync(o Observation) (Decision, bool) {
-	if o.staying() || o.Newest.Digest == o.Desired && o.Newest.Status == api.StatusDeployed {
-		return Decision{}, false
-	}
-	return retry(o, Decision{State: StateOutOfSync, Step: StepUpgrade}), true
-}
-
-func due(o Observation) (Decision, bool) {
-	passed := o.Period > 0 && !o.Now.Before(o.Applied.Add(o.Period))
-	if !passed && !o.Unverified && !o.VerifyRequested || o.untrusted() {
-		return Decision{}, false
-	}
-	return retry(o, Decision{State: StateDue, Step: StepVerify}), true
-}
-
-func unrecorded(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateUnrecorded, Step: StepRecord}), o.Unrecorded && o.runs()
-}
-
-func unsigned(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateUnsigned, Step: StepSign}), o.Unsigned && o.runs()
-}
-
-func untested(o Observation) (Decision, bool) {
-	return retry(o, Decision{State: StateUntested, Step: StepTest}), o.TestRequested && !o.untrusted()
-}
-
-func unready(o Observation) (Decision, bool) {
-	return Decision{State: StateUnready, Step: StepDiagnose}, o.Puzzling
-}
-
-func held(o Observation) (Decision, bool) {
-	return resting(o, StateHeld), o.holding()
-}
-
-func postponed(o Observation) (Decision, bool) {
-	return resting(o, StatePostponed), o.Postponed
-}
-
-func inSync(o Observation) (Decision, bool) {
-	return resting(o, StateInSync), true
-}
-
-// resting waits until every object is to be applied again.
-func resting(o Observation, state State) Decision {
-	d := Decision{State: state, Step: StepWait}
+// untilPeriod waits until every object is to be applied again.
+func untilPeriod(o Observation) Decision {
+	d := Decision{Step: StepWait}
 	if o.Period > 0 {
 		d.After = o.Applied.Add(o.Period).Sub(o.Now)
 	}
 	return d
+}
+
+func isBusy(o Observation) bool { return o.Running != nil }
+
+// interrupt leaves a running action alone, unless it waits in vain for a hook and
+// there is something else to do.
+func interrupt(o Observation) Decision {
+	if hook := o.Running.Hook; hook != nil && Interrupts(o.Change, hook.State) && o.follows(o.Change) {
+		return Decision{Step: StepInterrupt, Change: o.Change}
+	}
+	return Decision{Step: StepWait}
+}
+
+// Interrupts reports whether a change ends an action that waits for a hook in
+// this state. A hook whose container runs, or is about to, may be a migration or
+// a dump: only an abort ends it.
+func Interrupts(change Change, hook api.HookState) bool {
+	switch change {
+	case ChangeAbort:
+		return true
+	case ChangeDeletion, ChangeHooksDisabled, ChangeRollback, ChangeEdit:
+		return hook.Idle()
+	default:
+		return false
+	}
+}
+
+// follows reports whether a change would be acted upon once nothing runs.
+func (o Observation) follows(change Change) bool {
+	switch change {
+	case ChangeAbort:
+		return true
+	case ChangeDeletion:
+		return !o.PausedDeletion
+	case ChangeEdit:
+		return !o.Paused && o.Invalid == nil
+	default:
+		return !o.Paused
+	}
+}
+
+func deletionPaused(o Observation) bool { return o.Deleting && o.guarded() && o.PausedDeletion }
+
+func pauseDeletion(Observation) Decision {
+	return Decision{Step: StepWait, Pending: Pending{State: StateDeleting, Step: StepUninstall}}
+}
+
+func isDeleted(o Observation) bool {
+	switch {
+	case !o.Deleting:
+		return false
+	case !o.guarded():
+		return true
+	default:
+		left := o.Newest != nil && (o.Newest.Owned || o.Inherited)
+		return !left && !o.Orphans && (o.Newest != nil || !o.Unsearched || o.Conflict)
+	}
+}
+
+// removeFinalizer leaves a release alone whose finalizer a user has removed.
+func removeFinalizer(o Observation) Decision {
+	if !o.guarded() {
+		return Decision{Step: StepWait}
+	}
+	return Decision{Step: StepRemoveFinalizer}
+}
+
+func uninstallAborted(o Observation) bool { return o.Deleting && !o.Orphan && o.AbortUninstall }
+
+func isDeleting(o Observation) bool { return o.Deleting }
+
+func uninstall(o Observation) Decision {
+	if o.Orphan {
+		return retry(o, Decision{Step: StepOrphan})
+	}
+	if o.Newest != nil && o.Newest.Status == api.StatusUninstalling {
+		return afterForeign(StepUninstall)(o)
+	}
+	return retry(o, Decision{Step: StepUninstall})
+}
+
+func pollConflict(Observation) Decision { return Decision{Step: StepWait, After: maxBackoff} }
+
+// finalizerMissing leaves alone what could not be installed anyway.
+func finalizerMissing(o Observation) bool {
+	return (!o.Finalizer || o.Former) && (o.Invalid == nil || o.Newest != nil)
+}
+
+// recordStripped comes before every check that depends on who wrote the newest
+// revision.
+func recordStripped(o Observation) bool { return o.stored() && o.Newest.Stripped }
+
+func isLocked(o Observation) bool { return o.Newest != nil && api.Pending(o.Newest.Status) }
+
+func isUninstalling(o Observation) bool {
+	return o.Newest != nil && o.Newest.Owned && o.Newest.Status == api.StatusUninstalling
+}
+
+// afterForeign decides on a step after an operation of another program, such as
+// helm upgrade, has ended or timed out.
+func afterForeign(step Step) func(Observation) Decision {
+	return func(o Observation) Decision {
+		left := o.Newest.Began.Add(o.Newest.Timeout).Sub(o.Now)
+		if !o.Newest.WrittenByUs && left > 0 {
+			return Decision{Step: StepWait, After: left}
+		}
+		return retry(o, Decision{Step: step})
+	}
+}
+
+// isAborted reports whether a user has aborted the newest revision. The record
+// and the annotation show it, so that it survives a restart. An edit makes
+// another revision, and so does a rollback.
+func isAborted(o Observation) bool {
+	if o.Abort == 0 || !o.stored() || o.Newest.Number != o.Abort {
+		return false
+	}
+	failed := o.Newest.WrittenByUs && o.Newest.Status == api.StatusFailed
+	return failed && (o.Holding() || o.Newest.Digest == o.Desired)
+}
+
+// isDrifted leaves alone what an upgrade is about to apply anyway. A repair that
+// has to wait holds up no upgrade, which may correct the drift.
+func isDrifted(o Observation) bool {
+	if !o.Drifted || !o.runs() {
+		return false
+	}
+	if o.Newest.Digest == o.Desired || o.staying() {
+		return true
+	}
+	return o.stuck() && try(StepRepair)(o).Step != StepWait
+}
+
+// isUnverified applies only where the spec cannot be followed; isDue covers the
+// rest.
+func isUnverified(o Observation) bool {
+	return (o.Unverified || o.VerifyRequested) && o.runs() && o.stuck() && try(StepVerify)(o).Step != StepWait
+}
+
+func specInvalid(o Observation) bool { return o.Invalid != nil && !o.Holding() }
+
+func isAbsent(o Observation) bool {
+	return o.Newest == nil || o.Newest.Status == api.StatusUninstalled
+}
+
+func isUnmanaged(o Observation) bool {
+	if isAbsent(o) {
+		return false
+	}
+	return o.Adoptable || !o.Newest.WrittenByUs || o.Newest.Untrusted && !o.staying()
+}
+
+// takeOver adopts a release that no operator made, and upgrades one that another
+// program has changed.
+func takeOver(o Observation) Decision {
+	if o.Adoptable {
+		return retry(o, Decision{Step: StepAdopt})
+	}
+	return retry(o, Decision{Step: StepUpgrade})
+}
+
+func isOutOfSync(o Observation) bool {
+	return !o.staying() && (o.Newest.Digest != o.Desired || o.Newest.Status != api.StatusDeployed)
+}
+
+func isDue(o Observation) bool {
+	passed := o.Period > 0 && !o.Now.Before(o.Applied.Add(o.Period))
+	return (passed || o.Unverified || o.VerifyRequested) && !o.untrusted()
 }

@@ -14,15 +14,15 @@ func orphans(o *Observation) { o.Orphans = true }
 func unsearched(o *Observation) { o.Unsearched = true }
 
 func inherited(o *Observation) {
-	o.Adoptable, o.Inherited, o.Newest.Ours, o.Newest.Genuine = true, true, false, false
+	o.Adoptable, o.Inherited, o.Newest.Owned, o.Newest.WrittenByUs = true, true, false, false
 }
 
 func deletionIsPaused(o *Observation) { o.Paused, o.PausedDeletion = true, true }
 
 func TestDeletionPaused(t *testing.T) {
 	deployed := newest(1, api.StatusDeployed, desired)
-	keep := &Decision{State: StatePaused, Step: StepWait, Pending: StepUninstall}
-	runCheck(t, deletionPaused, []expect{
+	keep := &Decision{State: StatePaused, Step: StepWait, Pending: Pending{StateDeleting, StepUninstall}}
+	runCheck(t, "deletionPaused", []expect{
 		{"it stays", guarded(deletionIsPaused, deployed), nil},
 		{"it goes, and only changes are paused", guarded(beingDeleted, isPaused, deployed), nil},
 		{"it goes, and nothing is paused", guarded(beingDeleted, deployed), nil},
@@ -36,7 +36,7 @@ func TestDeletionPaused(t *testing.T) {
 func TestDeleted(t *testing.T) {
 	letGo := &Decision{State: StateDeleted, Step: StepRemoveFinalizer}
 	left := &Decision{State: StateDeleted, Step: StepWait}
-	runCheck(t, deleted, []expect{
+	runCheck(t, "deleted", []expect{
 		{"it stays", guarded(), nil},
 		{"its release is there", guarded(beingDeleted, newest(1, api.StatusDeployed, desired)), nil},
 		{"its objects are there", guarded(beingDeleted, orphans), nil},
@@ -60,7 +60,7 @@ func TestDeleting(t *testing.T) {
 		return &Decision{State: StateDeleting, Step: StepWait, After: after}
 	}
 	deployed := newest(1, api.StatusDeployed, desired)
-	runCheck(t, deleting, []expect{
+	runCheck(t, "deleting", []expect{
 		{"it stays", guarded(deployed), nil},
 		{"deployed", guarded(beingDeleted, deployed), uninstall},
 		{"held", guarded(beingDeleted, newest(4, api.StatusDeployed, "another"), heldAt(2)), uninstall},
@@ -71,12 +71,12 @@ func TestDeleting(t *testing.T) {
 		{"another's uninstall has passed its time", guarded(beingDeleted, newest(2, api.StatusUninstalling, ""), byOthers, began(time.Minute)), uninstall},
 		{"objects without a record", guarded(beingDeleted, orphans), uninstall},
 		{"perhaps objects without a record", guarded(beingDeleted, unsearched), uninstall},
-		{"failed just now", guarded(beingDeleted, deployed, failedTo("gone", 1, 0)), wait(time.Second)},
-		{"an upgrade failed just now", guarded(beingDeleted, deployed, failedTo(desired, 9, 0)), uninstall},
+		{"failed just now", guarded(beingDeleted, deployed, failedTo(gone, 1, 0)), wait(time.Second)},
+		{"an upgrade failed just now", guarded(beingDeleted, deployed, failedTo(ofSpec, 9, 0)), uninstall},
 		{"made by the operator-sdk", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited), uninstall},
 		{"made by the operator-sdk, and to stay", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},
 		{"it is to stay", guarded(beingDeleted, deployed, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},
-		{"it is to stay, and letting go failed just now", guarded(beingDeleted, deployed, orphan, failedTo("gone", 2, 0)), wait(2 * time.Second)},
+		{"it is to stay, and letting go failed just now", guarded(beingDeleted, deployed, orphan, failedTo(gone, 2, 0)), wait(2 * time.Second)},
 		{"it is to stay, and somebody uninstalls it", guarded(beingDeleted, newest(2, api.StatusUninstalling, ""), byOthers, orphan), &Decision{State: StateDeleting, Step: StepOrphan}},
 	})
 }

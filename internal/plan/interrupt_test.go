@@ -76,7 +76,7 @@ func TestAborted(t *testing.T) {
 		step  Step
 	}{
 		{"an upgrade", guarded(stopped, aborts(3)), StateAborted, StepWait},
-		{"an upgrade that failed before", guarded(stopped, aborts(3), failedTo(desired, 1, time.Hour)), StateAborted, StepWait},
+		{"an upgrade that failed before", guarded(stopped, aborts(3), failedTo(ofSpec, 1, time.Hour)), StateAborted, StepWait},
 		{"a first install", guarded(newest(1, api.StatusFailed, desired), aborts(1)), StateAborted, StepWait},
 		{"a rollback", guarded(newest(3, api.StatusFailed, "another"), heldAt(1), aborts(3)), StateAborted, StepWait},
 		{"a nudge changes no input", guarded(stopped, aborts(3), nudged), StateAborted, StepWait},

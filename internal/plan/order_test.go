@@ -10,7 +10,7 @@ import (
 // TestNextOrder: where several checks apply, the first in the chain counts.
 func TestNextOrder(t *testing.T) {
 	conflicts := func(o *Observation) { o.Conflict = true }
-	adoptable := func(o *Observation) { o.Adoptable, o.Newest.Ours, o.Newest.Genuine = true, false, false }
+	adoptable := func(o *Observation) { o.Adoptable, o.Newest.Owned, o.Newest.WrittenByUs = true, false, false }
 	deployed := newest(2, api.StatusDeployed, desired)
 	old := newest(2, api.StatusDeployed, "another")
 	for _, test := range []struct {
@@ -73,13 +73,13 @@ func TestNextOrder(t *testing.T) {
 		{"what is superseded comes before what somebody else has made", guarded(newest(3, api.StatusDeployed, ""), byOthers, twoDeployed), StateUntidy, StepTidy},
 		{"what is superseded comes before another try", guarded(newest(3, api.StatusFailed, desired), twoDeployed), StateUntidy, StepTidy},
 		{"what is superseded comes before an upgrade", guarded(old, twoDeployed), StateUntidy, StepTidy},
-		{"what is to be superseded and failed just now keeps an upgrade waiting", guarded(old, twoDeployed, failedTo(desired, 1, 0)), StateUntidy, StepWait},
+		{"what is to be superseded and failed just now keeps an upgrade waiting", guarded(old, twoDeployed, failedTo(ofSpec, 1, 0)), StateUntidy, StepWait},
 		{"an uninstall that has begun supersedes nothing", guarded(newest(3, api.StatusUninstalling, desired), twoDeployed), StateUninstalling, StepUninstall},
 		{"an uninstall is finished before an install", guarded(newest(2, api.StatusUninstalling, desired)), StateUninstalling, StepUninstall},
 		{"an uninstall is finished before a rollback", guarded(newest(2, api.StatusUninstalling, desired), asks(1)), StateUninstalling, StepUninstall},
 
 		{"a rollback comes before an invalid spec", guarded(isInvalid, deployed, asks(1)), StateRollbackRequested, StepRollback},
-		{"a rollback comes before another try", guarded(newest(3, api.StatusFailed, desired), asks(1), failedTo(desired, 3, time.Hour)), StateRollbackRequested, StepRollback},
+		{"a rollback comes before another try", guarded(newest(3, api.StatusFailed, desired), asks(1), failedTo(ofSpec, 3, time.Hour)), StateRollbackRequested, StepRollback},
 		{"a rollback comes before an upgrade", guarded(old, asks(1)), StateRollbackRequested, StepRollback},
 		{"a rollback comes before a repair", guarded(deployed, damaged, asks(1)), StateRollbackRequested, StepRollback},
 		{"a rollback comes before a hold", guarded(newest(3, api.StatusFailed, "another"), heldAt(2), asks(1)), StateRollbackRequested, StepRollback},
@@ -107,19 +107,19 @@ func TestNextOrder(t *testing.T) {
 		{"a repair comes before a verification", guarded(old, damaged, unknown, isInvalid), StateDrifted, StepRepair},
 		{"a verification comes before an invalid spec", guarded(old, unknown, isInvalid), StateUnverified, StepVerify},
 		{"a verification that a person asks for comes before an invalid spec", guarded(old, asksToVerify, isInvalid), StateUnverified, StepVerify},
-		{"a verification comes before another try", guarded(old, unknown, failedTo(desired, 1, time.Hour)), StateUnverified, StepVerify},
-		{"a verification comes before a try that has to wait", guarded(old, unknown, failedTo(desired, 1, 0)), StateUnverified, StepVerify},
+		{"a verification comes before another try", guarded(old, unknown, failedTo(ofSpec, 1, time.Hour)), StateUnverified, StepVerify},
+		{"a verification comes before a try that has to wait", guarded(old, unknown, failedTo(ofSpec, 1, 0)), StateUnverified, StepVerify},
 		{"a verification that has to wait leaves an invalid spec as it is", guarded(old, unknown, isInvalid, repairFailed), StateInvalid, StepWait},
-		{"a verification that has to wait holds up no other try", guarded(old, unknown, failedTo(desired, 1, time.Hour), repairFailed), StateFailed, StepUpgrade},
-		{"what failed is tried again before anything is verified", guarded(newest(3, api.StatusFailed, desired), unknown, failedTo(desired, 1, time.Hour)), StateFailed, StepUpgrade},
+		{"a verification that has to wait holds up no other try", guarded(old, unknown, failedTo(ofSpec, 1, time.Hour), repairFailed), StateFailed, StepUpgrade},
+		{"what failed is tried again before anything is verified", guarded(newest(3, api.StatusFailed, desired), unknown, failedTo(ofSpec, 1, time.Hour)), StateFailed, StepUpgrade},
 		{"an upgrade comes where nothing is known", guarded(old, unknown), StateOutOfSync, StepUpgrade},
 		{"a held release is verified under an invalid spec", guarded(old, heldAt(1), unknown, isInvalid), StateUnverified, StepVerify},
 		{"an invalid spec comes before an install", guarded(isInvalid), StateInvalid, StepWait},
 		{"an invalid spec comes before another try", guarded(isInvalid, newest(2, api.StatusFailed, desired)), StateInvalid, StepWait},
 
 		{"a failure comes before drift of what it left", guarded(newest(3, api.StatusFailed, desired), damaged), StateFailed, StepUpgrade},
-		{"what fails for good goes back", guarded(newest(3, api.StatusFailed, desired), goesBack(3), failedTo(desired, 3, 0)), StateFailed, StepRollback},
-		{"a nudge needs no backoff", guarded(newest(3, api.StatusFailed, desired), failedTo(desired, 9, 0), nudged), StateFailed, StepUpgrade},
+		{"what fails for good goes back", guarded(newest(3, api.StatusFailed, desired), goesBack(3), failedTo(ofSpec, 3, 0)), StateFailed, StepRollback},
+		{"a nudge needs no backoff", guarded(newest(3, api.StatusFailed, desired), failedTo(ofSpec, 9, 0), nudged), StateFailed, StepUpgrade},
 		{"a nudge needs no backoff of a repair", guarded(deployed, damaged, repairFailed, nudged), StateDrifted, StepRepair},
 
 		{"an upgrade comes before a period", guarded(old, func(o *Observation) { o.Period, o.Applied = 1, now.Add(-time.Hour) }), StateOutOfSync, StepUpgrade},
@@ -154,14 +154,14 @@ func TestPendingStep(t *testing.T) {
 		{"what is to be superseded", guarded(deployed, twoDeployed), StepTidy},
 		{"a verification", guarded(deployed, unknown, isInvalid), StepVerify},
 		{"nothing", guarded(deployed), StepWait},
-		{"a try that waits anyway", guarded(newest(2, api.StatusFailed, desired), failedTo(desired, 3, 0)), StepWait},
+		{"a try that waits anyway", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 3, 0)), StepWait},
 		{"an uninstall", guarded(deployed, deletionIsPaused, beingDeleted), StepUninstall},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			isPaused(&test.o)
-			want := Decision{State: StatePaused, Step: StepWait, Pending: test.want}
-			if got := Next(test.o); got != want {
-				t.Errorf("%+v, want %+v", got, want)
+			got := Next(test.o)
+			if got.State != StatePaused || got.Step != StepWait || got.Pending.Step != test.want || got.Pending.State == "" {
+				t.Errorf("%+v, want a pause and then %s", got, test.want)
 			}
 		})
 	}

@@ -44,8 +44,8 @@ func observation(t *rapid.T) Observation {
 		Applied:   past(t, "applied"),
 
 		Overdue:         oneIn(t, 5, "overdue"),
-		Puzzling:        oneIn(t, 5, "puzzling"),
-		Untidy:          oneIn(t, 5, "untidy"),
+		NeedsDiagnosis:  oneIn(t, 5, "puzzling"),
+		Inconsistent:    oneIn(t, 5, "untidy"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
 		Unrecorded:      oneIn(t, 5, "unrecorded"),
@@ -54,7 +54,7 @@ func observation(t *rapid.T) Observation {
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
 		VerifyRequested: oneIn(t, 4, "verify"),
 		TestRequested:   oneIn(t, 4, "test"),
-		Nudge:           rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
+		RetryToken:      rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
 		Retries:         rapid.IntRange(0, 3).Draw(t, "retries"),
 		LastGood:        rapid.IntRange(0, 2).Draw(t, "last good"),
 		Abort:           rapid.IntRange(0, 3).Draw(t, "abort"),
@@ -71,24 +71,24 @@ func observation(t *rapid.T) Observation {
 		o.Request = &Request{Token: "asked"}
 		if o.Request.Resume = oneIn(t, 3, "resume"); !o.Request.Resume {
 			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "asked for")
-			o.Request.Over = oneIn(t, 3, "in vain")
+			o.Request.Expired = oneIn(t, 3, "in vain")
 		}
 	}
 	if !o.Adoptable && oneIn(t, 3, "is held") {
-		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Over: rapid.Bool().Draw(t, "over"), ByFailure: rapid.Bool().Draw(t, "by failure")}
+		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Expired: rapid.Bool().Draw(t, "over"), ByFailure: rapid.Bool().Draw(t, "by failure")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
 		o.Newest = &Revision{
-			Number:  rapid.IntRange(1, 5).Draw(t, "number"),
-			Status:  rapid.SampledFrom(statuses).Draw(t, "status"),
-			Ours:    !oneIn(t, 4, "another's"),
-			Genuine: rapid.Bool().Draw(t, "genuine"),
-			Began:   past(t, "began"),
-			Timeout: 5 * time.Minute,
+			Number:      rapid.IntRange(1, 5).Draw(t, "number"),
+			Status:      rapid.SampledFrom(statuses).Draw(t, "status"),
+			Owned:       !oneIn(t, 4, "another's"),
+			WrittenByUs: rapid.Bool().Draw(t, "genuine"),
+			Began:       past(t, "began"),
+			Timeout:     5 * time.Minute,
 		}
 		o.Newest.Untrusted = oneIn(t, 5, "untrusted")
-		o.Newest.Stripped = !o.Newest.Genuine && rapid.Bool().Draw(t, "stripped")
-		if o.Newest.Genuine {
+		o.Newest.Stripped = !o.Newest.WrittenByUs && rapid.Bool().Draw(t, "stripped")
+		if o.Newest.WrittenByUs {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
 		}
 	}
@@ -97,11 +97,11 @@ func observation(t *rapid.T) Observation {
 	}
 	attempts := rapid.IntRange(1, 60)
 	if rapid.Bool().Draw(t, "failed") {
-		aims := []string{Aim(o), AimOf(StepUninstall, o), AimOf(StepTest, o), AimOf(StepRestore, o), "another"}
-		o.Failure = &Failure{Aim: rapid.SampledFrom(aims).Draw(t, "aim"), Attempts: attempts.Draw(t, "attempts"), At: past(t, "at")}
+		targets := []TargetKey{Target(o), TargetOf(StepUninstall, o), TargetOf(StepTest, o), TargetOf(StepRestore, o), {Goal: GoalSpec, Digest: "another"}}
+		o.Failure = &Failure{Target: rapid.SampledFrom(targets).Draw(t, "target"), Attempts: attempts.Draw(t, "attempts"), At: past(t, "at")}
 	}
 	if rapid.Bool().Draw(t, "repair failed") {
-		o.RepairFailure = &Failure{Aim: AimOf(StepRepair, o), Attempts: attempts.Draw(t, "repairs"), At: past(t, "repaired")}
+		o.RepairFailure = &Failure{Target: TargetOf(StepRepair, o), Attempts: attempts.Draw(t, "repairs"), At: past(t, "repaired")}
 	}
 	o.Inherited = o.Adoptable && o.Newest != nil && rapid.Bool().Draw(t, "inherited")
 	return o
@@ -130,13 +130,13 @@ var rules = []rule{
 		return o.PausedDeletion && d.Step != StepWait
 	}},
 	{"a pause tells what it keeps from being done, and nothing else does", func(_ Observation, d Decision) bool {
-		return (d.State == StatePaused) != (d.Pending != "")
+		return (d.State == StatePaused) != (d.Pending != Pending{})
 	}},
 	{"the finalizer stays while the resource does", func(o Observation, d Decision) bool {
 		return !o.Deleting && d.Step == StepRemoveFinalizer
 	}},
 	{"the finalizer goes after the release and its objects", func(o Observation, d Decision) bool {
-		return d.Step == StepRemoveFinalizer && (o.Orphans || o.Newest != nil && o.Newest.Ours)
+		return d.Step == StepRemoveFinalizer && (o.Orphans || o.Newest != nil && o.Newest.Owned)
 	}},
 	{"the finalizer comes before anything is installed", func(o Observation, d Decision) bool {
 		return !o.Finalizer && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepAdopt)
@@ -154,7 +154,7 @@ var rules = []rule{
 		return o.Conflict && isAction(d.Step) && !o.Deleting
 	}},
 	{"nothing is rendered from an invalid spec", func(o Observation, d Decision) bool {
-		return o.Invalid != "" && is(d.Step, StepInstall, StepUpgrade, StepAdopt)
+		return o.Invalid != nil && is(d.Step, StepInstall, StepUpgrade, StepAdopt)
 	}},
 	{"what is deployed with equal digests is neither upgraded nor installed", func(o Observation, d Decision) bool {
 		n := o.Newest
@@ -164,18 +164,18 @@ var rules = []rule{
 		return o.Newest != nil && o.Newest.Untrusted && is(d.Step, StepRepair, StepVerify, StepTest, StepSign, StepRecord)
 	}},
 	{"a record is signed only if the operator wrote it last", func(o Observation, d Decision) bool {
-		return d.Step == StepSign && (!o.Newest.Genuine || !o.Newest.Ours || o.Newest.Status != api.StatusDeployed)
+		return d.Step == StepSign && (!o.Newest.WrittenByUs || !o.Newest.Owned || o.Newest.Status != api.StatusDeployed)
 	}},
 	{"nothing is installed over what is deployed", func(o Observation, d Decision) bool {
 		n := o.Newest
-		return n != nil && n.Ours && n.Status == api.StatusDeployed && d.Step == StepInstall
+		return n != nil && n.Owned && n.Status == api.StatusDeployed && d.Step == StepInstall
 	}},
 	{"a held release is neither upgraded nor installed over", func(o Observation, d Decision) bool {
-		return o.Held != nil && !o.Held.Over && o.stored() && is(d.Step, StepInstall, StepUpgrade)
+		return o.Held != nil && !o.Held.Expired && o.stored() && is(d.Step, StepInstall, StepUpgrade)
 	}},
 	{"a hold ends by an edit or by a request alone", func(o Observation, d Decision) bool {
 		asked := o.Request != nil && o.Request.Resume
-		edited := o.Held != nil && o.Held.Over
+		edited := o.Held != nil && o.Held.Expired
 		return d.Step == StepResume && !asked && !edited
 	}},
 	{"a rollback goes where a person, the hold or the last good revision says", func(o Observation, d Decision) bool {
@@ -183,13 +183,13 @@ var rules = []rule{
 			return false
 		}
 		asked := o.Request != nil && d.Revision == o.Request.Revision
-		held := o.Request == nil && o.Held != nil && !o.Held.Over && d.Revision == o.Held.Revision
+		held := o.Request == nil && o.Held != nil && !o.Held.Expired && d.Revision == o.Held.Revision
 		tried := o.Overdue || o.Failure != nil && o.Failure.Attempts >= o.Retries
 		fails := o.Request == nil && o.Retries > 0 && tried && d.Revision == o.LastGood
 		return d.Revision == 0 || api.Uninstalled(o.Newest.Status) || !asked && !held && !fails
 	}},
 	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
-		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0 && !o.Request.Over)
+		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0 && !o.Request.Expired)
 	}},
 	{"what is verified is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
 		return d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified && !o.VerifyRequested)
@@ -202,7 +202,7 @@ var rules = []rule{
 	}},
 	{"what is adopted is to be had", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
 	{"what is restored was written by somebody else", func(o Observation, d Decision) bool {
-		return d.Step == StepRestore && (o.Newest.Genuine || !o.Newest.Stripped || !o.Newest.Ours || o.Deleting)
+		return d.Step == StepRestore && (o.Newest.WrittenByUs || !o.Newest.Stripped || !o.Newest.Owned || o.Deleting)
 	}},
 	{"no revision is made, and no hook runs, before a record is restored", func(o Observation, d Decision) bool {
 		return o.stored() && o.Newest.Stripped && !o.Deleting && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepUnlock, StepTidy)
@@ -211,10 +211,10 @@ var rules = []rule{
 		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
 	}},
 	{"what is superseded is one of two, and ours", func(o Observation, d Decision) bool {
-		return d.Step == StepTidy && (!o.Untidy || !o.Newest.Ours || o.Deleting)
+		return d.Step == StepTidy && (!o.Inconsistent || !o.Newest.Owned || o.Deleting)
 	}},
 	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
-		return o.Untidy && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepRestore, StepUnlock, StepTidy)
+		return o.Inconsistent && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepRestore, StepUnlock, StepTidy)
 	}},
 	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
 		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil
@@ -273,11 +273,11 @@ func restsUntilSomethingHappens(o Observation, d Decision) bool {
 
 // checkPause fails where what failed just now is tried again at once, or never.
 func checkPause(t *rapid.T, o Observation, d Decision) {
-	failure := &Failure{Aim: AimOf(d.Step, o), Attempts: 1, At: now}
+	failure := &Failure{Target: TargetOf(d.Step, o), Attempts: 1, At: now}
 	if Repairs(d.Step) {
 		o.RepairFailure = failure
 	} else {
-		if before := o.Failure; before != nil && before.Aim == failure.Aim {
+		if before := o.Failure; before != nil && before.Target == failure.Target {
 			failure.Attempts = before.Attempts + 1
 		}
 		o.Failure = failure
@@ -294,9 +294,9 @@ func checkPause(t *rapid.T, o Observation, d Decision) {
 // TestRepairsThatFailHoldUpNoUpgrade: what cannot be repaired may be just what
 // the upgrade would put right.
 func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
-	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour))
 	o.Drifted = true
-	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
+	o.RepairFailure = &Failure{Target: TargetKey{Goal: GoalCorrected}, Attempts: 9, At: now}
 	if d := Next(o); d.Step != StepUpgrade {
 		t.Errorf("%+v, want the upgrade", d)
 	}
@@ -305,12 +305,12 @@ func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
 // TestVerificationsThatFailHoldUpNoUpgrade: what keeps a release from being
 // verified may be just what the upgrade would put right.
 func TestVerificationsThatFailHoldUpNoUpgrade(t *testing.T) {
-	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(desired, 1, time.Hour))
+	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour))
 	o.Unverified, o.VerifyRequested = true, true
 	if d := Next(o); d.Step != StepVerify {
 		t.Errorf("%+v, want the verification", d)
 	}
-	o.RepairFailure = &Failure{Aim: "repaired", Attempts: 9, At: now}
+	o.RepairFailure = &Failure{Target: TargetKey{Goal: GoalCorrected}, Attempts: 9, At: now}
 	if d := Next(o); d.Step != StepUpgrade {
 		t.Errorf("%+v, want the upgrade", d)
 	}

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // Bounds of the time between tries.
 const (
@@ -11,7 +8,7 @@ const (
 	maxBackoff = 5 * time.Minute
 )
 
-// retry turns a step into a wait while the last failure with the same aim is
+// retry turns a step into a wait while the last failure with the same target is
 // too recent, or while the custom resource has begun too many actions.
 func retry(o Observation, d Decision) Decision {
 	failure := o.Failure
@@ -19,7 +16,7 @@ func retry(o Observation, d Decision) Decision {
 		failure = o.RepairFailure
 	}
 	limited := Limited(d.Step, o)
-	if failure != nil && failure.Aim == AimOf(d.Step, o) {
+	if failure != nil && failure.Target == TargetOf(d.Step, o) {
 		if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
 			d.Step, d.After = StepWait, left
 		}
@@ -33,7 +30,7 @@ func retry(o Observation, d Decision) Decision {
 
 // Limited reports whether authors of custom resources can cause a step again and
 // again by requests and edits, so that their number is limited. Drift correction,
-// uninstalls, periods and repairs of records are not.
+// uninstalls, periods and repairs of records are not limited.
 func Limited(step Step, o Observation) bool {
 	switch step {
 	case StepInstall, StepUpgrade, StepAdopt, StepRollback, StepResume, StepRefuse, StepTest:
@@ -45,66 +42,80 @@ func Limited(step Step, o Observation) bool {
 	}
 }
 
-// Aim is what a custom resource's release is to be brought to: a digest of what
-// it is rendered from, an earlier revision, or that it is gone. A request for
-// another try makes it another aim.
-func Aim(o Observation) string {
+// TargetKey identifies what an action is to bring about. A failure counts against
+// later tries with an equal key; a request for another try makes another key.
+type TargetKey struct {
+	// Goal is GoalSpec, GoalRevision, or what else a step is for.
+	Goal Goal
+	// Digest is that of the inputs, where the goal is the spec.
+	Digest string
+	// Revision, Request and Expired are those of a rollback or a hold.
+	Revision int
+	Request  string
+	Expired  bool
+	// RetryToken is Observation.RetryToken.
+	RetryToken string
+}
+
+// Goal is the kind of a TargetKey.
+type Goal string
+
+// The goals.
+const (
+	GoalSpec      Goal = "spec"
+	GoalRevision  Goal = "revision"
+	GoalGone      Goal = "gone"
+	GoalCorrected Goal = "corrected"
+	GoalTested    Goal = "tested"
+	GoalRestored  Goal = "restored"
+	GoalRecorded  Goal = "recorded"
+	GoalSigned    Goal = "signed"
+)
+
+// Target returns what the release of a custom resource is to be brought to: what
+// the spec asks for, an earlier revision, or its removal.
+func Target(o Observation) TargetKey {
 	switch {
 	case o.Deleting:
-		return gone(o)
+		return TargetKey{Goal: GoalGone, RetryToken: o.RetryToken}
 	case o.Request != nil && o.stored():
-		aim := rollbackAim(o.Request.Revision, o.Request.Token) + o.Nudge
-		if o.Request.Over {
-			aim += " is over"
-		}
-		return aim
-	case o.holding() && !o.Held.ByFailure:
-		return rollbackAim(o.Held.Revision, o.Held.Token) + o.Nudge
+		return TargetKey{Goal: GoalRevision, Revision: o.Request.Revision, Request: o.Request.Token, Expired: o.Request.Expired, RetryToken: o.RetryToken}
+	case o.Holding() && !o.Held.ByFailure:
+		return TargetKey{Goal: GoalRevision, Revision: o.Held.Revision, Request: o.Held.Token, RetryToken: o.RetryToken}
 	default:
-		// A release goes back by failure for the sake of the same aim.
-		return o.Desired + o.Nudge
+		// A rollback by failure has the same target as the upgrade that failed.
+		return TargetKey{Goal: GoalSpec, Digest: o.Desired, RetryToken: o.RetryToken}
 	}
 }
 
-func rollbackAim(revision int, token string) string {
-	return "revision " + strconv.Itoa(revision) + " " + token
+// goals are those of the steps that do not bring the release to its Target.
+var goals = map[Step]Goal{
+	StepUninstall: GoalGone, StepRepair: GoalCorrected, StepVerify: GoalCorrected,
+	StepTest: GoalTested, StepRestore: GoalRestored, StepRecord: GoalRecorded, StepSign: GoalSigned,
 }
 
-// AimOf is what one step is to bring about, by which its failure is known.
-func AimOf(step Step, o Observation) string {
-	switch {
-	case Repairs(step):
-		return "repaired" + o.Nudge
-	case step == StepUninstall:
-		return gone(o)
-	case step == StepTest:
-		return "tested" + o.Nudge
-	case step == StepRestore:
-		return "restored" + o.Nudge
-	case step == StepRecord:
-		return "recorded" + o.Nudge
-	case step == StepSign:
-		return "signed" + o.Nudge
-	default:
-		return Aim(o)
+// TargetOf returns what one step is to bring about.
+func TargetOf(step Step, o Observation) TargetKey {
+	if goal, ok := goals[step]; ok {
+		return TargetKey{Goal: goal, RetryToken: o.RetryToken}
 	}
+	return Target(o)
 }
 
-func gone(o Observation) string { return "gone" + o.Nudge }
-
-// Reached tells whether what Aim names is there, so that a failure to bring it
-// about is history: the answer to a write may have been lost, and not the write.
+// Reached reports whether the release is what Target names, so that a failure to
+// bring it there is history: the answer to a write may have been lost, and not
+// the write.
 func Reached(o Observation) bool {
-	if o.Deleting || o.Overdue || o.Running != nil || o.Untidy || o.Request != nil || o.Held != nil && o.Held.Over {
+	if o.Deleting || o.Overdue || o.Running != nil || o.Inconsistent || o.Request != nil || o.Held != nil && o.Held.Expired {
 		return false
 	}
-	return o.runs() && (o.holding() || o.Newest.Digest == o.Desired)
+	return o.runs() && (o.Holding() || o.Newest.Digest == o.Desired)
 }
 
-// Repairs tells the steps that bring back what runs from those that change it.
+// Repairs reports whether a step restores what runs and does not change it.
 func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }
 
-// Changes tells the steps that change what runs, or what is to.
+// Changes reports whether a step changes what runs, or what is to run.
 func Changes(step Step) bool {
 	switch step {
 	case StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock:

@@ -2,55 +2,119 @@ package plan
 
 import "github.com/chartwright/chartwright/internal/api"
 
-// The checks of rollbacks. A release that was rolled back is held: it follows
-// the spec again when the spec is edited, or when a person says so.
+// The checks of rollbacks: those that users request, holds, and rollbacks by
+// failure. A release that was rolled back is held: it follows the spec again when
+// the spec is edited or a user releases the hold.
 
-// rollbackRequested answers a request once there is a release to answer it for.
-// It needs no valid spec: the spec is what may be wrong. One that has failed ends
-// like a hold when the spec is edited.
-func rollbackRequested(o Observation) (Decision, bool) {
-	if o.Request == nil || !o.stored() {
-		return Decision{}, false
-	}
-	d := Decision{State: StateRollbackRequested, Step: StepRefuse}
+// rollbackRequested applies to requests once there is a release. A request needs
+// no valid spec: the spec may be what is wrong.
+func rollbackRequested(o Observation) bool { return o.Request != nil && o.stored() }
+
+// rollback answers a request. A request that has failed expires, like a hold,
+// when the spec is edited. While a request waits for its backoff, drift of what
+// runs is corrected.
+func rollback(o Observation) Decision {
+	d := Decision{Step: StepRefuse}
 	switch {
 	case o.Request.Resume:
 		d.Step = StepResume
-	case o.Request.Revision > 0 && !o.Request.Over:
+	case o.Request.Revision > 0 && !o.Request.Expired:
 		d.Step, d.Revision = StepRollback, o.Request.Revision
 	}
-	if d = retry(o, d); d.Step == StepWait {
-		d = meanwhile(o, d)
+	if d = retry(o, d); d.Step != StepWait {
+		return d
 	}
-	return d, true
-}
-
-// meanwhile keeps what runs as it is while a request waits for another try.
-func meanwhile(o Observation, wait Decision) Decision {
-	for _, look := range []check{drifted, unverified} {
-		switch d, ok := look(o); {
-		case ok && d.Step != StepWait:
-			return d
-		case ok:
-			wait.After = min(wait.After, d.After)
+	if isDrifted(o) {
+		repair := retry(o, Decision{State: StateDrifted, Step: StepRepair})
+		if repair.Step != StepWait {
+			return repair
 		}
+		d.After = min(d.After, repair.After)
 	}
-	return wait
+	if isUnverified(o) {
+		return retry(o, Decision{State: StateUnverified, Step: StepVerify})
+	}
+	return d
 }
 
-// heldBack brings a held release back where somebody else has moved it or the
-// rollback failed half-way, and ends a hold that is over where nothing else
-// will: what runs is what the new spec asks for.
-func heldBack(o Observation) (Decision, bool) {
+// holdBroken reports whether a held release is not what the hold says, or whether
+// nothing else will end an expired hold: what runs is what the new spec asks for.
+func holdBroken(o Observation) bool {
 	if o.Held == nil || !o.stored() {
-		return Decision{}, false
+		return false
 	}
-	atRest := o.Newest.Genuine && o.Newest.Status == api.StatusDeployed
+	atRest := o.Newest.WrittenByUs && o.Newest.Status == api.StatusDeployed
+	if o.Holding() {
+		return !atRest
+	}
+	return atRest && o.Newest.Digest == o.Desired && o.Invalid == nil
+}
+
+func restoreHold(o Observation) Decision {
+	if o.Holding() {
+		return retry(o, Decision{Step: StepRollback, Revision: o.Held.Revision})
+	}
+	return retry(o, Decision{Step: StepResume})
+}
+
+// failedAt is where the last try to follow the spec has failed.
+type failedAt int
+
+const (
+	notFailed failedAt = iota
+	// unstored: before it stored a revision.
+	unstored
+	// stored: the newest revision is the one that failed.
+	stored
+	// overdue: it is deployed, and its objects never became ready in time.
+	overdue
+)
+
+// failureOf returns where the last try to follow the spec has failed.
+func failureOf(o Observation) failedAt {
+	current := o.Newest.Digest == o.Desired
 	switch {
-	case o.holding() && !atRest:
-		return retry(o, Decision{State: StateHeld, Step: StepRollback, Revision: o.Held.Revision}), true
-	case o.Held.Over && atRest && o.Newest.Digest == o.Desired && o.Invalid == "":
-		return retry(o, Decision{State: StateHeld, Step: StepResume}), true
+	case o.staying():
+		return notFailed
+	case current && o.Newest.Status == api.StatusFailed:
+		return stored
+	case current && o.Overdue && o.runs() && o.Retries > 0 && o.LastGood > 0:
+		return overdue
+	case !current && o.failing():
+		return unstored
+	default:
+		return notFailed
 	}
-	return Decision{}, false
+}
+
+// remediate tries again what has failed, or rolls back to the last good revision,
+// see rollsBack. A first install is tried again as an install.
+func remediate(o Observation) Decision {
+	at := failureOf(o)
+	back := Decision{Step: StepRollback, Revision: o.LastGood}
+	switch {
+	case rollsBack(o, at) && at == stored && o.Failure.Attempts == o.Retries:
+		// The backoff is that of the upgrade, which is not tried again.
+		return back
+	case rollsBack(o, at):
+		return retry(o, back)
+	case at == stored && o.Newest.Number == 1:
+		return retry(o, Decision{Step: StepInstall})
+	default:
+		return retry(o, Decision{Step: StepUpgrade})
+	}
+}
+
+// rollsBack is the remediation policy: a release goes back to the last good
+// revision after as many failures as the kind allows, or as soon as its objects
+// are overdue. A failure that stored no revision leaves nothing to roll back.
+func rollsBack(o Observation, at failedAt) bool {
+	switch {
+	case o.Retries == 0 || o.LastGood == 0:
+		return false
+	case at == overdue:
+		return true
+	default:
+		return at == stored && o.Newest.Number > 1 && o.failing() && o.Failure.Attempts >= o.Retries
+	}
 }

@@ -15,10 +15,10 @@ func isUnsigned(o *Observation) { o.Unsigned = true }
 
 func TestUnsigned(t *testing.T) {
 	deployed := newest(1, api.StatusDeployed, desired)
-	runCheck(t, unsigned, []expect{
+	runCheck(t, "unsigned", []expect{
 		{"signed", guarded(deployed), nil},
 		{"not signed", guarded(deployed, isUnsigned), &Decision{State: StateUnsigned, Step: StepSign}},
-		{"not signed, and the record could not be written just now", guarded(deployed, isUnsigned, failedTo("signed", 1, 0)), &Decision{State: StateUnsigned, Step: StepWait, After: time.Second}},
+		{"not signed, and the record could not be written just now", guarded(deployed, isUnsigned, failedTo(TargetKey{Goal: GoalSigned}, 1, 0)), &Decision{State: StateUnsigned, Step: StepWait, After: time.Second}},
 		{"not signed, and not proven", guarded(deployed, isUnsigned, isUntrusted), nil},
 		{"not signed, and somebody upgraded the release", guarded(newest(2, api.StatusDeployed, ""), byOthers, isUnsigned), nil},
 	})
@@ -38,7 +38,7 @@ func TestUntrusted(t *testing.T) {
 	}{
 		{"in sync otherwise", guarded(deployed, isUntrusted), StateUnmanaged, StepUpgrade},
 		{"drifted", guarded(deployed, isUntrusted, damaged), StateUnmanaged, StepUpgrade},
-		{"the upgrade has failed", guarded(deployed, isUntrusted, damaged, failedTo(desired, 1, 0)), StateUnmanaged, StepWait},
+		{"the upgrade has failed", guarded(deployed, isUntrusted, damaged, failedTo(ofSpec, 1, 0)), StateUnmanaged, StepWait},
 		{"held", guarded(old, isUntrusted, heldAt(1)), StateHeld, StepWait},
 		{"held and drifted", guarded(old, isUntrusted, heldAt(1), damaged), StateHeld, StepWait},
 		{"held and to be verified", guarded(old, isUntrusted, heldAt(1), asksToVerify, passed), StateHeld, StepWait},

@@ -30,18 +30,18 @@ type world struct {
 
 func newWorld(t *rapid.T) *world {
 	w := &world{Observation: observation(t), answers: map[string]int{}}
-	w.Conflict, w.Invalid, w.Running = false, "", nil
+	w.Conflict, w.Invalid, w.Running = false, nil, nil
 	w.Paused, w.PausedDeletion = false, false
 	w.Abort, w.AbortUninstall = 0, false
 	w.Request, w.VerifyRequested, w.TestRequested = nil, false, false
 	if w.Newest != nil {
-		w.Newest.Ours = true
+		w.Newest.Owned = true
 	}
 	if w.Newest != nil && w.Adoptable {
 		byOthers(&w.Observation)
 	}
 	if w.Newest == nil {
-		w.Held, w.Untidy = nil, false // They stand on the records.
+		w.Held, w.Inconsistent = nil, false // They stand on the records.
 	}
 	return w
 }
@@ -73,10 +73,10 @@ func (w *world) somebody(t *rapid.T) {
 	case 0: // edits the spec
 		w.Desired += "'"
 		if w.Held != nil {
-			w.Held.Over = true
+			w.Held.Expired = true
 		}
-		if w.Request != nil && w.Failure != nil && w.Failure.Aim == Aim(w.Observation) {
-			w.Request.Over = true
+		if w.Request != nil && w.Failure != nil && w.Failure.Target == Target(w.Observation) {
+			w.Request.Expired = true
 		}
 	case 1: // changes what values come from
 		w.Desired += `"`
@@ -88,19 +88,19 @@ func (w *world) somebody(t *rapid.T) {
 		w.Request = &Request{Token: w.token(), Resume: true}
 	case 5:
 		w.verify = w.token()
-		w.VerifyRequested, w.Nudge = true, w.verify
+		w.VerifyRequested, w.RetryToken = true, w.verify
 	case 6:
 		w.test, w.TestRequested = w.token(), true
 	case 7: // damages an object
 		w.Drifted = true
 	case 8: // upgrades it by the helm CLI
 		if w.Newest != nil && !api.Uninstalled(w.Newest.Status) {
-			w.Newest = &Revision{Number: w.Newest.Number + 1, Status: api.StatusDeployed, Ours: true, Began: w.Now, Timeout: time.Minute}
+			w.Newest = &Revision{Number: w.Newest.Number + 1, Status: api.StatusDeployed, Owned: true, Began: w.Now, Timeout: time.Minute}
 		}
 	case 9: // uninstalls it by the helm CLI
 		if w.Newest != nil {
 			w.Newest = nil
-			w.Held, w.Untidy = nil, false
+			w.Held, w.Inconsistent = nil, false
 		}
 	case 10: // runs the chart's tests by the helm CLI
 		w.strip()
@@ -115,9 +115,9 @@ func (w *world) somebody(t *rapid.T) {
 
 // strip takes the annotations from the newest record.
 func (w *world) strip() {
-	if w.stored() && w.Newest.Genuine {
+	if w.stored() && w.Newest.WrittenByUs {
 		w.lost = w.Newest.Digest
-		w.Newest.Genuine, w.Newest.Stripped, w.Newest.Digest = false, true, ""
+		w.Newest.WrittenByUs, w.Newest.Stripped, w.Newest.Digest = false, true, ""
 	}
 }
 
@@ -131,8 +131,8 @@ func (w *world) store(status, digest string) {
 			number++
 		}
 	}
-	w.Newest = &Revision{Number: number, Status: status, Digest: digest, Ours: true, Genuine: true, Began: w.Now, Timeout: time.Minute}
-	w.Adoptable, w.Overdue, w.Puzzling = false, false, false
+	w.Newest = &Revision{Number: number, Status: status, Digest: digest, Owned: true, WrittenByUs: true, Began: w.Now, Timeout: time.Minute}
+	w.Adoptable, w.Overdue, w.NeedsDiagnosis = false, false, false
 	w.forged, w.Unsigned = false, false
 }
 
@@ -160,16 +160,16 @@ func (w *world) mark(t *rapid.T, d Decision) {
 func (w *world) fail(t *rapid.T, d Decision) {
 	if d.Step == StepDiagnose {
 		// That nothing is found is an answer, too.
-		w.Puzzling = false
+		w.NeedsDiagnosis = false
 		return
 	}
-	aim := AimOf(d.Step, w.Observation)
+	target := TargetOf(d.Step, w.Observation)
 	failure := &w.Failure
 	if Repairs(d.Step) {
 		failure = &w.RepairFailure
 	}
-	if *failure == nil || (*failure).Aim != aim {
-		*failure = &Failure{Aim: aim}
+	if *failure == nil || (*failure).Target != target {
+		*failure = &Failure{Target: target}
 	}
 	(*failure).Attempts++
 	(*failure).At = w.Now
@@ -183,7 +183,7 @@ func (w *world) fail(t *rapid.T, d Decision) {
 		// of the last one or of that which supersedes the revision before.
 		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade, api.StatusDeployed}).Draw(t, "left by the failure"); left != "" {
 			two := left == api.StatusDeployed && w.Newest != nil && w.Newest.Status == api.StatusDeployed
-			w.Untidy = two && rapid.Bool().Draw(t, "left untidy")
+			w.Inconsistent = two && rapid.Bool().Draw(t, "left untidy")
 			w.store(left, w.Desired)
 			w.Held = nil
 			w.verified(t)
@@ -222,20 +222,20 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	case StepResume, StepRefuse:
 		w.mark(t, d)
 	case StepUninstall:
-		w.Newest, w.Held, w.Orphans, w.Untidy = nil, nil, false, false
+		w.Newest, w.Held, w.Orphans, w.Inconsistent = nil, nil, false, false
 		w.Adoptable, w.Inherited = false, false
 	case StepRestore:
 		// What is found to be altered is somebody else's.
 		w.Newest.Stripped = false
-		if w.Newest.Genuine = rapid.Bool().Draw(t, "unaltered"); w.Newest.Genuine {
+		if w.Newest.WrittenByUs = rapid.Bool().Draw(t, "unaltered"); w.Newest.WrittenByUs {
 			w.Newest.Digest = w.lost
 		}
 	case StepTidy:
-		w.Untidy = false
+		w.Inconsistent = false
 	case StepUnlock:
 		w.Newest.Status = api.StatusFailed
 	case StepAdopt:
-		w.Newest.Ours, w.Newest.Genuine, w.Newest.Digest = true, true, "another"
+		w.Newest.Owned, w.Newest.WrittenByUs, w.Newest.Digest = true, true, "another"
 		w.Adoptable, w.Inherited = false, false
 	case StepRepair:
 		w.RepairFailure, w.Drifted = nil, false
@@ -243,7 +243,7 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 		w.RepairFailure, w.Applied, w.Drifted, w.Unverified = nil, w.Now, false, false
 		w.verified(t)
 	case StepDiagnose:
-		w.Puzzling = false
+		w.NeedsDiagnosis = false
 	case StepRecord:
 		w.Unrecorded = false
 	case StepSign:
@@ -256,14 +256,14 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 
 // look forgets what was brought about all the same.
 func (w *world) look() {
-	if w.Failure != nil && w.Failure.Aim == Aim(w.Observation) && Reached(w.Observation) {
+	if w.Failure != nil && w.Failure.Target == Target(w.Observation) && Reached(w.Observation) {
 		w.Failure = nil
 	}
 }
 
 // atRest tells a hold from what is waited for to bring it back, or to end it.
 func (w *world) atRest() bool {
-	return !w.Held.Over && w.Newest.Genuine && w.Newest.Status == api.StatusDeployed
+	return !w.Held.Expired && w.Newest.WrittenByUs && w.Newest.Status == api.StatusDeployed
 }
 
 // ended tells whether nothing is left to do, and fails where that is not true.
@@ -277,7 +277,7 @@ func (w *world) ended(t *rapid.T, d Decision) bool {
 		t.Fatalf("%s while it goes", d.State)
 	case w.Request != nil || (w.VerifyRequested || w.TestRequested) && !w.untrusted():
 		t.Fatalf("%s while a request waits for an answer", d.State)
-	case w.Untidy && w.Newest != nil:
+	case w.Inconsistent && w.Newest != nil:
 		t.Fatalf("%s while two revisions are deployed", d.State)
 	case d.State == StateInSync && w.Newest.Digest != w.Desired:
 		t.Fatal("in sync with something else")
@@ -350,7 +350,7 @@ func TestPausesHoldEverythingUp(t *testing.T) {
 			if paused != free {
 				t.Errorf("the pause makes %+v of %+v", paused, free)
 			}
-		case paused.State != StatePaused || paused.Pending != free.Step:
+		case paused.State != StatePaused || paused.Pending != (Pending{free.State, free.Step}):
 			t.Errorf("paused it is %+v, otherwise %+v", paused, free)
 		}
 	})

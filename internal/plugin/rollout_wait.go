@@ -62,8 +62,8 @@ func reached(version string, judge rolloutJudge) rolloutJudge {
 	}
 }
 
-// pauseInEffect waits until nothing is under way, and all that wait have heard of
-// the pause.
+// pauseInEffect waits until nothing is under way, and all that wait report the
+// pause.
 func pauseInEffect(r rollout) verdict {
 	if r.Phases.Progressing > 0 || r.because(api.ReasonWaiting) {
 		return verdict{}
@@ -71,7 +71,7 @@ func pauseInEffect(r rollout) verdict {
 	return verdict{endDone, "paused, and nothing is under way"}
 }
 
-// kindWatch is the custom resources of a kind, of one namespace or of all.
+// kindWatch watches the custom resources of a kind, in one namespace or in all.
 type kindWatch struct {
 	mapping   *meta.RESTMapping
 	namespace string
@@ -106,31 +106,21 @@ func (k kindWatch) need(verb, purpose string) permission {
 	return permission{verb: verb, resource: k.mapping.Resource.GroupResource(), namespace: k.namespace, purpose: purpose}
 }
 
-// list returns what each custom resource has to say, by its UID, and the
-// version of the list.
-func (k kindWatch) list(ctx context.Context) (members map[types.UID]rolloutMember, version string, err error) {
+// watch calls look with the rollout as it is and after each change, until look has
+// seen enough or the watch ends.
+func (k kindWatch) watch(ctx context.Context, look func(rollout) bool) (enough bool, err error) {
 	list, err := k.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, "", k.need("list", "to see the rollout").explain(err)
+		return false, k.need("list", "to see the rollout").explain(err)
 	}
-	members = map[types.UID]rolloutMember{}
+	members := map[types.UID]rolloutMember{}
 	for i := range list.Items {
 		members[list.Items[i].GetUID()] = member(&list.Items[i])
 	}
-	return members, list.GetResourceVersion(), nil
-}
-
-// watch shows the custom resources as they are and each time that one changes,
-// until look has seen enough or the watch ends.
-func (k kindWatch) watch(ctx context.Context, look func(map[types.UID]rolloutMember) bool) (enough bool, err error) {
-	members, version, err := k.list(ctx)
-	if err != nil {
-		return false, err
-	}
-	if look(members) {
+	if look(k.rollout(members)) {
 		return true, nil
 	}
-	changes, err := k.client.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+	changes, err := k.client.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	if err != nil {
 		return false, k.need("watch", "to follow the rollout").explain(err)
 	}
@@ -140,29 +130,31 @@ func (k kindWatch) watch(ctx context.Context, look func(map[types.UID]rolloutMem
 		} else {
 			members[cr.GetUID()] = member(cr)
 		}
-		return look(members), nil
+		return look(k.rollout(members)), nil
 	})
 }
 
-// showRollout prints the rollout of a kind, with --wait when there is a verdict.
+func (k kindWatch) rollout(members map[types.UID]rolloutMember) rollout {
+	r := count(slices.Collect(maps.Values(members)))
+	r.Kind, r.Namespace = k.mapping.Resource.GroupResource().String(), k.namespace
+	return r
+}
+
+// showRollout prints the rollout of a kind, with --wait after the verdict.
 func (s *session) showRollout(ctx context.Context, word string, w waiting, judge rolloutJudge) error {
 	k, err := s.kindWatch(word)
 	if err != nil {
 		return err
 	}
-	sum := func(members map[types.UID]rolloutMember) rollout {
-		r := count(slices.Collect(maps.Values(members)))
-		r.Kind, r.Namespace = k.mapping.Resource.GroupResource().String(), k.namespace
-		return r
-	}
 	var r rollout
 	var v verdict
 	if w.wait {
-		r, v, err = s.followRollout(ctx, k, sum, judge, w.timeout)
+		r, v, err = s.followRollout(ctx, k, judge, w.timeout)
 	} else {
-		var members map[types.UID]rolloutMember
-		members, _, err = k.list(ctx)
-		r = sum(members)
+		_, err = k.watch(ctx, func(now rollout) bool {
+			r = now
+			return true
+		})
 	}
 	if err != nil {
 		return err
@@ -174,12 +166,12 @@ func (s *session) showRollout(ctx context.Context, word string, w waiting, judge
 	return v.err("the rollout of " + r.Kind)
 }
 
-func (s *session) followRollout(ctx context.Context, k kindWatch, sum func(map[types.UID]rolloutMember) rollout, judge rolloutJudge, timeout time.Duration) (r rollout, v verdict, err error) {
-	var told phases
-	look := func(members map[types.UID]rolloutMember) bool {
-		r = sum(members)
-		if p := r.Phases; p != told {
-			told = p
+func (s *session) followRollout(ctx context.Context, k kindWatch, judge rolloutJudge, timeout time.Duration) (r rollout, v verdict, err error) {
+	var noted phases
+	look := func(now rollout) bool {
+		r = now
+		if p := r.Phases; p != noted {
+			noted = p
 			s.note("%s  %d of %d ready, %d progressing, %d failed, %d waiting, %d held, %d paused",
 				time.Now().Format(time.TimeOnly), p.Ready, r.Total, p.Progressing, p.Failed, p.Waiting, p.Held, p.Paused)
 		}

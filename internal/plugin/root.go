@@ -136,16 +136,18 @@ func must(err error) {
 
 // completeTarget completes KIND/NAME and KIND NAME.
 func (s *session) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if kind, _, slash := strings.Cut(typed, "/"); slash && len(args) == 0 {
-		return starting(typed, prefixed(kind+"/", s.names(cmd, kind))), cobra.ShellCompDirectiveNoFileComp
-	}
-	switch {
+	var words []string
+	switch kind, _, slash := strings.Cut(typed, "/"); {
+	case len(args) == 0 && slash:
+		for _, name := range s.names(cmd, kind) {
+			words = append(words, kind+"/"+name)
+		}
 	case len(args) == 0:
-		return starting(typed, s.kinds()), cobra.ShellCompDirectiveNoFileComp
+		words = s.kinds()
 	case len(args) == 1 && !strings.Contains(args[0], "/"):
-		return starting(typed, s.names(cmd, args[0])), cobra.ShellCompDirectiveNoFileComp
+		words = s.names(cmd, args[0])
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
+	return starting(typed, words), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeKind completes a lone KIND.
@@ -219,14 +221,7 @@ func (s *session) list(cmd *cobra.Command, resource schema.GroupVersionResource,
 	return names
 }
 
-func prefixed(prefix string, words []string) []string {
-	for i := range words {
-		words[i] = prefix + words[i]
-	}
-	return words
-}
-
-// starting returns the words that go on from what was typed.
+// starting returns the words that start with the typed text.
 func starting(typed string, words []string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, typed) })
 }

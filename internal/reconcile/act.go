@@ -4,13 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -18,19 +13,29 @@ import (
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // act carries out a step. It returns true where the step is done and another
 // look is worth it at once.
-func (r *Reconciler) act(ctx context.Context, v *view, d plan.Decision) (bool, error) {
+func (r *Reconciler) act(ctx context.Context, v *snapshot, d plan.Decision) (bool, error) {
 	switch d.Step {
 	case plan.StepAddFinalizer:
 		return true, r.patchFinalizer(ctx, v, guard)
 	case plan.StepRemoveFinalizer:
 		return false, r.patchFinalizer(ctx, v, unguard)
 	case plan.StepInterrupt:
-		r.Pool.Interrupt(v.release, v.cr.GetUID(), d.Change)
+		r.Pool.Interrupt(v.Release, v.CR.GetUID(), d.Change)
 		return false, nil
 	case plan.StepWait:
 		return false, nil
@@ -59,17 +64,22 @@ func removeFinalizers(cr client.Object, finalizers []string) bool {
 	return removed
 }
 
+// hasFinalizer tells whether a custom resource carries one of the finalizers.
+func hasFinalizer(cr client.Object, finalizers ...string) bool {
+	return slices.ContainsFunc(cr.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
+}
+
 // patchFinalizer changes the finalizers. It names the resourceVersion, since
 // their list is written whole.
-func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(client.Object) bool) error {
-	changed := v.cr.DeepCopy()
+func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change func(client.Object) bool) error {
+	changed := v.CR.DeepCopy()
 	if !change(changed) {
 		return nil
 	}
-	if !customresource.AllFinalizers(v.cr) {
-		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(v.cr))
+	if !customresource.AllFinalizers(v.CR) {
+		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(v.CR))
 	}
-	patch := client.MergeFromWithOptions(v.cr, client.MergeFromWithOptimisticLock{})
+	patch := client.MergeFromWithOptions(v.CR, client.MergeFromWithOptimisticLock{})
 	err := r.Patcher.Patch(ctx, changed, patch)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -81,92 +91,116 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *view, change func(cl
 	return nil
 }
 
+// letGo removes the finalizer after the release was left as it is. The garbage
+// collector may change the finalizers at the same time.
+func (r *Reconciler) letGo(ctx context.Context, v *snapshot) error {
+	err := r.patchFinalizer(ctx, v, unguard)
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("%w: %w", release.ErrStale, err)
+	}
+	return err
+}
+
+// orphaned reports whether a custom resource was deleted with propagationPolicy
+// Orphan. The API server adds the finalizer orphan in the write that sets the
+// deletion timestamp, and the garbage collector removes it soon after, so the
+// finalizer is remembered.
+func (r *Reconciler) orphaned(cr client.Object) bool {
+	if !cr.GetDeletionTimestamp().IsZero() && hasFinalizer(cr, metav1.FinalizerOrphanDependents) {
+		r.memory.orphan(cr.GetUID())
+	}
+	return r.memory.isOrphan(cr.GetUID())
+}
+
 // run begins an action, which calls for another pass when it has run for long,
 // and when it has ended.
-func (r *Reconciler) run(ctx context.Context, v *view, d plan.Decision) {
+func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 	a := actions[d.Step]
-	logger := log.FromContext(ctx).WithValues("release", v.release.Name, "action", d.Step)
+	logger := log.FromContext(ctx).WithValues("release", v.Release.Name, "action", d.Step)
 	var after time.Duration
-	started := r.Pool.Run(v.release, v.cr.GetUID(), d.Step, r.inputs(v, d.Step), r.turnOf(v, d), func(ctx context.Context, lend func() func()) {
-		logger.V(1).Info("action begins")
-		// The pass that would tell is a later one where it had to wait.
-		r.Wake(v.key, slow)
-		began := r.Now()
-		err := recoverable(func() error {
-			if !a.values {
-				request := r.request(v, d, slotLender(lend))
-				request.CurrentValues = func() (map[string]any, error) {
-					if v.facts == nil {
-						return nil, fmt.Errorf("%w: the values cannot be computed", chart.ErrInvalidValues)
+	started := r.Pool.Run(queue.Task{
+		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d),
+		Done: func() { r.Wake(v.key, after) },
+		Action: func(ctx context.Context, slot queue.Slot) {
+			logger.V(1).Info("action begins")
+			// The pass that would tell is a later one where it had to wait.
+			r.Wake(v.key, slow)
+			began := r.Now()
+			err := recoverable(func() error {
+				if !a.values {
+					request := r.request(v, d, slot)
+					request.CurrentValues = func() (map[string]any, error) {
+						if v.facts == nil {
+							return nil, fmt.Errorf("%w: the values cannot be computed", chart.ErrInvalidValues)
+						}
+						return r.valuesOf(ctx, v)
 					}
-					return r.valuesOf(ctx, v)
+					return a.do(r, ctx, v, request)
 				}
-				return a.do(r, ctx, v, request)
-			}
-			if customresource.Large(v.cr) {
-				lendBoth, end, err := r.Pool.large.take(ctx, lend)
-				if err != nil {
+				if customresource.Large(v.CR) {
+					both, end, err := r.Pool.Exclusive(ctx, slot)
+					if err != nil {
+						return err
+					}
+					defer end()
+					slot = both
+				}
+				request := r.request(v, d, slot)
+				var err error
+				if request.Values, err = r.valuesOf(ctx, v); err != nil {
 					return err
 				}
-				defer end()
-				lend = lendBoth
+				return a.do(r, ctx, v, request)
+			})
+			r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
+			r.conclude(log.IntoContext(ctx, logger), v, d, err)
+			switch {
+			case errors.Is(err, release.ErrStale):
+				after = catchUp
+			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+				after = 10 * catchUp
 			}
-			request := r.request(v, d, slotLender(lend))
-			var err error
-			if request.Values, err = r.valuesOf(ctx, v); err != nil {
-				return err
-			}
-			return a.do(r, ctx, v, request)
-		})
-		r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
-		r.conclude(log.IntoContext(ctx, logger), v, d, err)
-		switch {
-		case errors.Is(err, release.ErrStale):
-			after = catchUp
-		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			after = 10 * catchUp
-		}
-	}, func() { r.Wake(v.key, after) })
+		}})
 	switch {
 	case !started:
 		// The release was free a moment ago, and is not any more.
 		r.Wake(v.key, catchUp)
-	case plan.Limited(d.Step, v.observation):
-		r.memory.spend(v.cr.GetUID(), r.Now())
+	case plan.Limited(d.Step, v.Observation):
+		r.memory.spend(v.CR.GetUID(), r.Now())
 	}
 }
 
-// turnOf returns when a step gets a slot of the pool.
-func (r *Reconciler) turnOf(v *view, d plan.Decision) turn {
-	return turn{urgency: urgencyOf(v, d), namespace: v.release.Namespace, kind: r.kindName()}
+// queueKey returns where an action waits for a slot of the pool.
+func (r *Reconciler) queueKey(v *snapshot, d plan.Decision) queue.Key {
+	return queue.Key{Priority: priorityOf(v, d), Namespace: v.Release.Namespace, Kind: r.kindName()}
 }
 
-func urgencyOf(v *view, d plan.Decision) urgency {
+func priorityOf(v *snapshot, d plan.Decision) queue.Priority {
 	switch d.Step {
 	case plan.StepRollback, plan.StepResume, plan.StepRefuse, plan.StepTest:
 		if d.State == plan.StateFailed {
-			return usual
+			return queue.Normal
 		}
-		return urgent
+		return queue.Urgent
 	case plan.StepUpgrade:
 		switch {
 		case d.State == plan.StateFailed:
-			return usual
+			return queue.Normal
 		case d.State == plan.StateOutOfSync && !asked(v):
-			return background
+			return queue.Background
 		}
-		return urgent
+		return queue.Urgent
 	case plan.StepRepair:
-		return prompt
+		return queue.High
 	case plan.StepVerify:
-		if v.observation.VerifyRequested {
-			return urgent
+		if v.Observation.VerifyRequested {
+			return queue.Urgent
 		}
-		return background
+		return queue.Background
 	case plan.StepSign:
-		return background
+		return queue.Background
 	default:
-		return usual
+		return queue.Normal
 	}
 }
 
@@ -191,7 +225,7 @@ func outcome(err error) string {
 		return metrics.OutcomeDone
 	case errors.Is(err, release.ErrStale), errors.Is(err, helm.ErrOrphaned):
 		return metrics.OutcomeStale
-	case errors.Is(err, ErrShutdown), errors.Is(err, helm.ErrInterrupted):
+	case errors.Is(err, queue.ErrShutdown), errors.Is(err, helm.ErrInterrupted):
 		return metrics.OutcomeInterrupted
 	default:
 		return metrics.OutcomeFailed

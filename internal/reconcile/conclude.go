@@ -8,30 +8,33 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
+
+	corev1 "k8s.io/api/core/v1"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // conclude tells the world how an action ended: in memory, for the next pass,
 // and by one event where it is news.
-func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err error) {
+func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision, err error) {
 	logger := log.FromContext(ctx)
-	uid := v.cr.GetUID()
+	uid := v.CR.GetUID()
 	a := actions[d.Step]
 	switch {
 	case err == nil:
 		r.succeeded(ctx, v, d)
 	case errors.Is(err, helm.ErrNotAdoptable):
 		logger.Info("release left alone", "reason", err.Error())
-		r.foreign.add(v.history[0].UID)
+		r.foreign.add(v.History[0].UID)
 	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -43,7 +46,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err
 	case errors.Is(err, release.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
 		logger.V(1).Info("action gave way", "reason", err.Error())
-	case errors.Is(err, ErrShutdown):
+	case errors.Is(err, queue.ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
 	case errors.Is(err, helm.ErrInterrupted):
 		reason := api.EventInterrupted
@@ -51,35 +54,35 @@ func (r *Reconciler) conclude(ctx context.Context, v *view, d plan.Decision, err
 			reason = api.EventAborted
 		}
 		logger.Info("action interrupted", "reason", err.Error())
-		r.Recorder.Event(v.cr, corev1.EventTypeNormal, reason, note(err.Error(), err))
+		r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, note(err.Error(), err))
 	case errors.Is(err, helm.ErrTestsFailed):
 		// It is an outcome, and stands on the record.
 		logger.Info("tests failed", "reason", err.Error())
-		r.Recorder.Event(v.cr, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
+		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
 		f := explain(a, err)
-		if f.reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
-			f.message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
+		if f.Reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
+			f.Message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
 		if advice := r.advice(v, err); advice != "" {
-			f.message, f.forbidden = f.message+". "+advice, true
+			f.Message, f.Forbidden = f.Message+". "+advice, true
 		}
-		f.unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		f.Aim = plan.AimOf(d.Step, v.observation)
+		f.Unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+		f.Target = plan.TargetOf(d.Step, v.Observation)
 		f.At = r.Now()
 		news := r.memory.put(uid, plan.Repairs(d.Step), f)
-		logger.Error(err, "action failed", "reason", f.reason)
+		logger.Error(err, "action failed", "reason", f.Reason)
 		if news {
-			r.Recorder.Event(v.cr, corev1.EventTypeWarning, f.reason, note(f.message, err))
+			r.Recorder.Event(v.CR, corev1.EventTypeWarning, f.Reason, note(f.Message, err))
 		}
 	}
 }
 
 // succeeded remembers that an action went well, tells of it, and cleans up after
 // it.
-func (r *Reconciler) succeeded(ctx context.Context, v *view, d plan.Decision) {
+func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision) {
 	logger := log.FromContext(ctx)
-	uid := v.cr.GetUID()
+	uid := v.CR.GetUID()
 	a := actions[d.Step]
 	if plan.Changes(d.Step) || plan.Repairs(d.Step) {
 		// What only marks a record, or asks, mends nothing.
@@ -91,13 +94,13 @@ func (r *Reconciler) succeeded(ctx context.Context, v *view, d plan.Decision) {
 	if a.applies {
 		r.memory.appliedAll(uid, r.Now())
 	}
-	if d.Step == plan.StepUninstall && v.observation.Deleting {
+	if d.Step == plan.StepUninstall && v.Observation.Deleting {
 		r.memory.uninstall(uid)
 	}
-	if request := v.observation.Request; d.Step == plan.StepRefuse && request != nil && request.Over {
+	if request := v.Observation.Request; d.Step == plan.StepRefuse && request != nil && request.Expired {
 		r.emit(v, api.EventRollbackSkipped, noteOvertaken(v))
 	}
-	if a.done == "" || v.observation.Unsearched || d.Step == plan.StepResume && v.marks.Held == nil {
+	if a.done == "" || v.Observation.Unsearched || d.Step == plan.StepResume && v.Marks.Held == nil {
 		logger.V(1).Info("action done")
 		return
 	}
@@ -115,17 +118,17 @@ func (r *Reconciler) succeeded(ctx context.Context, v *view, d plan.Decision) {
 
 // tellOverrides warns that the watches entry wins over the spec. It names the
 // values and does not show them, for they may be secret.
-func (r *Reconciler) tellOverrides(v *view) {
+func (r *Reconciler) tellOverrides(v *snapshot) {
 	if len(r.Kind.OverrideValues) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(r.Kind.OverrideValues))
-	r.Recorder.Event(v.cr, corev1.EventTypeWarning, api.EventOverrideValuesUsed,
-		cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
+	r.Recorder.Event(v.CR, corev1.EventTypeWarning, api.EventOverrideValuesUsed,
+		status.Cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
 }
 
-func (r *Reconciler) doneNote(v *view, d plan.Decision) string {
-	name := v.release.Name
+func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
+	name := v.Release.Name
 	switch d.Step {
 	case plan.StepUninstall:
 		return fmt.Sprintf("Release %s is uninstalled", name)
@@ -134,14 +137,14 @@ func (r *Reconciler) doneNote(v *view, d plan.Decision) string {
 	case plan.StepAdopt:
 		return fmt.Sprintf("Release %s, which nobody managed, is taken over", name)
 	case plan.StepUnlock:
-		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.history[0].Revision, name)
+		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.History[0].Revision, name)
 	case plan.StepResume:
 		return fmt.Sprintf("Release %s follows the spec again", name)
 	case plan.StepTest:
-		return fmt.Sprintf("Revision %d of release %s was tested: see the condition %s", v.history[0].Revision, name, api.ConditionTested)
+		return fmt.Sprintf("Revision %d of release %s was tested: see the condition %s", v.History[0].Revision, name, api.ConditionTested)
 	}
 	revision := 1
-	if history := r.Index.History(v.release.Namespace, name); len(history) > 0 {
+	if history := r.Index.History(v.Release.Namespace, name); len(history) > 0 {
 		revision = history[0].Revision
 	}
 	if d.Step == plan.StepRollback {
@@ -153,18 +156,18 @@ func (r *Reconciler) doneNote(v *view, d plan.Decision) string {
 	}
 	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
 	if d.State == plan.StateUnmanaged {
-		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.history[0].Revision)
+		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.History[0].Revision)
 	}
 	return text
 }
 
-func (r *Reconciler) emit(v *view, reason, message string) {
-	r.Recorder.Event(v.cr, corev1.EventTypeNormal, reason, message)
+func (r *Reconciler) emit(v *snapshot, reason, message string) {
+	r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, message)
 }
 
 // explain says what an error means to the person who reads the conditions.
-func explain(a action, err error) failure {
-	f := failure{reason: a.failed, message: err.Error()}
+func explain(a action, err error) status.Failure {
+	f := status.Failure{Reason: a.failed, Message: err.Error()}
 	for _, known := range []struct {
 		err    error
 		reason string
@@ -177,11 +180,72 @@ func explain(a action, err error) failure {
 		{helm.ErrRefused, api.ReasonRefused},
 	} {
 		if errors.Is(err, known.err) {
-			f.reason, f.stalled = known.reason, true
+			f.Reason, f.Stalled = known.reason, true
 		}
 	}
 	if errors.Is(err, helm.ErrWaiting) {
-		f.reason = api.ReasonWaitingForObjects
+		f.Reason = api.ReasonWaitingForObjects
 	}
 	return f
+}
+
+// concludeUntrusted remembers that a record must not be used. It reports whether
+// the failure is to be counted and retried with backoff.
+func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) (failed bool) {
+	why := err.Error()
+	if action, ok := errors.AsType[*helm.ActionError](err); ok {
+		why = action.Error()
+	}
+	if d.Step == plan.StepRollback {
+		for _, record := range v.History {
+			if record.Revision == d.Revision {
+				r.unrepeatable.add(record, v.digests.Input, why)
+			}
+		}
+		// A request is refused next, and a failed upgrade tried again.
+		return d.State == plan.StateHeld
+	}
+	r.untrusted.add(v.History[0], "", why)
+	what := "; the release is rendered from the chart again"
+	if v.Observation.Holding() || v.Observation.Postponed {
+		what = "; nothing from it is applied until the release is upgraded"
+	}
+	r.Recorder.Event(v.CR, corev1.EventTypeWarning, api.EventRecordUntrusted, status.Cut(fmt.Sprintf("Revision %d: %s%s", v.History[0].Revision, why, what)))
+	return false
+}
+
+// advice says which rules would have allowed what an error says was forbidden,
+// empty where it is about something else.
+func (r *Reconciler) advice(v *snapshot, err error) string {
+	if r.Rights == nil {
+		return ""
+	}
+	account := ""
+	if v.serviceAccount != "" {
+		account = "system:serviceaccount:" + v.Release.Namespace + ":" + v.serviceAccount
+	}
+	return r.Rights.Refused(err, account)
+}
+
+// note is an event's text: what happened, with the end of Helm's log. Where
+// that is too long, the log gives way from its beginning, for the last line
+// tells most, and the message keeps half of the room.
+func note(message string, err error) string {
+	var failed *helm.ActionError
+	if !errors.As(err, &failed) || len(failed.Log) == 0 {
+		return status.Cut(message)
+	}
+	const heading = "\nHelm's log ended with:\n"
+	log := strings.Join(failed.Log, "\n")
+	if len(message)+len(heading)+len(log) <= status.MaxNote {
+		return message + heading + log
+	}
+	message = status.CutTo(message, status.MaxNote/2)
+	room := status.MaxNote - len(message) - len(heading)
+	lines := failed.Log
+	for len(lines) > 1 && len(log) > room {
+		lines = lines[1:]
+		log = strings.Join(lines, "\n")
+	}
+	return message + heading + status.CutTo(log, room)
 }

@@ -59,7 +59,7 @@ func TestConcludeTells(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		step plan.Step
-		v    *view
+		v    *snapshot
 		want string
 	}{
 		{"a hold ends", plan.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},

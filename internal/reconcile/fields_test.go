@@ -8,17 +8,15 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // fakeObserved answers with one object a selection, and remembers them.
@@ -68,24 +66,24 @@ func ownFields(t *testing.T, status string) (r *Reconciler, fake *fakeObserved, 
 func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	r, fake, _ := ownFields(t, `where: "release.namespace + '/' + release.name + '@' + string(release.revision) + ' ' + release.chart", count: values.count, word: values.word, pods: "observed.pods.map(p, string(p.name))"`)
 	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
-	v.cr.SetUID("u")
+	v.CR.SetUID("u")
 	v.values = map[string]any{"word": "canary"}
-	v.secrets = valuesfrom.Secrets{"canary"}
+	v.Secrets = valuesfrom.Secrets{"canary"}
 	r.computeFields(t.Context(), v)
 	if diff := cmp.Diff(map[string]any{
 		"where": "apps/web@2 podset-1.0.0", "count": int64(3), "word": "[redacted]", "pods": []any{"pods-0"},
-	}, v.fields.Values); diff != "" || len(v.fields.Failures) > 0 {
-		t.Errorf("(-want +got):\n%s%v", diff, v.fields.Failures)
+	}, v.Fields.Values); diff != "" || len(v.Fields.Failures) > 0 {
+		t.Errorf("(-want +got):\n%s%v", diff, v.Fields.Failures)
 	}
 	// The other label's template asks for what the resource has not.
-	if len(fake.asked) != 1 || fake.asked[0].Namespace != v.release.Namespace || fake.asked[0].Labels["app"] != "web" {
+	if len(fake.asked) != 1 || fake.asked[0].Namespace != v.Release.Namespace || fake.asked[0].Labels["app"] != "web" {
 		t.Errorf("asked for %+v", fake.asked)
 	}
 
 	v.values = nil
 	r.computeFields(t.Context(), v)
-	if _, told := v.fields.Values["count"]; told || v.fields.Values["where"] == nil {
-		t.Errorf("without values: %v", v.fields.Values)
+	if _, told := v.Fields.Values["count"]; told || v.Fields.Values["where"] == nil {
+		t.Errorf("without values: %v", v.Fields.Values)
 	}
 }
 
@@ -101,9 +99,9 @@ func TestFieldsSpeakOfTheObjects(t *testing.T) {
 		index.Put(apply.State{Key: key, UID: types.UID(key.Name), ResourceVersion: strconv.Itoa(i + 1), Owner: "u", Managed: true})
 	}
 	v := viewOf([]string{api.StatusDeployed})
-	v.cr.SetUID("u")
+	v.CR.SetUID("u")
 	r.computeFields(t.Context(), v)
-	if diff := cmp.Diff([]any{" ConfigMap a true", " ConfigMap b true", "apps Deployment web falseApplied"}, v.fields.Values["all"]); diff != "" {
+	if diff := cmp.Diff([]any{" ConfigMap a true", " ConfigMap b true", "apps Deployment web falseApplied"}, v.Fields.Values["all"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -113,8 +111,8 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	v := viewOf([]string{api.StatusDeployed})
 	v.values = map[string]any{}
 	r.computeFields(t.Context(), v)
-	s := status(v, plan.Decision{State: plan.StateInSync}, nil)
-	if got := conditions(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
+	s := status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil)
+	if got := conditionsOf(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
 		t.Errorf("%v", got)
 	}
 	said := message(s.Conditions, api.ConditionStatusFieldsFailed)
@@ -122,8 +120,8 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 		t.Error(said)
 	}
 	// It goes with its cause.
-	v.fields = fields{}
-	if got := conditions(status(v, plan.Decision{State: plan.StateInSync}, s.Conditions)); len(got) != 2 {
+	v.Fields = status.Fields{}
+	if got := conditionsOf(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, s.Conditions)); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 }
@@ -132,54 +130,18 @@ func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
 	r, _, _ := ownFields(t, "b: '1', a: '2'")
 	v := viewOf([]string{api.StatusDeployed})
 	r.computeFields(t.Context(), v)
-	if !v.fields.refuse() || v.fields.refuse() {
+	if !v.Fields.Refuse() || v.Fields.Refuse() {
 		t.Error("given up not once")
 	}
 	r.computeFields(t.Context(), v)
-	if said := v.fields.failure(); !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
+	if said := message(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed); !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
 		t.Error(said)
 	}
-	if patch := v.fields.addTo(nil, nil); patch != nil {
-		t.Errorf("%v", patch)
+	if len(v.Fields.Values) > 0 {
+		t.Errorf("%v", v.Fields.Values)
 	}
-	if none := (&fields{}); none.refuse() {
+	if none := (&status.Fields{}); none.Refuse() {
 		t.Error("given up, and there is none")
-	}
-}
-
-// TestFieldsArePatchedInPlace applies each patch as the API server does.
-func TestFieldsArePatchedInPlace(t *testing.T) {
-	type m = map[string]any
-	for _, test := range []struct {
-		name                   string
-		stands, computed, want m
-		nothing                bool
-	}{
-		{"a new one", m{"state": "x"}, m{"a": int64(1)}, m{"state": "x", "a": int64(1)}, false},
-		{"the same", m{"a": []any{"b"}}, m{"a": []any{"b"}}, m{"a": []any{"b"}}, true},
-		{"another", m{"a": []any{"b"}}, m{"a": []any{}}, m{"a": []any{}}, false},
-		{"one that failed", m{"a": "b", "c": "d"}, m{"a": nil}, m{"c": "d"}, false},
-		{"one that was not there and failed", m{"c": "d"}, m{"a": nil}, m{"c": "d"}, true},
-		{"keys that go, however deep", m{"a": m{"b": m{"c": "d", "e": "f"}, "g": "h"}}, m{"a": m{"b": m{"c": "d"}}}, m{"a": m{"b": m{"c": "d"}}}, false},
-		{"a map in place of a text", m{"a": "b"}, m{"a": m{"c": "d"}}, m{"a": m{"c": "d"}}, false},
-		{"a text in place of a map", m{"a": m{"c": "d"}}, m{"a": "b"}, m{"a": "b"}, false},
-		{"an empty map", m{"a": m{"c": "d"}}, m{"a": m{}}, m{"a": m{}}, false},
-		{"one that is not told", m{"a": "b"}, m{}, m{"a": "b"}, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := fields{Result: kindstatus.Result{Values: test.computed}}
-			patch := f.addTo(nil, test.stands)
-			if (patch == nil) != test.nothing {
-				t.Fatalf("the patch is %v", patch)
-			}
-			if after := merge(runtime.DeepCopyJSON(test.stands), patch); patch != nil && !cmp.Equal(after, any(test.want)) {
-				t.Errorf("patched, it is %v, want %v", after, test.want)
-			}
-		})
-	}
-	// Of a status that is no map, nothing is kept.
-	if patch := (&fields{Result: kindstatus.Result{Values: m{"a": "b"}}}).addTo(m{"state": "x"}, "text"); !cmp.Equal(patch, m{"state": "x", "a": "b"}) {
-		t.Errorf("%v", patch)
 	}
 }
 

@@ -4,12 +4,15 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestANewProcessJudgesNothingOld: a revision that has run for weeks is not taken
@@ -36,16 +39,16 @@ func TestANewProcessJudgesNothingOld(t *testing.T) {
 			look := func(now time.Time, overdue, neverReady bool) {
 				t.Helper()
 				v := viewOf([]string{dep, sup}, observed(func(o *plan.Observation) { o.Now, o.Retries, o.LastGood = now, 1, 1 }))
-				v.cr.SetUID("u")
-				v.history[0].Deployed = metav1.NewTime(now.Add(-test.age))
+				v.CR.SetUID("u")
+				v.History[0].Deployed = metav1.NewTime(now.Add(-test.age))
 				r.observeHealth(v)
-				if len(v.health.Unready) != 1 {
+				if len(v.Health.Unready) != 1 {
 					t.Fatal("it is ready")
 				}
-				if v.overdue != overdue || v.observation.Overdue != neverReady {
-					t.Errorf("overdue: %v, and never ready: %v, expected %v and %v", v.overdue, v.observation.Overdue, overdue, neverReady)
+				if v.Overdue != overdue || v.Observation.Overdue != neverReady {
+					t.Errorf("overdue: %v, and never ready: %v, expected %v and %v", v.Overdue, v.Observation.Overdue, overdue, neverReady)
 				}
-				if d := plan.Next(v.observation); (d.Step == plan.StepRollback) != neverReady {
+				if d := plan.Next(v.Observation); (d.Step == plan.StepRollback) != neverReady {
 					t.Errorf("the next step is %s", d.Step)
 				}
 			}
@@ -79,23 +82,24 @@ func TestOpenEndedObjectsAreNeverOverdue(t *testing.T) {
 			}
 			index.Expect("u", expected)
 			r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}}}
-			look := func(after time.Duration) *view {
+			look := func(after time.Duration) *snapshot {
 				v := viewOf([]string{dep, sup}, observed(func(o *plan.Observation) { o.Now, o.Retries, o.LastGood = now.Add(after), 1, 1 }))
-				v.cr.SetUID("u")
-				v.history[0].Deployed = metav1.NewTime(now)
+				v.CR.SetUID("u")
+				v.History[0].Deployed = metav1.NewTime(now)
 				r.observeHealth(v)
 				return v
 			}
 			look(time.Second)
 			v := look(2 * deadline)
-			if v.overdue != test.overdue || v.observation.Overdue != test.overdue {
-				t.Errorf("overdue: %v, to be rolled back: %v, want %v", v.overdue, v.observation.Overdue, test.overdue)
+			if v.Overdue != test.overdue || v.Observation.Overdue != test.overdue {
+				t.Errorf("overdue: %v, to be rolled back: %v, want %v", v.Overdue, v.Observation.Overdue, test.overdue)
 			}
-			if d := plan.Next(v.observation); (d.Step == plan.StepRollback) != test.overdue {
+			if d := plan.Next(v.Observation); (d.Step == plan.StepRollback) != test.overdue {
 				t.Errorf("the next step is %s", d.Step)
 			}
-			if s := unreadiness(v); s.stalled != test.overdue {
-				t.Errorf("stalled: %v, want %v", s.stalled, test.overdue)
+			s := status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil)
+			if stalled := meta.IsStatusConditionTrue(s.Conditions, api.ConditionStalled); stalled != test.overdue {
+				t.Errorf("stalled: %v, want %v", stalled, test.overdue)
 			}
 		})
 	}

@@ -3,11 +3,11 @@ package reconcile
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestHiding: what a stored revision has beside the spec is secret to an action
@@ -27,8 +27,8 @@ func TestHiding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Reconciler{Kind: catalog.Kind{Sources: test.sources, Overrides: map[string]any{"zone": "north"}}}
-			v := &view{cr: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": "nginx"}}}, secrets: valuesfrom.Secrets{"known"}}
-			hide := r.hidingIn(v, test.step)
+			v := &snapshot{Snapshot: status.Snapshot{CR: &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"image": "nginx"}}}, Secrets: valuesfrom.Secrets{"known"}}}
+			hide := r.redactorFor(v, test.step)
 			hide.AddStoredValues(stored)
 			if got := hide.Redact(said); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)

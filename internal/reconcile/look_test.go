@@ -9,21 +9,23 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // TestNoPassIsMadeInVain: where a look is due and something keeps it from being
 // taken, the end of that calls for the next pass, and not the clock.
 func TestNoPassIsMadeInVain(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	failed := func(v *view) {
-		withFailure(wanted, api.EventUpgradeFailed, false)(v)
-		v.failure.Attempts, v.failure.At = 9, now
-		v.observation.Newest.Digest = "older"
+	failed := func(v *snapshot) {
+		withFailure(ofSpec, api.EventUpgradeFailed, false)(v)
+		v.Failure.Attempts, v.Failure.At = 9, now
+		v.Observation.Newest.Digest = "older"
 	}
-	invalid := observed(func(o *plan.Observation) { o.Invalid = "why" })
+	invalid := observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })
 	for _, test := range []struct {
 		name           string
-		change         func(*view)
+		change         func(*snapshot)
 		look, deadline time.Duration
 		state          plan.State
 		want           time.Duration
@@ -38,21 +40,21 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		{"busy", runningStep(plan.StepDiagnose), -time.Second, -time.Second, plan.StateBusy, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			v := viewOf([]string{dep}, func(v *view) {
-				v.observation.Now = now
-				v.health.Unready = []inventory.ObjectHealth{{}}
-				v.health.Total = 1
-				v.overdue = test.deadline <= 0
-				v.observation.Puzzling = test.look <= 0
+			v := viewOf([]string{dep}, func(v *snapshot) {
+				v.Observation.Now = now
+				v.Health.Unready = []inventory.ObjectHealth{{}}
+				v.Health.Total = 1
+				v.Overdue = test.deadline <= 0
+				v.Observation.NeedsDiagnosis = test.look <= 0
 			}, test.change)
 			counted := metrics.New(nil, metrics.Sources{})
-			r := &Reconciler{Shared: Shared{Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: func() time.Time { return now }}}
+			r := &Reconciler{Shared: Shared{Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: func() time.Time { return now }}}
 			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
-			d := plan.Next(v.observation)
+			d := plan.Next(v.Observation)
 			if d.State != test.state || d.Step != plan.StepWait {
 				t.Fatalf("%+v, expected it to wait as %s", d, test.state)
 			}
-			v.cr.Object["status"] = asMap(t, status(v, d, nil))
+			v.CR.Object["status"] = asMap(t, status.Compute(&v.Snapshot, d, nil))
 			result, err := r.finish(t.Context(), v, d)
 			if err != nil || result.RequeueAfter != test.want {
 				t.Errorf("the next pass is made after %s (%v), expected %s", result.RequeueAfter, err, test.want)

@@ -4,14 +4,15 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // secretOf returns the metadata of a record that we wrote.
@@ -48,7 +49,7 @@ func TestMarksAfter(t *testing.T) {
 	requested := func(step plan.Step, revision int) plan.Decision {
 		return plan.Decision{State: plan.StateRollbackRequested, Step: step, Revision: revision}
 	}
-	answered := func(m *release.Marks) { m.Reconcile, m.Force = token("now"), token("now") }
+	answered := func(m *release.Marks) { m.Reconcile, m.Force = status.Token("now"), status.Token("now") }
 	unheld := func(m *release.Marks) { answered(m); m.Held, m.ResumedChart = nil, "" }
 	for _, test := range []struct {
 		name string
@@ -61,7 +62,7 @@ func TestMarksAfter(t *testing.T) {
 		{"an upgrade", plan.Decision{Step: plan.StepUpgrade}, nil, change(unheld)},
 		{"an upgrade while a request waits", plan.Decision{Step: plan.StepUpgrade}, &plan.Request{Token: "q", Revision: 2}, change(unheld)},
 		{"a verification", plan.Decision{Step: plan.StepVerify}, nil, change(answered)},
-		{"tests", plan.Decision{Step: plan.StepTest}, nil, change(func(m *release.Marks) { m.Test = token("now") })},
+		{"tests", plan.Decision{Step: plan.StepTest}, nil, change(func(m *release.Marks) { m.Test = status.Token("now") })},
 		{"a repair", plan.Decision{Step: plan.StepRepair}, nil, before},
 		{"unlocking", plan.Decision{Step: plan.StepUnlock}, nil, before},
 		{"an uninstall", plan.Decision{Step: plan.StepUninstall}, nil, before},
@@ -78,11 +79,11 @@ func TestMarksAfter(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf(upgraded, all, marked(before))
-			v.observation.Request = test.asked
+			v.Observation.Request = test.asked
 			if diff := cmp.Diff(test.want, r.marksAfter(v, test.d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(before, v.marks); diff != "" {
+			if diff := cmp.Diff(before, v.Marks); diff != "" {
 				t.Errorf("the view has changed, too:\n%s", diff)
 			}
 		})

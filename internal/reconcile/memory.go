@@ -4,11 +4,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // memory holds what this process remembers of each custom resource, by its UID.
@@ -23,8 +23,8 @@ type memory struct {
 type remembered struct {
 	// failure is of the last try to bring the release to where it is to be, and
 	// repairFailure of the last to repair what runs; nil where it succeeded.
-	failure       *failure
-	repairFailure *failure
+	failure       *status.Failure
+	repairFailure *status.Failure
 	// applied is when every object was last applied, and touched when any was.
 	applied  time.Time
 	touched  time.Time
@@ -50,21 +50,8 @@ type remembered struct {
 	reported  bool
 }
 
-// failure is the last action on a release, if it failed.
-type failure struct {
-	plan.Failure
-	reason  string
-	message string
-	// stalled: only a person can help.
-	stalled bool
-	// forbidden: a rule would have allowed it.
-	forbidden bool
-	// unserved: the API server does not serve the kind of an object.
-	unserved bool
-}
-
 // about returns which of the two failures is meant.
-func (r *remembered) about(repair bool) **failure {
+func (r *remembered) about(repair bool) **status.Failure {
 	if repair {
 		return &r.repairFailure
 	}
@@ -95,7 +82,7 @@ func (m *memory) look(uid types.UID, do func(*remembered)) {
 }
 
 // get returns a copy of the failure, nil where the last try succeeded.
-func (m *memory) get(uid types.UID, repair bool) (last *failure) {
+func (m *memory) get(uid types.UID, repair bool) (last *status.Failure) {
 	m.look(uid, func(r *remembered) {
 		if f := *r.about(repair); f != nil {
 			last = new(*f)
@@ -106,18 +93,18 @@ func (m *memory) get(uid types.UID, repair bool) (last *failure) {
 
 // put stores a failure, counts it, and tells whether it is news: another aim,
 // reason or message than that of the failure before.
-func (m *memory) put(uid types.UID, repair bool, f failure) (news bool) {
+func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 	m.with(uid, func(r *remembered) {
 		before := *r.about(repair)
 		if before == nil {
-			before = &failure{}
+			before = &status.Failure{}
 		}
 		f.Attempts = 1
-		if before.Aim == f.Aim {
+		if before.Target == f.Target {
 			f.Attempts = before.Attempts + 1
 		}
 		*r.about(repair) = &f
-		news = before.Aim != f.Aim || before.reason != f.reason || before.message != f.message
+		news = before.Target != f.Target || before.Reason != f.Reason || before.Message != f.Message
 	})
 	return news
 }
@@ -128,23 +115,23 @@ func (m *memory) succeeded(uid types.UID, repair bool) {
 }
 
 // reached forgets the failure to bring about what is there now.
-func (m *memory) reached(uid types.UID, aim string) {
+func (m *memory) reached(uid types.UID, target plan.TargetKey) {
 	m.look(uid, func(r *remembered) {
-		if r.failure != nil && r.failure.Aim == aim {
+		if r.failure != nil && r.failure.Target == target {
 			r.failure = nil
 		}
 	})
 }
 
 // permit makes whatever was forbidden due for another try.
-func (m *memory) permit() { m.due(func(f *failure) bool { return f.forbidden }) }
+func (m *memory) permit() { m.due(func(f *status.Failure) bool { return f.Forbidden }) }
 
 // due makes some failures due for another try, and returns whose they are.
-func (m *memory) due(these func(*failure) bool) (owners []types.UID) {
+func (m *memory) due(these func(*status.Failure) bool) (owners []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for uid, r := range m.known {
-		for _, f := range []**failure{&r.failure, &r.repairFailure} {
+		for _, f := range []**status.Failure{&r.failure, &r.repairFailure} {
 			if *f != nil && these(*f) {
 				due := **f
 				due.At = time.Time{}
@@ -227,4 +214,105 @@ func (m *memory) forget(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.known, uid)
+}
+
+// recalled returns what is remembered of a custom resource of this digest and
+// these versions of sources, nil if it was another.
+func (m *memory) recalled(uid types.UID, digest, versions string) (known *specFacts) {
+	if digest == "" {
+		return nil
+	}
+	m.look(uid, func(r *remembered) {
+		if facts := r.facts; facts != nil && facts.digest == digest && facts.versions == versions {
+			known = facts
+		}
+	})
+	return known
+}
+
+// request returns the request of that token as it was first observed, which may
+// be now.
+func (m *memory) request(uid types.UID, token string, first func() request) (asked request) {
+	m.with(uid, func(r *remembered) {
+		if r.request.token != token {
+			r.request = first()
+		}
+		asked = r.request
+	})
+	return asked
+}
+
+// unrequest forgets a request that was answered or taken back: the same value may
+// be asked for again.
+func (m *memory) unrequest(uid types.UID) {
+	m.look(uid, func(r *remembered) { r.request = request{} })
+}
+
+// signAt returns when the record of a custom resource may be signed, which is
+// decided when it is asked first.
+func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) time.Time) (at time.Time) {
+	m.with(uid, func(r *remembered) {
+		if r.signAt.IsZero() {
+			r.signAt = reserve(now)
+		}
+		at = r.signAt
+	})
+	return at
+}
+
+// signed forgets the turn, since the key may be replaced once more.
+func (m *memory) signed(uid types.UID) {
+	m.look(uid, func(r *remembered) { r.signAt = time.Time{} })
+}
+
+const (
+	// burst is how many actions a custom resource may begin at once, and interval
+	// is how often one more is allowed. No user who works by hand notices either,
+	// and a client that edits all the time causes one action per interval.
+	burst    = 10
+	interval = 6 * time.Second
+)
+
+// allowance is a token bucket for the actions that authors of custom resources
+// can cause, see decide.Limited. It is the time at which the bucket is full; the
+// zero time is a full bucket.
+type allowance time.Time
+
+// spend takes one token.
+func (a *allowance) spend(now time.Time) {
+	full := time.Time(*a)
+	if full.Before(now) {
+		full = now
+	}
+	*a = allowance(full.Add(interval))
+}
+
+// earliest returns when there is a token.
+func (a allowance) earliest() time.Time {
+	if time.Time(a).IsZero() {
+		return time.Time{}
+	}
+	return time.Time(a).Add(-(burst - 1) * interval)
+}
+
+// spend notes that a limited action of a custom resource has begun.
+func (m *memory) spend(uid types.UID, now time.Time) {
+	m.with(uid, func(r *remembered) {
+		r.allowance.spend(now)
+		r.reported = false
+	})
+}
+
+// earliest returns when a custom resource may begin the next limited action.
+func (m *memory) earliest(uid types.UID) (at time.Time) {
+	m.look(uid, func(r *remembered) { at = r.allowance.earliest() })
+	return at
+}
+
+// report notes that a report is made while the next action waits for the
+// allowance, and returns whether one was made before. A client that edits all the
+// time causes one report per action.
+func (m *memory) report(uid types.UID) (before bool) {
+	m.with(uid, func(r *remembered) { before, r.reported = r.reported, true })
+	return before
 }

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/chartwright/chartwright/internal/plan"
 )
 
-func failedWith(aim, reason, message string) failure {
-	return failure{Failure: plan.Failure{Aim: aim}, reason: reason, message: message}
+func failedWith(target, reason, message string) status.Failure {
+	return status.Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: target}}, Reason: reason, Message: message}
 }
 
 func TestMemoryCountsFailures(t *testing.T) {
@@ -20,7 +20,7 @@ func TestMemoryCountsFailures(t *testing.T) {
 		t.Error("a failure out of nowhere")
 	}
 	for i, step := range []struct {
-		f        failure
+		f        status.Failure
 		news     bool
 		attempts int
 	}{
@@ -56,15 +56,15 @@ func TestMemoryCountsFailures(t *testing.T) {
 // nothing else is known of anything else.
 func TestMemoryOfWhatIsReached(t *testing.T) {
 	var m memory
-	m.reached("one", "a")
+	m.reached("one", plan.TargetKey{Digest: "a"})
 	m.put("one", false, failedWith("a", "R", "m"))
 	m.put("one", true, failedWith("a", "R", "m"))
 	m.put("two", false, failedWith("a", "R", "m"))
-	m.reached("one", "b")
+	m.reached("one", plan.TargetKey{Digest: "b"})
 	if m.get("one", false) == nil {
 		t.Error("the failure to bring about something else is forgotten")
 	}
-	m.reached("one", "a")
+	m.reached("one", plan.TargetKey{Digest: "a"})
 	if m.get("one", false) != nil {
 		t.Error("the failure to bring about what is there is remembered")
 	}

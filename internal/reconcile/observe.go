@@ -6,45 +6,49 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
-
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// view is a custom resource with its release as this pass sees them.
-type view struct {
+// snapshot is a custom resource with its release as one reconciliation sees them.
+type snapshot struct {
+	status.Snapshot
 	key types.NamespacedName
-	cr  *unstructured.Unstructured
-	// release is where the release is, or is to be, stored.
-	release types.NamespacedName
-	// history is of that release, newest first.
-	history []release.Record
 
-	// asks is what people ask for by annotations, and marks what of it was
-	// answered and what is held.
-	asks  annotations.Annotations
-	marks release.Marks
+	inputs
+	progress progress
+	repair   repair
 
 	// unclear: the rollback request counts, although the spec may have been edited
-	// after it. scaling is the scaling that waits for the end of the hold, if any.
+	// after it.
 	unclear bool
-	scaling string
+	// undecided: the rollout does not know yet whether the custom resource is next.
+	undecided bool
+	// signIn is how long the newest record waits to be signed.
+	signIn time.Duration
 
-	// specFacts is what follows from the spec, nil if the spec is invalid. values are
+	effects effects
+}
+
+// inputs are what the release is to be rendered from.
+type inputs struct {
+	// facts is what follows from the spec, nil if the spec is invalid. values are
 	// those of the release; see valuesOf where they are nil.
 	facts          *specFacts
 	values         map[string]any
@@ -52,53 +56,31 @@ type view struct {
 	serviceAccount string
 	// accountUnknown: the template of the account's name failed.
 	accountUnknown bool
-	// createNamespace: an install is to make the namespace.
+	// createNamespace: an install is to create the namespace.
 	createNamespace bool
-	// secrets are what of the values nobody may read elsewhere.
-	secrets valuesfrom.Secrets
-	// invalidReason is why the values cannot be had, where it is not the spec.
-	invalidReason string
-
-	// damage is what is to be repaired now; drift is all that is damaged.
-	damage map[apply.Key]bool
-	drift  []inventory.Drift
-	// fighting are the damaged objects that somebody damages again and again.
-	fighting []apply.Key
-	// repairIn is when the next of them may be repaired.
-	repairIn time.Duration
-
-	// health is that of the release's objects; overdue tells that those which are
-	// not ready should be.
-	health   inventory.Summary
-	progress progress
-	overdue  bool
-	// update is the chart that is to come and why it has not, if any; undecided
-	// tells that nobody knows yet whether it is this one's turn.
-	update       *api.UpdateStatus
-	updateReason string
-	undecided    bool
-	// fields are the kind's own in the status.
-	fields fields
-	// rightsMissing are the rules that the operator lacks, once that is known.
-	rightsMissing string
-	rightsKnown   bool
-	// unwatched lists the kinds of the release's objects that cannot be watched.
-	unwatched string
-
-	// signIn is how long the newest record waits to be signed; untrusted is why
-	// nothing from it is applied, and untrustedTarget why the revision that a
-	// request names is not rolled back to.
-	signIn          time.Duration
-	untrusted       string
-	untrustedTarget string
-
-	failure       *failure
-	repairFailure *failure
-	observation   plan.Observation
 }
 
-// observe returns nil where the custom resource is gone.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*view, error) {
+// repair is the drift to correct now, and when the next objects may be corrected
+// that drift again and again.
+type repair struct {
+	objects map[apply.Key]bool
+	after   time.Duration
+}
+
+// effects are what a reconciliation does after its decision, see
+// Reconciler.applyEffects.
+type effects struct {
+	// wake lists custom resources whose position in the rollout has changed, and
+	// rollout that it has stopped or continues.
+	wake    []types.NamespacedName
+	rollout *rollout.News
+	// reached reports that the release is what the last failure was about.
+	reached bool
+}
+
+// load returns a custom resource as this process last wrote it or the cache holds
+// it, nil if it is gone.
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	cr := &unstructured.Unstructured{}
 	cr.SetGroupVersionKind(r.Kind.GVK())
 	if err := r.Reader.Get(ctx, key, cr); err != nil {
@@ -107,11 +89,19 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		}
 		return nil, fmt.Errorf("read %s %s from the cache: %w", r.Kind.Kind, key, err)
 	}
-	cr = r.latest.newest(key, cr)
-	r.keys.put(cr.GetUID(), key)
+	return r.latest.newest(key, cr), nil
+}
 
-	v := &view{key: key, cr: cr, asks: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor())}
-	v.observation = plan.Observation{
+// observe reads what the decision depends on. It changes no object and wakes
+// nobody. What it remembers is when this process first saw a state, and it claims
+// a turn in the rollout and in the signing of records, which only one custom
+// resource can get.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
+	v := &snapshot{key: key, Snapshot: status.Snapshot{
+		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
+	}}
+	o := &v.Observation
+	*o = plan.Observation{
 		Now:       r.Now(),
 		Deleting:  !cr.GetDeletionTimestamp().IsZero(),
 		Finalizer: hasFinalizer(cr, api.Finalizer),
@@ -119,68 +109,82 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*vi
 		Period:    r.period(v),
 		Earliest:  r.memory.earliest(cr.GetUID()),
 	}
-	v.observation.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), r.Now(), v.observation.Period))
-	v.observation.Conflict = !r.findRelease(v)
+	o.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), o.Now, o.Period))
+	o.Conflict = !r.findRelease(v)
 	if err := customresource.TooLarge(cr); err != nil {
-		v.observation.Invalid = err.Error()
+		o.Invalid = invalid(err)
 	}
-	if !r.watches(v.release.Namespace) && v.observation.Invalid == "" {
-		v.observation.Invalid = fmt.Sprintf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.release.Namespace)
+	if !r.watches(v.Release.Namespace) && o.Invalid == nil {
+		o.Invalid = invalid(fmt.Errorf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.Release.Namespace))
 	}
 	r.observeRunning(v)
-	if len(v.history) > 0 {
-		v.observation.Newest = r.revision(v)
+	if len(v.History) > 0 {
+		o.Newest = r.revision(v)
 	}
 	switch err := r.observeInputs(ctx, v); {
-	case errors.Is(err, errSourceUnread), errors.Is(err, errUndiscovered):
-		// Nobody is to wait for it.
-		r.leaveLine(cr.GetUID())
+	case isTransient(err):
 		return nil, err
-	case err != nil && v.observation.Invalid == "":
-		v.observation.Invalid = err.Error()
+	case err != nil && o.Invalid == nil:
+		o.Invalid = invalid(err)
 	}
-	v.observation.Desired = v.digests.Input
+	o.Desired = v.digests.Input
 	r.observeRequests(v)
 	r.observeRefusal(v)
 	r.observeSignature(v)
 	r.observeChange(v)
-	r.observeRights(v)
 	r.observeObjects(v)
-	r.observeUnwatched(v)
 	r.observeFailures(v)
+	if r.Rights != nil {
+		v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
+	}
 	return v, r.observeRollout(ctx, v)
+}
+
+// isTransient reports whether inputs could not be read for now, which says nothing
+// about the values.
+func isTransient(err error) bool {
+	return errors.Is(err, errSourceUnread) || errors.Is(err, errUndiscovered)
+}
+
+// invalid returns the problem of inputs that cannot be used.
+func invalid(err error) *plan.Problem {
+	reason := api.ReasonInvalidValues
+	if source, ok := errors.AsType[*valuesfrom.Error](err); ok {
+		reason = source.Reason
+	}
+	return &plan.Problem{Reason: reason, Message: err.Error()}
 }
 
 // observeRunning finds out which action is under way. One that has ended since the
 // history was read has changed it: what was pending would be taken for cut short.
-func (r *Reconciler) observeRunning(v *view) {
-	v.observation.Running = r.Pool.Running(v.release, v.cr.GetUID())
-	if v.observation.Running == nil && len(v.history) > 0 && !v.observation.Adoptable {
-		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+func (r *Reconciler) observeRunning(v *snapshot) {
+	v.Observation.Running = r.Pool.Running(v.Release, v.CR.GetUID())
+	if v.Observation.Running == nil && len(v.History) > 0 && !v.Observation.Adoptable {
+		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
 	}
 }
 
 // observeFailures recalls what failed last. What it was to bring about may be
 // there all the same.
-func (r *Reconciler) observeFailures(v *view) {
-	o := &v.observation
-	uid := v.cr.GetUID()
-	if plan.Reached(*o) {
-		r.memory.reached(uid, plan.Aim(*o))
+func (r *Reconciler) observeFailures(v *snapshot) {
+	o := &v.Observation
+	uid := v.CR.GetUID()
+	v.Failure = r.memory.get(uid, false)
+	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
+		v.Failure, v.effects.reached = nil, true
 	}
-	if v.failure = r.memory.get(uid, false); v.failure != nil {
-		o.Failure = &v.failure.Failure
+	if v.Failure != nil {
+		o.Failure = &v.Failure.Failure
 	}
-	if v.repairFailure = r.memory.get(uid, true); v.repairFailure != nil {
-		o.RepairFailure = &v.repairFailure.Failure
+	if v.RepairFailure = r.memory.get(uid, true); v.RepairFailure != nil {
+		o.RepairFailure = &v.RepairFailure.Failure
 	}
 }
 
 // observeObjects finds out what is damaged.
-func (r *Reconciler) observeObjects(v *view) {
-	uid := v.cr.GetUID()
-	o := &v.observation
-	r.Inventory.SetReleaseNamespace(uid, v.release.Namespace)
+func (r *Reconciler) observeObjects(v *snapshot) {
+	uid := v.CR.GetUID()
+	o := &v.Observation
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
@@ -195,58 +199,74 @@ func (r *Reconciler) observeObjects(v *view) {
 	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
-	recorded := release.FinishedJobs(v.history[0].Inventory)
+	recorded := release.FinishedJobs(v.History[0].Inventory)
 	o.Unverified = !r.Inventory.RestoreExpected(uid, inventory.Recorded{
-		Digest: v.history[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.history[0].Inventory),
+		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.History[0].Inventory),
 	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
-	v.drift = r.Inventory.Drift(uid)
-	for _, key := range r.memory.found(uid, v.drift) {
+	v.Drift = r.Inventory.Drift(uid)
+	for _, key := range r.memory.found(uid, v.Drift) {
 		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
 	}
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return
 	}
-	v.damage = map[apply.Key]bool{}
-	for _, drift := range v.drift {
+	v.repair.objects = map[apply.Key]bool{}
+	for _, drift := range v.Drift {
 		wait, fighting := r.fights.wait(uid, drift.Key, o.Now)
 		if fighting {
-			v.fighting = append(v.fighting, drift.Key)
+			v.Fighting = append(v.Fighting, drift.Key)
 		}
 		if wait > 0 {
-			if v.repairIn == 0 || wait < v.repairIn {
-				v.repairIn = wait
+			if v.repair.after == 0 || wait < v.repair.after {
+				v.repair.after = wait
 			}
 			continue
 		}
-		v.damage[drift.Key] = true
+		v.repair.objects[drift.Key] = true
 	}
-	o.Drifted = len(v.damage) > 0
+	o.Drifted = len(v.repair.objects) > 0
 }
 
-func (r *Reconciler) revision(v *view) *plan.Revision {
-	record := v.history[0]
-	v.untrusted = r.untrusted.of(record, "")
-	revision := &plan.Revision{
-		Number:    record.Revision,
-		Status:    record.Status,
-		Ours:      !v.observation.Adoptable,
-		Genuine:   record.Genuine() && record.Operator == r.Operator,
-		Stripped:  record.Stripped() && record.Operator == r.Operator && v.untrusted == "",
-		Untrusted: v.untrusted != "",
-		Began:     record.Changed,
-		Timeout:   r.Kind.ActionTimeout(),
+// unwatched describes the kinds of the release's objects that cannot be watched.
+func (r *Reconciler) unwatched(v *snapshot) string {
+	if r.Inventory.Watches == nil {
+		return ""
 	}
-	if revision.Genuine {
+	unwatched := r.Inventory.Unwatched(v.CR.GetUID(), v.Release.Namespace)
+	if len(unwatched) == 0 {
+		return ""
+	}
+	kinds := make([]string, len(unwatched))
+	for i, u := range unwatched {
+		kinds[i] = fmt.Sprintf("%s: %s", u.GroupKind, u.Why)
+	}
+	return "Objects of these kinds cannot be watched; their drift is not detected, and they count as ready. " + strings.Join(kinds, "; ")
+}
+
+func (r *Reconciler) revision(v *snapshot) *plan.Revision {
+	record := v.History[0]
+	v.Untrusted = r.untrusted.of(record, "")
+	revision := &plan.Revision{
+		Number:      record.Revision,
+		Status:      record.Status,
+		Owned:       !v.Observation.Adoptable,
+		WrittenByUs: record.Genuine() && record.Operator == r.Operator,
+		Stripped:    record.Stripped() && record.Operator == r.Operator && v.Untrusted == "",
+		Untrusted:   v.Untrusted != "",
+		Began:       record.Changed,
+		Timeout:     r.Kind.ActionTimeout(),
+	}
+	if revision.WrittenByUs {
 		revision.Digest = record.InputDigest
 	}
 	return revision
 }
 
 // period returns how often every object is applied again, 0 for never.
-func (r *Reconciler) period(v *view) time.Duration {
-	if v.asks.ReconcilePeriod != nil {
-		return *v.asks.ReconcilePeriod
+func (r *Reconciler) period(v *snapshot) time.Duration {
+	if v.Requests.ReconcilePeriod != nil {
+		return *v.Requests.ReconcilePeriod
 	}
 	return r.ownPeriod()
 }
@@ -281,68 +301,52 @@ func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time 
 	return now.Add(-time.Duration(hash.Sum64() % uint64(period)))
 }
 
-// observeInputs computes what the release is to be rendered from. A resource
-// that is being deleted needs none of it.
-func (r *Reconciler) observeInputs(ctx context.Context, v *view) error {
-	if r.Kind.ServiceAccount != nil {
-		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
-		switch {
-		case err == nil:
-			v.serviceAccount = account
-		case v.observation.Deleting:
-			// The account is unknown. Nothing that the release names may run in the
-			// operator's own name, and only what is in the inventory is deleted.
-			v.asks.Uninstall.DisableHooks, v.accountUnknown = true, true
-		default:
-			return err
-		}
+// When to find out why objects are not ready: most become ready sooner. Later
+// the answer may be another, and is asked for ever more seldom.
+const (
+	firstLook = 5 * time.Second
+	lastLook  = 10 * time.Minute
+	// visit bounds one look.
+	visit = 10 * time.Second
+)
+
+// observeHealth finds out which objects of the deployed revision are not ready,
+// and since when.
+func (r *Reconciler) observeHealth(v *snapshot) {
+	o := &v.Observation
+	uid := v.CR.GetUID()
+	v.Health = r.Inventory.Health(uid, o.Now)
+	newest := v.History[0]
+	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), v.standing(), o.Now)
+	if len(v.Health.Unready) == 0 {
+		return
 	}
-	if v.observation.Deleting {
-		r.recallSecrets(ctx, v)
-		v.digests.Chart = r.chartDigest()
-		return nil
-	}
-	if r.Kind.CreateNamespace != nil {
-		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
-			return err
-		}
-	}
-	if err := r.observeSpec(ctx, v); err != nil {
-		return err
-	}
-	capabilities, err := r.Helm.Capabilities().Digest(v.facts.features)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUndiscovered, err)
-	}
-	v.digests = release.Digests{Chart: r.chartDigest(), Values: v.facts.values}
-	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.release.Namespace, v.release.Name, capabilities)
-	return nil
+	v.Diagnosis = v.progress.why
+	v.Overdue = v.standing() == inProgress && !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
+	o.Overdue = v.Overdue && !v.progress.wasReady && !v.progress.late
+	o.NeedsDiagnosis = !o.Now.Before(v.progress.lookAt)
 }
 
-// errUndiscovered marks what a chart sees as .Capabilities and the API server did
-// not give, for now. It is no verdict on the values.
-var errUndiscovered = errors.New("what the API server offers could not be read")
+// objectsStanding is how the objects of a revision are together.
+type objectsStanding int
 
-// chartDigest is the digest of what the operator brings.
-func (r *Reconciler) chartDigest() string {
-	if len(r.Kind.Overrides) == 0 {
-		return r.Kind.Chart.Digest
-	}
-	return values.DigestOf(r.Kind.Chart.Digest, values.Digest(r.Kind.Overrides))
-}
+const (
+	// inProgress: some are not ready, and should be before the deadline.
+	inProgress objectsStanding = iota
+	// openEnded: some are not ready, and for none of them there is a deadline.
+	openEnded
+	// allReady: every object is ready.
+	allReady
+)
 
-// inputFormat is part of every input digest. It changes when what we make of
-// the same inputs does, for then every release must be upgraded.
-const inputFormat = api.Domain + "/1"
-
-// owner returns what marks the release's objects and records.
-func (r *Reconciler) owner(v *view) apply.Owner {
-	return apply.Owner{
-		GVK:       r.Kind.GVK(),
-		Namespace: v.cr.GetNamespace(),
-		Name:      v.cr.GetName(),
-		UID:       v.cr.GetUID(),
-		Operator:  r.Operator,
+// standing sums up the objects. Those without a deadline are sorted last.
+func (v *snapshot) standing() objectsStanding {
+	switch {
+	case len(v.Health.Unready) == 0:
+		return allReady
+	case v.Health.Unready[0].OpenEnded:
+		return openEnded
+	default:
+		return inProgress
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
+	"github.com/chartwright/chartwright/internal/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart"
-	"github.com/chartwright/chartwright/internal/chart/analysis"
-	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/inventory"
-	"github.com/chartwright/chartwright/internal/metrics"
-	"github.com/chartwright/chartwright/internal/release"
 )
 
 // oneCR is a cache that holds one custom resource.
@@ -37,6 +37,19 @@ func (c oneCR) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ 
 }
 
 func (c oneCR) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// readsCapabilities is a chart whose template reads the version of Kubernetes.
+func readsCapabilities(t *testing.T) *chart.Chart {
+	t.Helper()
+	loaded, err := chart.LoadDir(fstest.MapFS{
+		"Chart.yaml":        {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
+		"templates/cm.yaml": {Data: []byte("version: {{ .Capabilities.KubeVersion.Version }}\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
 
 // TestDiscoveryThatFailsIsNoVerdict: what the API server does not give for now is
 // asked for again, and makes no spec invalid.
@@ -66,23 +79,27 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	counted := metrics.New(nil, metrics.Sources{})
 	r := &Reconciler{
 		Shared: Shared{
-			Helm: made, Index: index, Metrics: counted, Pool: NewPool(1, false, time.Now, counted), Now: time.Now,
+			Helm: made, Index: index, Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
-		Kind:   catalog.Kind{Chart: &chart.Chart{Features: analysis.Features{KubeVersion: true}}},
-		Reader: oneCR{cr: viewOf(nil).cr},
+		Kind:   catalog.Kind{Chart: readsCapabilities(t)},
+		Reader: oneCR{cr: viewOf(nil).CR},
 	}
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}
-	v, err := r.observe(t.Context(), key)
+	cr, err := r.load(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.observe(t.Context(), key, cr)
 	if err == nil {
-		t.Fatalf("it is invalid: %q; expected an error, by which the pass is made again", v.observation.Invalid)
+		t.Fatalf("it is invalid: %v; expected an error, by which the pass is made again", v.Observation.Invalid)
 	}
 	if !strings.Contains(err.Error(), "what the API server offers could not be read") {
 		t.Error(err)
 	}
 	up = true
-	v, err = r.observe(t.Context(), key)
-	if err != nil || v.observation.Invalid != "" {
+	v, err = r.observe(t.Context(), key, cr)
+	if err != nil || v.Observation.Invalid != nil {
 		t.Fatalf("%v: %+v", err, v)
 	}
 }
@@ -91,13 +108,13 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 // at what is under way.
 func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
 	v := viewOf([]string{api.StatusPendingUpgrade, dep})
-	r := &Reconciler{Shared: Shared{Pool: NewPool(1, false, time.Now, metrics.New(nil, metrics.Sources{})), Index: release.NewIndex(func(release.Record) {})}}
-	for _, record := range viewOf([]string{dep, sup}, written).history {
+	r := &Reconciler{Shared: Shared{Pool: queue.NewPool(1, false, time.Now, metrics.New(nil, metrics.Sources{})), Index: release.NewIndex(func(release.Record) {})}}
+	for _, record := range viewOf([]string{dep, sup}, written).History {
 		record.Secret = strconv.Itoa(record.Revision)
 		r.Index.Put(record)
 	}
 	r.observeRunning(v)
-	if len(v.history) != 2 || v.history[0].Status != dep {
-		t.Errorf("the history is %+v", v.history)
+	if len(v.History) != 2 || v.History[0].Status != dep {
+		t.Errorf("the history is %+v", v.History)
 	}
 }

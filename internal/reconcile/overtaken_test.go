@@ -4,28 +4,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
 // withEdits packs managedFields into the custom resource.
-func withEdits(scale []string, entries ...any) func(*view) {
-	return func(v *view) {
+func withEdits(scale []string, entries ...any) func(*snapshot) {
+	return func(v *snapshot) {
 		from := crOf(true, entries...)
 		if err := (customresource.Decoder{Scale: scale}).Pack(from); err != nil {
 			panic(err)
 		}
 		if e, known := customresource.EditsOf(from); known {
-			customresource.SetEdits(v.cr, e)
+			customresource.SetEdits(v.CR, e)
 		}
 	}
 }
 
 // ofValues makes the newest revision one of ours, of the values before an edit.
-func ofValues(v *view) {
+func ofValues(v *snapshot) {
 	written(v)
-	v.history[0].ValuesDigest = "before"
+	v.History[0].ValuesDigest = "before"
 }
 
 // TestRollbackRequest_OvertakenByAnEdit: what the operator finds when it starts,
@@ -70,7 +72,7 @@ func TestRollbackRequest_OvertakenByAnEdit(t *testing.T) {
 			test.r.observeRequests(v)
 			got := rollsBack
 			switch {
-			case v.observation.Request.Over:
+			case v.Observation.Request.Expired:
 				got = follows
 			case v.unclear:
 				got = unclear
@@ -82,7 +84,7 @@ func TestRollbackRequest_OvertakenByAnEdit(t *testing.T) {
 			test.r.memory = memory{}
 			v.digests.Values = "before"
 			test.r.observeRequests(v)
-			if v.observation.Request.Over || v.unclear {
+			if v.Observation.Request.Expired || v.unclear {
 				t.Error("an edit is missed that the release has followed")
 			}
 		})
@@ -95,7 +97,7 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 	r, _ := concluding()
 	r.Kind = scaled(".spec.replicas").Kind
 	path := []string{"spec", "replicas"}
-	look := func(message string, replicas int64, entries ...any) *view {
+	look := func(message string, replicas int64, entries ...any) *snapshot {
 		v := viewOf([]string{dep, sup}, asking("rollback-to", "1"), withSpec(map[string]any{"message": message, "replicas": replicas}), withEdits(path, entries...), ofValues)
 		v.digests.Values = "edited"
 		r.observeRequests(v)
@@ -106,7 +108,7 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 	byEdit := []any{entryOf("", ownsBoth, 1), entryOf("", ownsReplicas, 1)}
 	for _, step := range []struct {
 		name string
-		v    *view
+		v    *snapshot
 		want bool
 	}{
 		{"as it was", look("one", 1, same...), false},
@@ -116,17 +118,17 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 		{"replicas edited", look("one", 3, byEdit...), true},
 		{"replicas changed, and managedFields are missing", look("one", 3), false},
 	} {
-		if got := step.v.observation.Request.Over; got != step.want {
+		if got := step.v.Observation.Request.Expired; got != step.want {
 			t.Errorf("%s: overtaken %v, want %v", step.name, got, step.want)
 		}
 	}
 	// Taken back, and asked for again after the edit.
 	r.observeRequests(viewOf([]string{dep, sup}))
-	if look("two", 1, same...).observation.Request.Over {
+	if look("two", 1, same...).Observation.Request.Expired {
 		t.Error("an edit overtakes a request that came after it")
 	}
 	v := look("three", 1, same...)
-	d := plan.Next(v.observation)
+	d := plan.Next(v.Observation)
 	if d.State != plan.StateRollbackRequested || d.Step != plan.StepRefuse {
 		t.Fatalf("%+v", d)
 	}
@@ -139,7 +141,7 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 func TestHold_EndsByEditsAlone(t *testing.T) {
 	path := []string{"spec", "replicas"}
 	r := scaled(".spec.replicas")
-	observed := func(scale string, replicas any, entries ...any) *view {
+	observed := func(scale string, replicas any, entries ...any) *snapshot {
 		spec := map[string]any{"message": "one"}
 		if replicas != nil {
 			spec["replicas"] = replicas
@@ -153,7 +155,7 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 	edited, byScale := entryOf("", ownsReplicas, 1), entryOf("scale", ownsReplicas, -1)
 	for _, test := range []struct {
 		name string
-		v    *view
+		v    *snapshot
 		over bool
 		// waits is what the condition Held says of the scaling.
 		waits string
@@ -170,10 +172,10 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 		{"the hold is of an older operator", observed("", int64(3), edited), false, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.v.observation.Held.Over; got != test.over {
+			if got := test.v.Observation.Held.Expired; got != test.over {
 				t.Errorf("over: %v, want %v", got, test.over)
 			}
-			_, message := holds(test.v)
+			message := message(status.Compute(&test.v.Snapshot, plan.Decision{State: plan.StateHeld}, nil).Conditions, api.ConditionHeld)
 			if waits := strings.Contains(message, "takes effect when the hold ends"); waits != (test.waits != "") || !strings.Contains(message, test.waits) {
 				t.Errorf("the condition says %q, want %q", message, test.waits)
 			}

@@ -1,29 +1,28 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
-	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/watches"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Shared is what the reconcilers of all kinds share.
@@ -39,7 +38,7 @@ type Shared struct {
 	Helm               *helm.Client
 	Index              *release.Index
 	Inventory          inventory.Inventory
-	Pool               *Pool
+	Pool               *queue.Pool
 	Sources            Sources
 	Observed           Observed
 	Recorder           record.EventRecorder
@@ -113,21 +112,25 @@ const maxSteps = 5
 // Reconcile makes one pass over one custom resource.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	for range maxSteps {
-		v, err := r.observe(ctx, request.NamespacedName)
-		if err != nil {
+		cr, err := r.load(ctx, request.NamespacedName)
+		if cr == nil || err != nil {
 			return ctrl.Result{}, err
 		}
-		if v == nil {
-			return ctrl.Result{}, nil
+		r.keys.put(cr.GetUID(), request.NamespacedName)
+		v, err := r.observe(ctx, request.NamespacedName, cr)
+		if err != nil {
+			if isTransient(err) {
+				// The others of the rollout do not wait for it.
+				r.leaveLine(cr.GetUID())
+			}
+			return ctrl.Result{}, err
 		}
 		if r.othersBusiness(v) {
-			r.leaveLine(v.cr.GetUID())
+			r.leaveLine(v.CR.GetUID())
 			return ctrl.Result{}, nil
 		}
-		if v.release.Namespace != "" {
-			r.Pool.Use(v.cr.GetUID(), v.release.Namespace)
-		}
-		decision := plan.Next(v.observation)
+		decision := plan.Next(v.Observation)
+		r.applyEffects(ctx, v)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
@@ -143,8 +146,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // othersBusiness tells a cluster-scoped custom resource whose release goes where
 // this operator does not look: each operator of some namespaces sees them all.
-func (r *Reconciler) othersBusiness(v *view) bool {
-	return v.cr.GetNamespace() == "" && !r.watches(v.release.Namespace)
+func (r *Reconciler) othersBusiness(v *snapshot) bool {
+	return v.CR.GetNamespace() == "" && !r.watches(v.Release.Namespace)
 }
 
 // watches tells whether the operator looks into a namespace. Where none is known
@@ -155,8 +158,8 @@ func (r *Reconciler) watches(namespace string) bool {
 
 // finish reports, unless an action has just begun, and says when to look again
 // where nothing will call for it.
-func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision) (ctrl.Result, error) {
-	if running := r.Pool.Running(v.release, v.cr.GetUID()); running != nil {
+func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Decision) (ctrl.Result, error) {
+	if running := r.Pool.Running(v.Release, v.CR.GetUID()); running != nil {
 		untold := slow
 		if running.Queued {
 			untold = patience
@@ -164,8 +167,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision
 		if age := r.Now().Sub(running.Since); age < untold {
 			return ctrl.Result{RequeueAfter: untold - age}, nil
 		}
-		v.observation.Running = running
-		decision = plan.Next(v.observation)
+		v.Observation.Running = running
 	}
 	if decision.State == plan.StateDeleted || v.undecided && decision.State == plan.StatePostponed {
 		return ctrl.Result{}, nil
@@ -173,7 +175,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision
 	if wait := r.settling(v); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	if decision.Throttled && r.memory.report(v.cr.GetUID()) {
+	if decision.Throttled && r.memory.report(v.CR.GetUID()) {
 		return ctrl.Result{RequeueAfter: decision.After}, nil
 	}
 	changed, err := r.report(ctx, v, decision)
@@ -186,7 +188,7 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision
 		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileActed)
 	}
 	after := decision.After
-	for _, sooner := range []time.Duration{v.repairIn, r.lookIn(v), graceIn(v), v.signIn} {
+	for _, sooner := range []time.Duration{v.repair.after, r.lookIn(v), graceIn(v), v.signIn} {
 		if sooner > 0 && (after == 0 || sooner < after) {
 			after = sooner
 		}
@@ -194,26 +196,48 @@ func (r *Reconciler) finish(ctx context.Context, v *view, decision plan.Decision
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
+// applyEffects records and reports what a reconciliation has found. Until then
+// the reconciliation has changed nothing but its own claims, see observe.
+func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
+	uid, o := v.CR.GetUID(), v.Observation
+	if v.Release.Namespace != "" {
+		r.Pool.Use(uid, v.Release.Namespace)
+	}
+	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
+	v.Unwatched = r.unwatched(v)
+	for _, key := range r.memory.found(uid, v.Drift) {
+		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
+	}
+	if v.effects.reached {
+		r.memory.reached(uid, plan.Target(o))
+	}
+	r.wakeForSources(v)
+	r.wakeLine(v.effects.wake)
+	if v.effects.rollout != nil {
+		r.tellRollout(ctx, *v.effects.rollout)
+	}
+}
+
 // settling is how long the status is to wait for objects that were just applied.
-func (r *Reconciler) settling(v *view) time.Duration {
-	if len(v.health.Unready) == 0 || v.health.Unready[0].Failed {
+func (r *Reconciler) settling(v *snapshot) time.Duration {
+	if len(v.Health.Unready) == 0 || v.Health.Unready[0].Failed {
 		return 0
 	}
-	return r.memory.touchedAt(v.cr.GetUID()).Add(unsettled).Sub(v.observation.Now)
+	return r.memory.touchedAt(v.CR.GetUID()).Add(unsettled).Sub(v.Observation.Now)
 }
 
 // lookIn is when to look again at objects that are not ready, though nothing
 // changes: to find out why, or because their time is up. What is due by now, and
 // was not done, waits for another state to end, and that calls for a pass.
-func (r *Reconciler) lookIn(v *view) time.Duration {
-	if len(v.health.Unready) == 0 {
+func (r *Reconciler) lookIn(v *snapshot) time.Duration {
+	if len(v.Health.Unready) == 0 {
 		return 0
 	}
-	look := max(0, v.progress.lookAt.Sub(v.observation.Now))
+	look := max(0, v.progress.lookAt.Sub(v.Observation.Now))
 	if v.standing() == openEnded {
 		return look
 	}
-	deadline := v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.observation.Now)
+	deadline := v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.Observation.Now)
 	if deadline > 0 && (look == 0 || deadline < look) {
 		look = deadline
 	}
@@ -222,85 +246,46 @@ func (r *Reconciler) lookIn(v *view) time.Duration {
 
 // graceIn is how long until an object counts as ready that no controller has
 // reported on, 0 where there is none.
-func graceIn(v *view) time.Duration {
-	if v.health.Next.IsZero() {
+func graceIn(v *snapshot) time.Duration {
+	if v.Health.Next.IsZero() {
 		return 0
 	}
-	return max(time.Millisecond, v.health.Next.Sub(v.observation.Now))
-}
-
-// Seen notes that the cache now holds this state of a custom resource. It is
-// called for every state, so it also notes what only passing states show.
-func (r *Reconciler) Seen(cr client.Object) {
-	r.orphaned(cr)
-	r.latest.seen(client.ObjectKeyFromObject(cr), cr.GetResourceVersion())
-}
-
-// remember keeps what a write returned until the cache holds it. The watch is
-// often the faster one, and tells of it before the write has returned.
-func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
-	r.latest.wrote(key, written)
-	cached := &unstructured.Unstructured{}
-	cached.SetGroupVersionKind(r.Kind.GVK())
-	switch err := r.Reader.Get(ctx, key, cached); {
-	case err == nil:
-		r.latest.seen(key, cached.GetResourceVersion())
-	case apierrors.IsNotFound(err):
-		r.latest.forget(key)
-	}
-}
-
-// Gone tells that a custom resource is gone, and drops what is remembered of
-// it.
-func (r *Reconciler) Gone(cr client.Object) {
-	uid := cr.GetUID()
-	r.Metrics.DeleteRelease(r.kindName(), uid)
-	r.memory.forget(uid)
-	r.keys.forget(uid)
-	r.Pool.Leave(uid)
-	r.fights.forget(uid)
-	r.leaveLine(uid)
-	r.latest.forget(client.ObjectKeyFromObject(cr))
-	r.Inventory.Forget(uid)
-	r.forgetSources(uid)
-	r.forgetObserved(uid)
-}
-
-// RecordChanged calls for a pass over the custom resource that a record belongs
-// to, if it is of this kind.
-func (r *Reconciler) RecordChanged(changed release.Record) {
-	if key, ok := r.keys.get(cmp.Or(changed.OwnerUID, changed.Controller)); ok {
-		r.Wake(key, 0)
-	}
-}
-
-// WakeAll calls for a pass over every custom resource of the kind.
-func (r *Reconciler) WakeAll() {
-	for _, key := range r.keys.all() {
-		r.Wake(key, 0)
-	}
-}
-
-// Drifted calls for a pass over the custom resource whose objects are damaged,
-// if it is of this kind.
-func (r *Reconciler) Drifted(owner types.UID) {
-	if key, ok := r.keys.get(owner); ok && r.Kind.DriftMode() != watches.DriftDisabled {
-		r.Wake(key, 0)
-	}
-}
-
-// HealthChanged calls for a pass over the custom resource of which an object has
-// become ready, or is so no more, if it is of this kind.
-func (r *Reconciler) HealthChanged(owner types.UID) {
-	if key, ok := r.keys.get(owner); ok {
-		r.Wake(key, settle)
-	}
+	return max(time.Millisecond, v.Health.Next.Sub(v.Observation.Now))
 }
 
 // kindName is what the metrics call the kind.
 func (r *Reconciler) kindName() string { return r.Kind.GVK().GroupKind().String() }
 
-// hasFinalizer tells whether a custom resource carries one of the finalizers.
-func hasFinalizer(cr client.Object, finalizers ...string) bool {
-	return slices.ContainsFunc(cr.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
+// Rights knows what the operator may not do for the custom resources of a kind.
+type Rights interface {
+	// Missing names the rules that the operator lacks and that every release of
+	// the kind in a namespace needs, empty where there is none. It is not known
+	// until somebody has looked.
+	Missing(namespace string) (rules string, known bool)
+	// Refused says which rules would have allowed what an error says was
+	// forbidden, and to whom to give them: a sentence, empty where the error is
+	// about something else. The account is in whose name requests are made
+	// beside the operator's own, if in anybody's.
+	Refused(err error, account string) string
+}
+
+// Sources is what values come from beside the spec, see sources.Store.
+type Sources interface {
+	// Merge lays what the sources of a custom resource hold over values. It
+	// asks the API server only for what has changed.
+	Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error)
+	// Versions returns a text that differs if an object of the sources has changed.
+	Versions(from []valuesfrom.Source) string
+	// Forget ends what a custom resource uses.
+	Forget(user types.UID)
+}
+
+// Observed is what a kind's own status fields speak of beside the release, see
+// Store in package observed.
+type Observed interface {
+	// Select returns the objects of each selection, by its name, or why they
+	// cannot be told. It makes no request.
+	Select(user types.UID, selections []catalog.Selection) (objects map[string][]any, missing map[string]string)
+	// Forget ends what a custom resource looks at.
+	Forget(user types.UID)
 }

@@ -3,56 +3,60 @@ package reconcile
 import (
 	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // findRelease finds the release of a custom resource by the owner in its
 // records, so that a name that was chosen once never changes, or chooses one
 // that is free, or whose release can be taken over. It returns false where
 // there is none.
-func (r *Reconciler) findRelease(v *view) bool {
+func (r *Reconciler) findRelease(v *snapshot) bool {
 	namespace, err := r.releaseNamespace(v)
-	if owned := ofThis(v.cr, r.Index.OwnedBy(v.cr.GetUID()), namespace); owned != nil {
-		v.release = types.NamespacedName{Namespace: owned.Namespace, Name: owned.Release}
-		v.history = r.Index.History(v.release.Namespace, v.release.Name)
+	if owned := ofThis(v.CR, r.Index.OwnedBy(v.CR.GetUID()), namespace); owned != nil {
+		v.Release = types.NamespacedName{Namespace: owned.Namespace, Name: owned.Release}
+		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
 		switch refused := r.refuseNamespace(v, namespace); {
 		case err != nil:
 		// If only the watches entry has changed, existing releases stay where they are.
-		case namespace != v.release.Namespace && r.Kind.NamespaceFromSpec():
-			v.observation.Invalid = fmt.Sprintf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.release.Namespace)
+		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
+			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.Release.Namespace))
 		case refused != nil:
-			v.observation.Invalid, v.invalidReason = refused.Error(), api.ReasonNotAllowed
+			v.Observation.Invalid = &plan.Problem{Reason: api.ReasonNotAllowed, Message: refused.Error()}
 		}
 		return true
 	}
-	for _, record := range r.Index.ControlledBy(v.cr.GetUID()) {
-		if home := v.cr.GetNamespace(); home != "" && record.Namespace != home {
+	for _, record := range r.Index.ControlledBy(v.CR.GetUID()) {
+		if home := v.CR.GetNamespace(); home != "" && record.Namespace != home {
 			// An object belongs to none of another namespace.
 			continue
 		}
 		// The operator-sdk has made it for this very resource, whatever its name.
-		v.release = types.NamespacedName{Namespace: record.Namespace, Name: record.Release}
-		v.history = r.Index.History(v.release.Namespace, v.release.Name)
-		v.observation.Adoptable, v.observation.Inherited = true, true
+		v.Release = types.NamespacedName{Namespace: record.Namespace, Name: record.Release}
+		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
+		v.Observation.Adoptable, v.Observation.Inherited = true, true
 		return true
-	}
-	if refused := r.refuseNamespace(v, namespace); err == nil && refused != nil {
-		err, v.invalidReason = refused, api.ReasonNotAllowed
 	}
 	if err != nil {
-		v.release = types.NamespacedName{Name: catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind)[0]}
-		v.observation.Invalid = err.Error()
+		v.Observation.Invalid = invalid(err)
+	} else if refused := r.refuseNamespace(v, namespace); refused != nil {
+		v.Observation.Invalid = &plan.Problem{Reason: api.ReasonNotAllowed, Message: refused.Error()}
+	}
+	if v.Observation.Invalid != nil {
+		v.Release = types.NamespacedName{Name: catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind)[0]}
 		return true
 	}
-	for _, name := range catalog.ReleaseNames(v.cr.GetName(), r.Kind.Kind) {
-		v.release = types.NamespacedName{Namespace: namespace, Name: name}
-		if r.Pool.Taken(v.release, v.cr.GetUID()) {
+	for _, name := range catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind) {
+		v.Release = types.NamespacedName{Namespace: namespace, Name: name}
+		if r.Pool.Taken(v.Release, v.CR.GetUID()) {
 			continue
 		}
 		history := r.Index.History(namespace, name)
@@ -63,11 +67,11 @@ func (r *Reconciler) findRelease(v *view) bool {
 		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
 			// The custom resource and its release were restored from a
 			// backup, and it got another UID.
-			v.history = history
+			v.History = history
 			return true
 		case newest.OwnerUID == "" && newest.Controller == "" && !r.foreign.has(newest.UID):
-			v.history = history
-			v.observation.Adoptable = true
+			v.History = history
+			v.Observation.Adoptable = true
 			return true
 		}
 	}
@@ -84,7 +88,7 @@ func ofThis(cr *unstructured.Unstructured, owned []release.Record, wanted string
 		// Nothing else is in question, and a status takes time to read.
 		return first(owned, wanted)
 	}
-	if release := decodeStatus(cr.Object["status"]).Release; release != nil {
+	if release := status.Read(cr).Release; release != nil {
 		if found := first(owned, release.Namespace); found != nil {
 			return found
 		}
@@ -101,9 +105,9 @@ func first(found []release.Record, namespace string) *release.Record {
 }
 
 // releaseNamespace is where the custom resource asks for its release to be.
-func (r *Reconciler) releaseNamespace(v *view) (string, error) {
+func (r *Reconciler) releaseNamespace(v *snapshot) (string, error) {
 	if r.Kind.Namespace == nil {
-		return v.cr.GetNamespace(), nil
+		return v.CR.GetNamespace(), nil
 	}
 	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.For)
 }
@@ -114,11 +118,69 @@ var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 // refuseNamespace returns an error if the author of a custom resource has chosen
 // a namespace of the cluster or of the operator for the release. A namespace that
 // the watches entry names, and the namespace of the custom resource, are allowed.
-func (r *Reconciler) refuseNamespace(v *view, namespace string) error {
+func (r *Reconciler) refuseNamespace(v *snapshot, namespace string) error {
 	switch {
 	case namespace != r.OwnNamespace && !slices.Contains(systemNamespaces, namespace),
-		namespace == v.cr.GetNamespace(), !r.Kind.NamespaceFromSpec(), slices.Contains(r.Kind.Allow.SystemNamespaces, namespace):
+		namespace == v.CR.GetNamespace(), !r.Kind.NamespaceFromSpec(), slices.Contains(r.Kind.Allow.SystemNamespaces, namespace):
 		return nil
 	}
 	return fmt.Errorf("releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)
+}
+
+// owner returns what marks the release's objects and records.
+func (r *Reconciler) owner(v *snapshot) apply.Owner {
+	return apply.Owner{
+		GVK:       r.Kind.GVK(),
+		Namespace: v.CR.GetNamespace(),
+		Name:      v.CR.GetName(),
+		UID:       v.CR.GetUID(),
+		Operator:  r.Operator,
+	}
+}
+
+// observeSignature finds out whether the newest record is to be signed, and from
+// when on.
+func (r *Reconciler) observeSignature(v *snapshot) {
+	o := &v.Observation
+	if o.Newest == nil || !o.Newest.Owned || !o.Newest.WrittenByUs || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
+		return
+	}
+	if r.Helm.SignedByCurrentKey(v.History[0]) {
+		r.memory.signed(v.CR.GetUID())
+		return
+	}
+	if wait := r.memory.signAt(v.CR.GetUID(), o.Now, r.reserveSignature).Sub(o.Now); wait > 0 {
+		v.signIn = wait
+		return
+	}
+	o.Unsigned = true
+}
+
+// reserveSignature returns when the next record may be signed. An operator that
+// finds many unsigned records does not sign them all at once.
+func (r *Reconciler) reserveSignature(now time.Time) time.Time {
+	if r.Signatures == nil {
+		return now
+	}
+	return now.Add(r.Signatures.ReserveN(now, 1).DelayFrom(now))
+}
+
+// observeRefusal turns a request for a revision whose record was found not to be
+// usable into one that cannot be met.
+func (r *Reconciler) observeRefusal(v *snapshot) {
+	request, target := v.Observation.Request, 0
+	switch {
+	case request != nil:
+		target = request.Revision
+	case v.Marks.Untrusted && v.Requests.Rollback != nil && status.Token(v.Requests.Rollback.Value) == v.Marks.Rollback:
+		target = available(v, *v.Requests.Rollback)
+	}
+	for _, record := range v.History {
+		if target > 0 && record.Revision == target {
+			v.UntrustedTarget = r.unrepeatable.of(record, v.digests.Input)
+		}
+	}
+	if request != nil && v.UntrustedTarget != "" {
+		request.Revision = 0
+	}
 }

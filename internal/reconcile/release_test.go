@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,11 @@ func TestOfThis(t *testing.T) {
 			}
 			for _, packed := range []bool{false, true} {
 				if packed {
-					pack(t, cr)
+					text, err := json.Marshal(cr.Object["status"])
+					if err != nil {
+						t.Fatal(err)
+					}
+					cr.Object["status"] = string(text)
 				}
 				var got release.Record
 				if found := ofThis(cr, test.owned, test.wanted); found != nil {

@@ -3,36 +3,42 @@ package reconcile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// report patches the status to what is observed, if it says anything else.
-// Fields that are not ours stay as they are. It returns whether it did.
-func (r *Reconciler) report(ctx context.Context, v *view, d plan.Decision) (changed bool, err error) {
-	now := decodeStatus(v.cr.Object["status"])
+// report patches the status if it differs from what is observed. It returns
+// whether it did. A status with fields of the kind's own that the API server
+// rejects is written without them.
+func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
 	r.computeFields(ctx, v)
-	r.lookAtRights(v, now.Conditions)
-	wanted := status(v, d, now.Conditions)
-	r.count(v, wanted)
-	patch, err := difference(now, wanted)
-	if err == nil {
-		patch = dropManifest(v.fields.addTo(patch, v.cr.Object["status"]), v.cr.Object["status"])
+	changed, err = r.patchStatus(ctx, v, d)
+	if apierrors.IsInvalid(err) && v.Fields.Refuse() {
+		return r.patchStatus(ctx, v, d)
 	}
+	return changed, err
+}
+
+// patchStatus makes one attempt to write the status.
+func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
+	now := status.Read(v.CR)
+	r.lookAtRights(v, now.Conditions)
+	wanted := status.Compute(&v.Snapshot, d, now.Conditions)
+	r.count(v, wanted)
+	patch, err := status.Patch(v.CR, wanted, v.Fields)
 	if err != nil || patch == nil {
 		return false, err
 	}
@@ -40,13 +46,10 @@ func (r *Reconciler) report(ctx context.Context, v *view, d plan.Decision) (chan
 	if err != nil {
 		return false, fmt.Errorf("encode the status: %w", err)
 	}
-	patched := v.cr.DeepCopy()
-	err = r.Patcher.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data))
-	switch {
+	patched := v.CR.DeepCopy()
+	switch err = r.Patcher.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data)); {
 	case apierrors.IsNotFound(err):
 		return false, nil
-	case apierrors.IsInvalid(err) && v.fields.refuse():
-		return r.report(ctx, v, d)
 	case err != nil:
 		return false, fmt.Errorf("patch the status: %w", err)
 	}
@@ -56,22 +59,22 @@ func (r *Reconciler) report(ctx context.Context, v *view, d plan.Decision) (chan
 }
 
 // count tells the metrics how the custom resource is.
-func (r *Reconciler) count(v *view, s api.Status) {
+func (r *Reconciler) count(v *snapshot, s api.Status) {
 	counted := metrics.Release{
 		NotReady: !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
 		Held:     meta.IsStatusConditionTrue(s.Conditions, api.ConditionHeld),
 		Paused:   meta.IsStatusConditionTrue(s.Conditions, api.ConditionPaused),
-		Fought:   len(v.fighting) > 0,
+		Fought:   len(v.Fighting) > 0,
 	}
 	if s.Release != nil {
 		counted.Status = s.Release.Status
 	}
-	r.Metrics.SetRelease(r.kindName(), v.cr.GetUID(), counted)
+	r.Metrics.SetRelease(r.kindName(), v.CR.GetUID(), counted)
 }
 
 // tellTransitions writes the events of those states that no action brings
 // about; an action tells of itself.
-func (r *Reconciler) tellTransitions(v *view, d plan.Decision, now, wanted api.Status) {
+func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted api.Status) {
 	before, after := now.Conditions, wanted.Conditions
 	if d.State == plan.StateConflict || d.State == plan.StateInvalid {
 		r.tellTransition(v, before, after, api.ConditionReady)
@@ -80,7 +83,7 @@ func (r *Reconciler) tellTransitions(v *view, d plan.Decision, now, wanted api.S
 		r.tellTransition(v, before, after, api.ConditionDrifted)
 	}
 	// What could be had instead may change, and is no news.
-	if why := refused(v); why != "" && !strings.HasPrefix(message(before, api.ConditionRollbackRefused), why) {
+	if why := status.Refused(&v.Snapshot); why != "" && !strings.HasPrefix(message(before, api.ConditionRollbackRefused), why) {
 		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
 	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
@@ -96,7 +99,7 @@ func (r *Reconciler) tellTransitions(v *view, d plan.Decision, now, wanted api.S
 
 // tellReadiness tells when a release is ready that was not, and when it will not
 // be without help.
-func (r *Reconciler) tellReadiness(v *view, before api.Status, after []metav1.Condition) {
+func (r *Reconciler) tellReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
 	is := meta.FindStatusCondition(after, api.ConditionReady)
 	was := meta.FindStatusCondition(before.Conditions, api.ConditionReady)
 	// Whatever else was the reason of late, such as the upgrade that helped.
@@ -107,13 +110,13 @@ func (r *Reconciler) tellReadiness(v *view, before api.Status, after []metav1.Co
 	switch {
 	case is.Reason == was.Reason:
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
-		r.Recorder.Event(v.cr, corev1.EventTypeWarning, is.Reason, cut(is.Message))
+		r.Recorder.Event(v.CR, corev1.EventTypeWarning, is.Reason, status.Cut(is.Message))
 	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue && ailing:
-		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.release.Name))
+		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.Release.Name))
 	}
 }
 
-func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, kind string) {
+func (r *Reconciler) tellTransition(v *snapshot, before, after []metav1.Condition, kind string) {
 	is := meta.FindStatusCondition(after, kind)
 	if was := meta.FindStatusCondition(before, kind); is == nil || was != nil && was.Reason == is.Reason && was.Message == is.Message {
 		return
@@ -122,7 +125,7 @@ func (r *Reconciler) tellTransition(v *view, before, after []metav1.Condition, k
 	if kind != api.ConditionReady && kind != api.ConditionDrifted {
 		reason = kind
 	}
-	r.Recorder.Event(v.cr, corev1.EventTypeWarning, reason, cut(is.Message))
+	r.Recorder.Event(v.CR, corev1.EventTypeWarning, reason, status.Cut(is.Message))
 }
 
 // message is that of a condition, empty where there is none.
@@ -133,30 +136,28 @@ func message(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
-// difference returns the merge patch from one status to another, nil where
-// they are equal. Every top-level field that differs is written whole.
-func difference(from, to api.Status) (map[string]any, error) {
-	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&from)
-	if err != nil {
-		return nil, fmt.Errorf("encode the status: %w", err)
+// lookAtRights calls for another pass where the status tells of rights that an
+// earlier process lacked, and this one does not know yet.
+func (r *Reconciler) lookAtRights(v *snapshot, conditions []metav1.Condition) {
+	if r.Rights != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionRightsMissing) != nil {
+		r.Wake(v.key, slow)
 	}
-	after, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&to)
-	if err != nil {
-		return nil, fmt.Errorf("encode the status: %w", err)
+}
+
+// advise adds the advice to an error.
+func (r *Reconciler) advise(v *snapshot, err error) error {
+	if advice := r.advice(v, err); advice != "" {
+		return fmt.Errorf("%w. %s", err, advice)
 	}
-	patch := map[string]any{}
-	for key := range before {
-		if _, stays := after[key]; !stays {
-			patch[key] = nil
-		}
+	return err
+}
+
+// refusedStep tells, as far as the status may be written, of a step that was not
+// allowed. An action tells of itself.
+func (r *Reconciler) refusedStep(ctx context.Context, v *snapshot, d plan.Decision, err error) error {
+	if r.advice(v, err) == "" {
+		return err
 	}
-	for key, value := range after {
-		if !apiequality.Semantic.DeepEqual(before[key], value) {
-			patch[key] = replace(before[key], value)
-		}
-	}
-	if len(patch) == 0 {
-		return nil, nil
-	}
-	return patch, nil
+	_, failed := r.report(ctx, v, d)
+	return errors.Join(r.advise(v, err), failed)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -13,13 +14,13 @@ import (
 // stored keeps no later edit from being followed, and is not tried any more.
 func TestAnEditEndsARequestInVain(t *testing.T) {
 	r, _ := concluding()
-	next := func(spec, asked string, marks release.Marks) (*view, plan.Decision) {
+	next := func(spec, asked string, marks release.Marks) (*snapshot, plan.Decision) {
 		v := viewOf([]string{dep, sup}, asking("rollback-to", asked), withSpec(map[string]any{"a": spec}), marked(marks))
 		written(v)
-		v.observation.Now = r.Now()
+		v.Observation.Now = r.Now()
 		r.observeRequests(v)
 		r.observeFailures(v)
-		return v, plan.Next(v.observation)
+		return v, plan.Next(v.Observation)
 	}
 	expect := func(when string, d plan.Decision, state plan.State, step plan.Step) {
 		t.Helper()
@@ -44,10 +45,10 @@ func TestAnEditEndsARequestInVain(t *testing.T) {
 	expect("not recorded", d, plan.StateRollbackRequested, plan.StepWait)
 	marks := r.marksAfter(v, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRefuse})
 	v, d = next("two", "1", marks)
-	if marks.Rollback != token("1") || d.State == plan.StateRollbackRequested {
+	if marks.Rollback != status.Token("1") || d.State == plan.StateRollbackRequested {
 		t.Errorf("its marks are %+v, and next comes %+v", marks, d)
 	}
-	if s := status(v, d, nil); s.Rollback != nil || refused(v) != "" || s.Answered == nil || s.Answered.RollbackTo != "1" {
-		t.Errorf("%s: %q, answered is %+v", api.ConditionRollbackRefused, refused(v), s.Answered)
+	if s := status.Compute(&v.Snapshot, d, nil); s.Rollback != nil || status.Refused(&v.Snapshot) != "" || s.Answered == nil || s.Answered.RollbackTo != "1" {
+		t.Errorf("%s: %q, answered is %+v", api.ConditionRollbackRefused, status.Refused(&v.Snapshot), s.Answered)
 	}
 }

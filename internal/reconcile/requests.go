@@ -2,81 +2,52 @@ package reconcile
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
-	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// tokenLength is the number of hex digits by which a request is known.
-const tokenLength = 16
-
-// token is the digest of a request's value, empty for none.
-func token(value string) string {
-	if value == "" {
-		return ""
-	}
-	return values.DigestOf(value)[:tokenLength]
-}
-
 // observeRequests finds out what people ask for by annotations, and what of it
 // was answered.
-func (r *Reconciler) observeRequests(v *view) {
-	o := &v.observation
-	asks := v.asks
+func (r *Reconciler) observeRequests(v *snapshot) {
+	o := &v.Observation
+	asks := v.Requests
 	o.Paused = asks.Pause != annotations.PauseNot
 	o.PausedDeletion = asks.Pause == annotations.PauseIncludingDeletion
-	o.Orphan = asks.Orphan || o.Deleting && r.orphaned(v.cr)
-	o.Nudge = token(asks.Reconcile) + token(asks.Force) + token(asks.Switches())
+	o.Orphan = asks.Orphan || o.Deleting && r.orphaned(v.CR)
+	o.RetryToken = status.Token(asks.Reconcile) + status.Token(asks.Force) + status.Token(asks.Switches())
 	if !o.Adoptable {
-		v.marks = release.MarksOf(v.history)
+		v.Marks = release.MarksOf(v.History)
 	}
-	o.VerifyRequested = unanswered(asks.Reconcile, v.marks.Reconcile) || v.forced()
-	o.TestRequested = unanswered(asks.Test, v.marks.Test)
-	if held := v.marks.Held; held != nil {
-		o.Held = &plan.Held{Revision: held.Revision, Token: v.marks.Rollback, Over: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
-		v.scaling = r.waitingScale(v)
+	o.VerifyRequested = status.Unanswered(asks.Reconcile, v.Marks.Reconcile) || v.forced()
+	o.TestRequested = status.Unanswered(asks.Test, v.Marks.Test)
+	if held := v.Marks.Held; held != nil {
+		o.Held = &plan.Held{Revision: held.Revision, Token: v.Marks.Rollback, Expired: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
+		v.Scaling = r.waitingScale(v)
 	}
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = r.lastGood(v)
-	o.Untidy = untidy(v.history)
-	if asked := asks.Rollback; asked != nil && !asked.Malformed() && unanswered(asked.Value, v.marks.Rollback) {
+	o.Inconsistent = untidy(v.History)
+	if asked := asks.Rollback; asked != nil && !asked.Malformed() && status.Unanswered(asked.Value, v.Marks.Rollback) {
 		r.observeRequest(v, *asked)
 	} else {
-		r.memory.unrequest(v.cr.GetUID())
+		r.memory.unrequest(v.CR.GetUID())
 	}
 }
-
-func unanswered(value, answered string) bool { return value != "" && token(value) != answered }
 
 // forced tells whether a person has asked for force, and nothing was forced for
 // that request yet.
-func (v *view) forced() bool { return unanswered(v.asks.Force, v.marks.Force) }
-
-// remove takes a field out of nested objects, and with it those that hold
-// nothing else: whoever sets the field may have made them.
-func remove(from map[string]any, path []string) {
-	if len(path) == 1 {
-		delete(from, path[0])
-		return
-	}
-	if inner, ok := from[path[0]].(map[string]any); ok {
-		remove(inner, path[1:])
-		if len(inner) == 0 {
-			delete(from, path[0])
-		}
-	}
-}
+func (v *snapshot) forced() bool { return status.Unanswered(v.Requests.Force, v.Marks.Force) }
 
 // lastGood is the newest revision before the newest that was good and can be
 // rolled back to.
-func (r *Reconciler) lastGood(v *view) int {
-	for i, record := range v.history {
+func (r *Reconciler) lastGood(v *snapshot) int {
+	for i, record := range v.History {
 		if i > 0 && record.WasGood() && r.unrepeatable.of(record, v.digests.Input) == "" {
 			return record.Revision
 		}
@@ -102,17 +73,17 @@ func untidy(history []release.Record) bool {
 
 // available returns the revision that a request asks for, 0 where there is
 // none: what never was deployed is not brought back.
-func available(v *view, asked annotations.Rollback) int {
+func available(v *snapshot, asked annotations.Rollback) int {
 	var before int
 	switch {
-	case len(v.history) == 0 || asked.None:
+	case len(v.History) == 0 || asked.None:
 		return 0
-	case v.marks.Held != nil:
-		before = v.marks.Held.Revision
+	case v.Marks.Held != nil:
+		before = v.Marks.Held.Revision
 	default:
-		before = v.history[0].Revision
+		before = v.History[0].Revision
 	}
-	for _, record := range v.history {
+	for _, record := range v.History {
 		if !record.WasDeployed() {
 			continue
 		}
@@ -123,69 +94,20 @@ func available(v *view, asked annotations.Rollback) int {
 	return 0
 }
 
-// refused says why a rollback request is not met, empty where none was refused.
-func refused(v *view) string {
-	asked := v.asks.Rollback
-	switch {
-	case asked == nil:
-		return ""
-	case asked.Malformed():
-		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, cutTo(asked.Value, 64))
-	case !v.marks.Refused || v.marks.Rollback != token(asked.Value):
-		return ""
-	case v.marks.Untrusted && asked.Previous:
-		return untrustedTarget("The previous revision", v)
-	case v.marks.Untrusted:
-		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
-	case asked.Previous:
-		return "No revision before the one that runs was ever deployed and ready"
-	default:
-		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
-	}
-}
-
-// untrustedTarget says why a revision is not rolled back to.
-func untrustedTarget(revision string, v *view) string {
-	text := revision + " has a release record that is not authenticated, so that it is rolled back to only if the chart renders each of its objects and none is cluster-scoped"
-	if v.untrustedTarget != "" {
-		text += ": " + v.untrustedTarget
-	}
-	return text
-}
-
-// refusal is refused with what could be had.
-func refusal(v *view) string {
-	why := refused(v)
-	if why == "" {
-		return ""
-	}
-	var can []string
-	for _, record := range v.history {
-		if record.WasDeployed() {
-			can = append(can, strconv.Itoa(record.Revision))
-		}
-	}
-	slices.Reverse(can)
-	if len(can) == 0 {
-		return why + "; there is no revision to go back to"
-	}
-	return why + "; nothing was changed. To be had are: " + strings.Join(can, ", ")
-}
-
 // marksAfter returns the marks that a step leaves on the record.
-func (r *Reconciler) marksAfter(v *view, d plan.Decision) release.Marks {
-	marks := v.marks
-	request := v.observation.Request
+func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
+	marks := v.Marks
+	request := v.Observation.Request
 	switch d.Step {
 	case plan.StepInstall, plan.StepUpgrade:
 		marks.Held, marks.ResumedChart = nil, ""
-		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
+		marks.Reconcile, marks.Force = status.Token(v.Requests.Reconcile), status.Token(v.Requests.Force)
 	case plan.StepVerify:
-		marks.Reconcile, marks.Force = token(v.asks.Reconcile), token(v.asks.Force)
+		marks.Reconcile, marks.Force = status.Token(v.Requests.Reconcile), status.Token(v.Requests.Force)
 	case plan.StepTest:
-		marks.Test = token(v.asks.Test)
+		marks.Test = status.Token(v.Requests.Test)
 	case plan.StepRollback:
-		held := release.Held{Revision: d.Revision, From: v.history[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
+		held := release.Held{Revision: d.Revision, From: v.History[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
 		switch {
 		case d.State == plan.StateFailed:
 			held.ByFailure = true
@@ -202,8 +124,108 @@ func (r *Reconciler) marksAfter(v *view, d plan.Decision) release.Marks {
 	}
 	if request != nil && d.State == plan.StateRollbackRequested {
 		// One that ends by an edit was told of when it failed.
-		marks.Rollback, marks.Refused = request.Token, d.Step == plan.StepRefuse && !request.Over
-		marks.Untrusted = marks.Refused && v.untrustedTarget != ""
+		marks.Rollback, marks.Refused = request.Token, d.Step == plan.StepRefuse && !request.Expired
+		marks.Untrusted = marks.Refused && v.UntrustedTarget != ""
 	}
 	return marks
+}
+
+// request is a rollback request as this process first observed it. An edit that
+// comes later, and before the rollback is carried out, is followed instead.
+type request struct {
+	token string
+	// spec and scale are those of the custom resource at that time.
+	spec  string
+	scale string
+	// overtaken: the spec had been edited after the request by then. unclear: it
+	// had been edited, and whether before or after cannot be known.
+	overtaken bool
+	unclear   bool
+}
+
+// observeRequest finds out which revision a rollback request asks for, and
+// whether an edit has overtaken it.
+func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
+	observed := &plan.Request{Token: status.Token(asked.Value), Resume: asked.None, Revision: available(v, asked)}
+	first := r.memory.request(v.CR.GetUID(), observed.Token, func() request { return r.firstObserved(v, asked) })
+	if observed.Revision > 0 {
+		observed.Expired = first.overtaken || r.edited(v, first.spec, first.scale)
+		v.unclear = first.unclear
+	}
+	v.Observation.Request = observed
+}
+
+// firstObserved finds out whether a request is older than the last edit of the
+// spec. The generation that the request names decides, or else the times in
+// managedFields do. Where neither tells, the rollback is carried out.
+func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) request {
+	first := request{token: status.Token(asked.Value), spec: r.specDigest(v), scale: r.scale(v)}
+	if asked.None || !r.unfollowed(v) {
+		return first
+	}
+	e, known := customresource.EditsOf(v.CR)
+	// A field without an owner was scaled, now or before.
+	scaled := first.scale != "" && first.scale != unscaled && !e.Scale
+	switch {
+	case asked.Generation > 0 && v.CR.GetGeneration() <= asked.Generation:
+	case asked.Generation > 0 && !scaled:
+		// Nothing but an edit has changed the generation since.
+		first.overtaken = true
+	case !known, e.AskedAt == 0, e.EditedAt == 0, e.EditedAt == e.AskedAt:
+		first.unclear = true
+	default:
+		first.overtaken = e.EditedAt > e.AskedAt
+	}
+	return first
+}
+
+// unfollowed reports whether the spec is another than the one that the release
+// was last brought to, or that a hold keeps from being followed: only such an
+// edit can be lost.
+func (r *Reconciler) unfollowed(v *snapshot) bool {
+	if held := v.Marks.Held; held != nil {
+		return r.edited(v, held.Spec, held.Scale)
+	}
+	return len(v.History) > 0 && (!v.History[0].Written() || v.History[0].ValuesDigest != v.digests.Values)
+}
+
+// edited reports whether the spec was edited since it had that digest and that
+// value of the scaled field. A write through the scale subresource is no edit.
+func (r *Reconciler) edited(v *snapshot, spec, scale string) bool {
+	if spec != r.specDigest(v) {
+		return true
+	}
+	now := r.scale(v)
+	if scale == "" || scale == now {
+		return false
+	}
+	e, _ := customresource.EditsOf(v.CR)
+	// The scale subresource cannot take the field away.
+	return e.Scale || now == unscaled
+}
+
+// unscaled is the value of a scaled field that is not set.
+const unscaled = "unset"
+
+// waitingScale says which scaling waits for the end of a hold, empty for none.
+func (r *Reconciler) waitingScale(v *snapshot) string {
+	held := v.Marks.Held
+	if held == nil || held.Scale == "" {
+		return ""
+	}
+	now := r.scale(v)
+	if now == "" || now == held.Scale {
+		return ""
+	}
+	return fmt.Sprintf("The change of .%s from %s to %s by scaling takes effect when the hold ends", strings.Join(r.Kind.ScalePath(), "."), held.Scale, now)
+}
+
+// noteUnclear is added to the event of a rollback that was carried out although
+// the spec may have been edited after it was asked for.
+const noteUnclear = ". The spec was edited at about the time of the request, perhaps after it; the request counts. To follow the spec, edit it again or set the annotation to \"none\""
+
+// noteOvertaken is the event of a request that is not carried out.
+func noteOvertaken(v *snapshot) string {
+	return fmt.Sprintf("rollback-to=%s is not carried out: the spec was edited after it and is followed. To roll back all the same, ask again with another token, such as %s@again",
+		status.CutTo(v.Requests.Rollback.Value, 64), strings.TrimSpace(strings.SplitN(v.Requests.Rollback.Value, "@", 2)[0]))
 }

@@ -1,56 +1,55 @@
 package reconcile
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
+	"github.com/google/go-cmp/cmp"
 )
 
 // asking reads annotations, given as keys without our prefix and values.
-func asking(pairs ...string) func(*view) {
-	return func(v *view) {
+func asking(pairs ...string) func(*snapshot) {
+	return func(v *snapshot) {
 		from := map[string]string{}
 		for i := 0; i < len(pairs); i += 2 {
 			from[api.Domain+"/"+pairs[i]] = pairs[i+1]
 		}
-		v.asks = annotations.Parse(from)
+		v.Requests = annotations.Parse(from)
 	}
 }
 
 // marked puts marks on the newest revision, which we wrote.
-func marked(m release.Marks) func(*view) {
-	return func(v *view) { v.marks, v.history[0].Marks = m, m }
+func marked(m release.Marks) func(*snapshot) {
+	return func(v *snapshot) { v.Marks, v.History[0].Marks = m, m }
 }
 
 // written makes every revision one that we wrote, for Written cannot be set.
-func written(v *view) {
-	for i, record := range v.history {
+func written(v *snapshot) {
+	for i, record := range v.History {
 		read, _ := release.FromMeta(secretOf(record))
-		v.history[i] = read
+		v.History[i] = read
 	}
 }
 
-func withSpec(spec any) func(*view) { return func(v *view) { v.cr.Object["spec"] = spec } }
+func withSpec(spec any) func(*snapshot) { return func(v *snapshot) { v.CR.Object["spec"] = spec } }
 
 const (
 	dep, sup, fai = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
 )
 
 func TestAvailable(t *testing.T) {
-	heldAt := func(revision int) func(*view) {
+	heldAt := func(revision int) func(*snapshot) {
 		return marked(release.Marks{Held: &release.Held{Revision: revision}})
 	}
 	for _, test := range []struct {
 		name  string
-		v     *view
+		v     *snapshot
 		asked string
 		want  int
 	}{
@@ -73,7 +72,7 @@ func TestAvailable(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)
-			if got := available(test.v, *test.v.asks.Rollback); got != test.want {
+			if got := available(test.v, *test.v.Requests.Rollback); got != test.want {
 				t.Errorf("revision %d, want %d", got, test.want)
 			}
 		})
@@ -119,11 +118,11 @@ func TestUntidy(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf(test.statuses, written)
-			if got := untidy(v.history); got != test.want {
+			if got := untidy(v.History); got != test.want {
 				t.Errorf("untidy: %v, want %v", got, test.want)
 			}
 			(&Reconciler{}).observeRequests(v)
-			if got := v.observation.Untidy; got != test.want {
+			if got := v.Observation.Inconsistent; got != test.want {
 				t.Errorf("it is observed as untidy: %v, want %v", got, test.want)
 			}
 		})
@@ -133,75 +132,38 @@ func TestUntidy(t *testing.T) {
 // TestWhatIsReachedIsForgotten: what a pass finds in place has not
 // failed, whatever became of the answer to a write.
 func TestWhatIsReachedIsForgotten(t *testing.T) {
-	held := func(v *view) {
-		v.observation.Newest.Digest = "older"
-		marked(release.Marks{Rollback: token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
+	held := func(v *snapshot) {
+		v.Observation.Newest.Digest = "older"
+		marked(release.Marks{Rollback: status.Token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
 	}
 	for _, test := range []struct {
 		name string
-		v    *view
+		v    *snapshot
 		// aim is what failed.
-		aim       string
+		target    plan.TargetKey
 		forgotten bool
 	}{
-		{"what is desired is deployed", viewOf([]string{dep, sup}), wanted, true},
-		{"what is desired is deployed, and something else failed", viewOf([]string{dep, sup}), "older", false},
-		{"what is desired has failed", viewOf([]string{fai, dep}), wanted, false},
-		{"what is desired is deployed, and so is another", viewOf([]string{dep, dep}), wanted, false},
-		{"what is desired is deployed, and a person asks for another", viewOf([]string{dep, sup}, asking("rollback-to", "1")), "revision 1 " + token("1"), false},
-		{"what is desired is deployed, and a person says try again", viewOf([]string{dep, sup}, asking("reconcile-requested-at", "now")), wanted + token("now"), true},
-		{"what is desired is deployed, and never became ready", viewOf([]string{dep, sup}, func(v *view) { v.observation.Overdue = true }), wanted, false},
-		{"what is desired is deployed, and it goes", viewOf([]string{dep, sup}, beingDeleted), "gone", false},
-		{"what is held is deployed", viewOf([]string{dep, sup}, held), "revision 1 " + token("1"), true},
-		{"what is held is deployed, and an upgrade failed before", viewOf([]string{dep, sup}, held), wanted, false},
+		{"what is desired is deployed", viewOf([]string{dep, sup}), ofSpec, true},
+		{"what is desired is deployed, and something else failed", viewOf([]string{dep, sup}), plan.TargetKey{Digest: "older"}, false},
+		{"what is desired has failed", viewOf([]string{fai, dep}), ofSpec, false},
+		{"what is desired is deployed, and so is another", viewOf([]string{dep, dep}), ofSpec, false},
+		{"what is desired is deployed, and a person asks for another", viewOf([]string{dep, sup}, asking("rollback-to", "1")), plan.TargetKey{Goal: plan.GoalRevision, Revision: 1, Request: status.Token("1")}, false},
+		{"what is desired is deployed, and a person says try again", viewOf([]string{dep, sup}, asking("reconcile-requested-at", "now")), plan.TargetKey{Goal: plan.GoalSpec, Digest: wanted, RetryToken: status.Token("now")}, true},
+		{"what is desired is deployed, and never became ready", viewOf([]string{dep, sup}, func(v *snapshot) { v.Observation.Overdue = true }), ofSpec, false},
+		{"what is desired is deployed, and it goes", viewOf([]string{dep, sup}, beingDeleted), plan.TargetKey{Goal: plan.GoalGone}, false},
+		{"what is held is deployed", viewOf([]string{dep, sup}, held), plan.TargetKey{Goal: plan.GoalRevision, Revision: 1, Request: status.Token("1")}, true},
+		{"what is held is deployed, and an upgrade failed before", viewOf([]string{dep, sup}, held), ofSpec, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := &Reconciler{}
 			written(test.v)
-			r.memory.put("", false, failedWith(test.aim, "R", "m"))
+			r.memory.put("", false, status.Failure{Failure: plan.Failure{Target: test.target}})
 			r.observeRequests(test.v)
 			r.observeFailures(test.v)
-			if forgotten := r.memory.get("", false) == nil; forgotten != test.forgotten {
+			if forgotten := test.v.Failure == nil; forgotten != test.v.effects.reached || forgotten != test.forgotten {
 				t.Errorf("it is forgotten: %v, want %v", forgotten, test.forgotten)
 			}
 		})
-	}
-}
-
-func TestRefusal(t *testing.T) {
-	refusedTo := func(value string) release.Marks { return release.Marks{Rollback: token(value), Refused: true} }
-	upgraded := []string{dep, fai, sup}
-	for _, test := range []struct {
-		name   string
-		v      *view
-		asked  string
-		reason string
-		want   string
-	}{
-		{"nobody asks", viewOf(upgraded), "", "", ""},
-		{"not answered yet", viewOf(upgraded), "7", "", ""},
-		{"met", viewOf(upgraded, marked(release.Marks{Rollback: token("1")})), "1", "", ""},
-		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
-		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
-		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
-		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; nothing was changed. To be had are: 1"},
-		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; there is no revision to go back to"},
-		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", with "@" and any text after it to ask again; nothing was changed. To be had are: 1, 3`},
-		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", with "@" and any text after it to ask again; there is no revision to go back to`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			asking("rollback-to", test.asked)(test.v)
-			if got := refusal(test.v); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
-			}
-			if test.want != "" && refusalReason(test.v) != test.reason {
-				t.Errorf("reason %s, want %s", refusalReason(test.v), test.reason)
-			}
-		})
-	}
-	long := viewOf(nil, asking("rollback-to", strings.Repeat("x", 10_000)))
-	if got := refusal(long); len(got) > 400 {
-		t.Errorf("a refusal of %d bytes", len(got))
 	}
 }
 
@@ -238,15 +200,15 @@ func TestSpecDigest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			one, two := digest(test.r, test.one), digest(test.r, test.two)
-			if (one == two) != test.equal || len(one) != tokenLength {
+			if (one == two) != test.equal || len(one) != status.TokenLength {
 				t.Errorf("%s and %s, equal: %v, want %v", one, two, one == two, test.equal)
 			}
 		})
 	}
 	v := viewOf(nil, withSpec(map[string]any{"web": map[string]any{"replicas": int64(1)}}))
-	before := v.cr.DeepCopy()
+	before := v.CR.DeepCopy()
 	deep.specDigest(v)
-	if diff := cmp.Diff(before.Object, v.cr.Object); diff != "" {
+	if diff := cmp.Diff(before.Object, v.CR.Object); diff != "" {
 		t.Errorf("the custom resource has changed (-before +after):\n%s", diff)
 	}
 }
@@ -255,44 +217,44 @@ func TestObserveRequests(t *testing.T) {
 	r := &Reconciler{}
 	followed := r.specDigest(viewOf(nil))
 	held := func(spec string) release.Marks {
-		return release.Marks{Rollback: token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: spec}}
+		return release.Marks{Rollback: status.Token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: spec}}
 	}
-	observed := func(v *view) plan.Observation {
+	observed := func(v *snapshot) plan.Observation {
 		written(v)
-		v.marks, v.observation = release.Marks{}, plan.Observation{Adoptable: v.observation.Adoptable}
+		v.Marks, v.Observation = release.Marks{}, plan.Observation{Adoptable: v.Observation.Adoptable}
 		r.observeRequests(v)
-		return v.observation
+		return v.Observation
 	}
 	upgraded := []string{dep, sup}
-	adoptable := func(v *view) { v.observation.Adoptable = true }
+	adoptable := func(v *snapshot) { v.Observation.Adoptable = true }
 	for _, test := range []struct {
 		name string
-		v    *view
+		v    *snapshot
 		want plan.Observation
 	}{
 		{"nothing", viewOf(upgraded), plan.Observation{}},
 		{"a pause", viewOf(upgraded, asking("pause", "true")), plan.Observation{Paused: true}},
 		{"a pause of everything", viewOf(upgraded, asking("pause", "including-deletion")), plan.Observation{Paused: true, PausedDeletion: true}},
-		{"that it stays", viewOf(upgraded, asking("deletion-policy", "orphan")), plan.Observation{Orphan: true, Nudge: token("deletion-policy")}},
-		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), plan.Observation{Request: &plan.Request{Token: token("1"), Revision: 1}}},
-		{"a rollback that is not to be had", viewOf(upgraded, asking("rollback-to", "7")), plan.Observation{Request: &plan.Request{Token: token("7")}}},
-		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(release.Marks{Rollback: token("1")})), plan.Observation{}},
-		{"a rollback, once more", viewOf(upgraded, asking("rollback-to", "1@x"), marked(release.Marks{Rollback: token("1")})), plan.Observation{Request: &plan.Request{Token: token("1@x"), Revision: 1}}},
+		{"that it stays", viewOf(upgraded, asking("deletion-policy", "orphan")), plan.Observation{Orphan: true, RetryToken: status.Token("deletion-policy")}},
+		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), plan.Observation{Request: &plan.Request{Token: status.Token("1"), Revision: 1}}},
+		{"a rollback that is not to be had", viewOf(upgraded, asking("rollback-to", "7")), plan.Observation{Request: &plan.Request{Token: status.Token("7")}}},
+		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(release.Marks{Rollback: status.Token("1")})), plan.Observation{}},
+		{"a rollback, once more", viewOf(upgraded, asking("rollback-to", "1@x"), marked(release.Marks{Rollback: status.Token("1")})), plan.Observation{Request: &plan.Request{Token: status.Token("1@x"), Revision: 1}}},
 		{"no rollback that could be met", viewOf(upgraded, asking("rollback-to", "latest")), plan.Observation{}},
 		{"the end of a hold", viewOf(upgraded, asking("rollback-to", "none"), marked(held(followed))), plan.Observation{
-			Request: &plan.Request{Token: token("none"), Resume: true}, Held: &plan.Held{Revision: 1, Token: token("1")},
+			Request: &plan.Request{Token: status.Token("none"), Resume: true}, Held: &plan.Held{Revision: 1, Token: status.Token("1")},
 		}},
-		{"a hold, when its annotation is gone", viewOf(upgraded, marked(held(followed))), plan.Observation{Held: &plan.Held{Revision: 1, Token: token("1")}}},
-		{"a hold, and another spec", viewOf(upgraded, marked(held("another"))), plan.Observation{Held: &plan.Held{Revision: 1, Token: token("1"), Over: true}}},
+		{"a hold, when its annotation is gone", viewOf(upgraded, marked(held(followed))), plan.Observation{Held: &plan.Held{Revision: 1, Token: status.Token("1")}}},
+		{"a hold, and another spec", viewOf(upgraded, marked(held("another"))), plan.Observation{Held: &plan.Held{Revision: 1, Token: status.Token("1"), Expired: true}}},
 		{"a hold by failure", viewOf(upgraded, marked(release.Marks{Held: &release.Held{Revision: 1, Spec: followed, ByFailure: true}})), plan.Observation{Held: &plan.Held{Revision: 1, ByFailure: true}}},
-		{"a verification", viewOf(upgraded, asking("reconcile-requested-at", "now")), plan.Observation{VerifyRequested: true, Nudge: token("now")}},
-		{"a verification that was answered", viewOf(upgraded, asking("reconcile-requested-at", "now"), marked(release.Marks{Reconcile: token("now")})), plan.Observation{Nudge: token("now")}},
-		{"force", viewOf(upgraded, asking("force", "now")), plan.Observation{VerifyRequested: true, Nudge: token("now")}},
-		{"force that was used", viewOf(upgraded, asking("force", "now"), marked(release.Marks{Force: token("now")})), plan.Observation{Nudge: token("now")}},
-		{"another way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "true")), plan.Observation{Nudge: token("uninstall-disable-hooks")}},
+		{"a verification", viewOf(upgraded, asking("reconcile-requested-at", "now")), plan.Observation{VerifyRequested: true, RetryToken: status.Token("now")}},
+		{"a verification that was answered", viewOf(upgraded, asking("reconcile-requested-at", "now"), marked(release.Marks{Reconcile: status.Token("now")})), plan.Observation{RetryToken: status.Token("now")}},
+		{"force", viewOf(upgraded, asking("force", "now")), plan.Observation{VerifyRequested: true, RetryToken: status.Token("now")}},
+		{"force that was used", viewOf(upgraded, asking("force", "now"), marked(release.Marks{Force: status.Token("now")})), plan.Observation{RetryToken: status.Token("now")}},
+		{"another way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "true")), plan.Observation{RetryToken: status.Token("uninstall-disable-hooks")}},
 		{"the usual way to uninstall", viewOf(upgraded, asking("uninstall-disable-hooks", "false")), plan.Observation{}},
 		{"tests", viewOf(upgraded, asking("test", "now")), plan.Observation{TestRequested: true}},
-		{"tests that were run", viewOf(upgraded, asking("test", "now"), marked(release.Marks{Test: token("now")})), plan.Observation{}},
+		{"tests that were run", viewOf(upgraded, asking("test", "now"), marked(release.Marks{Test: status.Token("now")})), plan.Observation{}},
 		{"marks of what is not ours yet", viewOf(upgraded, adoptable, marked(held(followed))), plan.Observation{Adoptable: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

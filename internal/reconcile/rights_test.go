@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
 )
 
 // someRights knows two words of advice.
@@ -61,9 +62,11 @@ func TestConditionRightsMissing(t *testing.T) {
 			v := viewOf([]string{api.StatusDeployed})
 			looks := false
 			r := &Reconciler{Rights: test.rights, Wake: func(types.NamespacedName, time.Duration) { looks = true }}
-			r.observeRights(v)
+			if r.Rights != nil {
+				v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
+			}
 			r.lookAtRights(v, test.conditions)
-			s := status(v, plan.Decision{State: plan.StateInSync}, test.conditions)
+			s := status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, test.conditions)
 			c := meta.FindStatusCondition(s.Conditions, api.ConditionRightsMissing)
 			if c == nil {
 				c = &metav1.Condition{}
@@ -96,7 +99,7 @@ func TestForbiddenActions(t *testing.T) {
 			rights := &someRights{known: true}
 			now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 			r := &Reconciler{Rights: rights, Shared: Shared{Recorder: events, Now: func() time.Time { return now }}}
-			v := viewOf(nil, func(v *view) { v.serviceAccount = "deployer" })
+			v := viewOf(nil, func(v *snapshot) { v.serviceAccount = "deployer" })
 			d := plan.Decision{Step: plan.StepInstall}
 			r.conclude(t.Context(), v, d, test.err)
 			r.conclude(t.Context(), v, d, test.err)
@@ -106,14 +109,14 @@ func TestForbiddenActions(t *testing.T) {
 			if rights.account != "system:serviceaccount:apps:deployer" {
 				t.Errorf("asked for %s", rights.account)
 			}
-			before := r.memory.get(v.cr.GetUID(), false)
+			before := r.memory.get(v.CR.GetUID(), false)
 			r.RightsChanged()
-			after := r.memory.get(v.cr.GetUID(), false)
+			after := r.memory.get(v.CR.GetUID(), false)
 			if !before.At.Equal(now) || after.At.IsZero() != test.isDue {
 				t.Errorf("it failed at %s, and then at %s", before.At, after.At)
 			}
-			after.At, after.forbidden = before.At, before.forbidden
-			if diff := cmp.Diff(before, after, cmp.AllowUnexported(failure{})); diff != "" {
+			after.At, after.Forbidden = before.At, before.Forbidden
+			if diff := cmp.Diff(before, after, cmp.AllowUnexported(status.Failure{})); diff != "" {
 				t.Errorf("something else is remembered:\n%s", diff)
 			}
 		})

@@ -3,13 +3,19 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
+	"github.com/Masterminds/semver/v3"
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/rollout"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/rollout"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // line is the kind's rollout.Line, which begins when the first pass asks for it:
@@ -85,7 +91,7 @@ func (r *Reconciler) wakeLine(keys []types.NamespacedName) {
 
 // observeRollout finds out where the custom resource stands in the rollout of
 // the kind's chart, and whether its turn has come.
-func (r *Reconciler) observeRollout(ctx context.Context, v *view) error {
+func (r *Reconciler) observeRollout(ctx context.Context, v *snapshot) error {
 	line, err := r.rollout(ctx)
 	if err != nil {
 		return err
@@ -100,19 +106,19 @@ func (r *Reconciler) observeRollout(ctx context.Context, v *view) error {
 		if reason := asideReason(v); reason != "" {
 			r.offer(v, turn, reason)
 			// Nothing that a person asks for waits for the pause to end.
-			v.observation.Postponed = reason == api.ReasonPaused
+			v.Observation.Postponed = reason == api.ReasonPaused
 		}
 	}
-	uid := v.cr.GetUID()
-	r.wakeLine(line.Put(uid, rollout.Member{Key: v.key, Standing: standing, Ailing: standing == rollout.Waiting && !healthy(v)}))
+	uid := v.CR.GetUID()
+	v.effects.wake = line.Put(uid, rollout.Member{Key: v.key, Standing: standing, Ailing: standing == rollout.Waiting && !healthy(v)})
 	if news, is := line.News(); is {
-		r.tellRollout(ctx, news)
+		v.effects.rollout = &news
 	}
 	if standing != rollout.Waiting {
 		return nil
 	}
 	turn = line.Turn(uid)
-	v.observation.Postponed = turn.Verdict != rollout.Go
+	v.Observation.Postponed = turn.Verdict != rollout.Go
 	v.undecided = turn.Verdict == rollout.Unknown
 	if reason := turnReasons[turn.Verdict]; reason != "" {
 		r.offer(v, turn, reason)
@@ -126,38 +132,182 @@ var turnReasons = map[rollout.Verdict]string{
 }
 
 // offer notes for the status that there is another chart than the one that runs.
-func (r *Reconciler) offer(v *view, turn rollout.Turn, reason string) {
+func (r *Reconciler) offer(v *snapshot, turn rollout.Turn, reason string) {
 	chart := r.Kind.Chart
-	v.updateReason = reason
-	v.update = &api.UpdateStatus{
+	v.UpdateReason = reason
+	v.Update = &api.UpdateStatus{
 		Chart: chart.Name() + "-" + chart.Version(), ChartVersion: chart.Version(), Place: int64(turn.Place), Of: int64(turn.Of),
 	}
 }
 
-// updateMessage says what the condition UpdateAvailable tells.
-func updateMessage(v *view) string {
-	to := v.update
-	if to == nil {
+// tellRollout tells that the rollout of the kind's chart has stopped, or goes
+// on: in the log and, where it has stopped, by an event on those that did it.
+// Of those that wait each has a condition; a thousand events would say no more.
+func (r *Reconciler) tellRollout(ctx context.Context, news rollout.News) {
+	chart := r.Kind.Chart.Name() + "-" + r.Kind.Chart.Version()
+	logger := log.Log.WithValues("kind", r.Kind.Kind, "group", r.Kind.Group, "chart", chart)
+	if !news.Stopped {
+		logger.Info("rollout continues", "waiting", news.Waiting)
+		return
+	}
+	scope := "their namespaces"
+	if news.Everywhere {
+		scope = "all namespaces"
+	}
+	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(news.Failed), "waiting", news.Waiting)
+	for _, key := range news.Failed {
+		cr := &unstructured.Unstructured{}
+		cr.SetGroupVersionKind(r.Kind.GVK())
+		if err := r.Reader.Get(ctx, key, cr); err != nil {
+			// It goes, and the rollout goes on.
+			continue
+		}
+		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
+			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, news.Waiting))
+	}
+}
+
+// names are those of custom resources, as kubectl's -n and NAME.
+func names(keys []types.NamespacedName) []string {
+	list := make([]string, len(keys))
+	for i, key := range keys {
+		list[i] = key.String()
+	}
+	return list
+}
+
+// standingOf tells where a custom resource stands in the rollout of its kind's
+// chart. All of it is read from its records and objects, but for a failure that
+// came before there was a record: after a restart one is tried once more.
+func standingOf(v *snapshot) rollout.Standing {
+	o := v.Observation
+	fails := v.Failure != nil && v.Failure.Target == plan.Target(o)
+	switch {
+	case !concerned(v), o.Paused:
+		return rollout.Aside
+	case o.Holding():
+		if v.Marks.Held.ByFailure && chartOf(v.History, v.Marks.Held.From) == v.digests.Chart {
+			return rollout.Failed
+		}
+		return rollout.Aside
+	case !outdated(v):
+		return arrived(v, fails)
+	case fails && (asked(v) || o.Request != nil):
+		// It is what the person asks for that fails.
+		return rollout.Aside
+	case fails:
+		return rollout.Failed
+	case asked(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
+		return rollout.Moving
+	default:
+		return rollout.Waiting
+	}
+}
+
+// concerned tells whether there is a release that a chart can upgrade.
+func concerned(v *snapshot) bool {
+	o := v.Observation
+	return !o.Deleting && !o.Conflict && o.Invalid == nil && o.Newest != nil && o.Newest.Owned && o.Newest.WrittenByUs && !api.Uninstalled(o.Newest.Status)
+}
+
+// outdated tells whether the newest revision is of another chart than the kind's.
+func outdated(v *snapshot) bool { return concerned(v) && v.History[0].ChartDigest != v.digests.Chart }
+
+// arrived tells how one does whose newest revision is of the kind's chart. One
+// that never had another is new, and what was deployed by it once has arrived:
+// their troubles are their own. One that failed has failed while it is tried again,
+// too: each try would else let others go.
+func arrived(v *snapshot, fails bool) rollout.Standing {
+	o := v.Observation
+	runs, _ := status.Deployed(v.History)
+	upgraded := slices.ContainsFunc(v.History, func(r release.Record) bool {
+		return r.ChartDigest != "" && r.ChartDigest != v.digests.Chart
+	})
+	failed := o.Newest.Status == api.StatusFailed || fails && api.Pending(o.Newest.Status)
+	switch {
+	case !upgraded, failed && runs.ChartDigest == v.digests.Chart:
+		return rollout.Done
+	case failed:
+		return rollout.Failed
+	case healthy(v), v.progress.wasReady:
+		return rollout.Done
+	case v.standing() == openEnded:
+		return rollout.Moving
+	case v.Overdue, v.progress.late, len(v.Health.Unready) > 0 && v.Health.Unready[0].Failed:
+		// One whose time was up before this process began may be why the rollout
+		// had stopped: it does not go on until that one is ready.
+		return rollout.Failed
+	default:
+		return rollout.Moving
+	}
+}
+
+// asideReason says why one is passed over, empty where it would be told
+// otherwise.
+func asideReason(v *snapshot) string {
+	o := v.Observation
+	switch {
+	case o.Holding():
+		return api.ReasonHeld
+	case o.Paused && !asked(v) && healthy(v):
+		return api.ReasonPaused
+	default:
 		return ""
 	}
-	from := "one of the same version with other files or overrideValues"
-	if r := v.history[0]; r.ChartVersion != to.ChartVersion {
-		from = r.ChartVersion
+}
+
+// healthy tells whether what runs is ready.
+func healthy(v *snapshot) bool {
+	return v.Observation.Newest.Status == api.StatusDeployed && len(v.Health.Unready) == 0
+}
+
+// asked tells whether a person wants it to be upgraded now: the spec was edited,
+// a hold was ended, or everything is to be verified. The end of a hold asks for
+// the chart that was there at the time, and for none that comes later.
+func asked(v *snapshot) bool {
+	o := v.Observation
+	ends := o.Held != nil && o.Held.Expired
+	resumed := v.Marks.ResumedChart != "" && v.Marks.ResumedChart == v.digests.Chart
+	return v.History[0].ValuesDigest != v.digests.Values || ends || resumed || o.VerifyRequested
+}
+
+// chartOf returns the digest of the chart that a revision was made of.
+func chartOf(history []release.Record, revision int) string {
+	for _, record := range history {
+		if record.Revision == revision {
+			return record.ChartDigest
+		}
 	}
-	what := fmt.Sprintf("Chart %s is to take the place of %s", to.Chart, from)
-	place := fmt.Sprintf("place %d of %d", to.Place, to.Of)
-	switch v.updateReason {
-	case api.ReasonRolloutStopped:
-		return fmt.Sprintf("%s, at %s. The rollout has stopped here because upgrades failed, in this namespace or in several: it continues when the failed ones are fixed, held, paused or deleted", what, place)
-	case api.ReasonRolloutPaused:
-		return fmt.Sprintf("%s, at %s, when the rollout is no longer paused", what, place)
-	case api.ReasonPaused:
-		return what + " when the pause ends"
-	case api.ReasonHeld:
-		return what + " when the hold ends"
-	case api.ReasonDowngradeRefused:
-		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false", to.Chart, from)
-	default:
-		return fmt.Sprintf("%s, at %s; an edit of the spec goes at once", what, place)
+	return ""
+}
+
+// downgrade says why the kind's chart is not to take the place of the one that
+// is deployed, empty where it may.
+func (r *Reconciler) downgrade(v *snapshot) string {
+	runs, ok := status.Deployed(v.History)
+	if !ok || r.Kind.Rollout.Downgrades() || !concerned(v) || runs.ChartDigest == v.digests.Chart {
+		return ""
 	}
+	chart := r.Kind.Chart
+	// A version that cannot be read compares with nothing.
+	from, err := semver.NewVersion(runs.ChartVersion)
+	to, err2 := semver.NewVersion(chart.Version())
+	if err != nil || err2 != nil || !to.LessThan(from) {
+		return ""
+	}
+	return fmt.Sprintf("the operator has chart %s-%s, which is older than %s that is deployed, and rollout.allowDowngrade is false in its watches file: run an operator that has the newer chart, or allow it",
+		chart.Name(), chart.Version(), runs.ChartVersion)
+}
+
+// refuseDowngrade keeps what is deployed. Where the spec asks for something else
+// there is no chart to follow it with.
+func (r *Reconciler) refuseDowngrade(v *snapshot, why string) {
+	o := &v.Observation
+	held := o.Holding()
+	if !held && (asked(v) || o.Newest.Status != api.StatusDeployed) {
+		o.Invalid = &plan.Problem{Reason: api.ReasonDowngradeRefused, Message: why}
+		return
+	}
+	o.Postponed = !held
+	r.offer(v, rollout.Turn{}, api.ReasonDowngradeRefused)
 }

@@ -1,27 +1,77 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 )
 
-// Sources is what values come from beside the spec, see sources.Store.
-type Sources interface {
-	// Merge lays what the sources of a custom resource hold over values. It
-	// asks the API server only for what has changed.
-	Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error)
-	// Versions returns a text that differs if an object of the sources has changed.
-	Versions(from []valuesfrom.Source) string
-	// Forget ends what a custom resource uses.
-	Forget(user types.UID)
+// evaluated holds what templates of the watches entry gave for one state of a
+// custom resource, so that a custom resource in sync is not expanded for them.
+type evaluated struct {
+	resourceVersion string
+	results         map[string]result
+}
+
+type result struct {
+	value any
+	err   error
+}
+
+// evaluate returns what a function gives for the content of a custom resource. It
+// is called once for each state of the custom resource, and is known by its
+// name. A custom resource that is too large has metadata alone; if that is not
+// enough, the error says that it is too large.
+func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(object map[string]any) (T, error)) (T, error) {
+	uid, version := v.CR.GetUID(), v.CR.GetResourceVersion()
+	var known result
+	found := false
+	r.memory.look(uid, func(m *remembered) {
+		if version != "" && m.evaluated.resourceVersion == version {
+			known, found = m.evaluated.results[name]
+		}
+	})
+	if value, is := known.value.(T); found && is {
+		return value, known.err
+	}
+	object, tooLarge := customresource.Expand(v.CR)
+	if tooLarge != nil {
+		object = customresource.Metadata(v.CR)
+	}
+	value, err := function(object)
+	if err != nil && tooLarge != nil {
+		err = tooLarge
+	}
+	r.rememberResult(uid, version, name, result{value, err})
+	return value, err
+}
+
+func (r *Reconciler) rememberResult(uid types.UID, version, name string, is result) {
+	if version == "" {
+		return
+	}
+	r.memory.look(uid, func(m *remembered) {
+		if m.evaluated.resourceVersion != version {
+			m.evaluated = evaluated{resourceVersion: version, results: map[string]result{}}
+		}
+		m.evaluated.results[name] = is
+	})
 }
 
 // errSourceUnread marks a source that the API server did not give, for now. It
@@ -37,12 +87,12 @@ const (
 )
 
 // sourcesOf returns the sources of a custom resource, and their versions.
-func (r *Reconciler) sourcesOf(v *view) (from []valuesfrom.Source, versions string, err error) {
+func (r *Reconciler) sourcesOf(v *snapshot) (from []valuesfrom.Source, versions string, err error) {
 	if len(r.Kind.Sources) == 0 {
 		return nil, "", nil
 	}
-	from, err = evaluate(r, v, "valuesFrom/"+v.release.Namespace, func(object map[string]any) ([]valuesfrom.Source, error) {
-		return r.Kind.SourcesFor(&unstructured.Unstructured{Object: object}, v.release.Namespace)
+	from, err = evaluate(r, v, "valuesFrom/"+v.Release.Namespace, func(object map[string]any) ([]valuesfrom.Source, error) {
+		return r.Kind.SourcesFor(&unstructured.Unstructured{Object: object}, v.Release.Namespace)
 	})
 	if err != nil {
 		return nil, "", err
@@ -51,7 +101,7 @@ func (r *Reconciler) sourcesOf(v *view) (from []valuesfrom.Source, versions stri
 }
 
 // mergeSources lays the sources over the values of a spec.
-func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]any) (map[string]any, error) {
+func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, spec map[string]any) (map[string]any, error) {
 	if len(r.Kind.Sources) == 0 {
 		return spec, nil
 	}
@@ -60,25 +110,23 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *view, spec map[string]
 		return nil, err
 	}
 	merged, err := r.readSources(ctx, v, from, spec)
-	unusable, ok := errors.AsType[*valuesfrom.Error](err)
-	switch {
-	case err == nil:
-		return merged, nil
-	case !ok:
+	if _, unusable := errors.AsType[*valuesfrom.Error](err); err != nil && !unusable {
 		return nil, fmt.Errorf("%w: %w", errSourceUnread, err)
 	}
-	if v.observation.Invalid == "" {
-		v.invalidReason = unusable.Reason
-	}
-	if unusable.Reason == api.ReasonValuesSourceForbidden {
+	return merged, err
+}
+
+// wakeForSources reconciles again later if the operator may not read a source: no
+// watch reports that permissions have changed.
+func (r *Reconciler) wakeForSources(v *snapshot) {
+	if o := v.Observation; o.Invalid != nil && o.Invalid.Reason == api.ReasonValuesSourceForbidden {
 		r.Wake(v.key, forbiddenAgain)
 	}
-	return nil, err
 }
 
 // recallSecrets finds out what nobody may read of a resource that is deleted,
 // whose sources may be gone already.
-func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
+func (r *Reconciler) recallSecrets(ctx context.Context, v *snapshot) {
 	if len(r.Kind.Sources) == 0 {
 		return
 	}
@@ -91,23 +139,86 @@ func (r *Reconciler) recallSecrets(ctx context.Context, v *view) {
 }
 
 // readSources lays sources over values, and takes note of what is secret.
-func (r *Reconciler) readSources(ctx context.Context, v *view, from []valuesfrom.Source, over map[string]any) (merged map[string]any, err error) {
+func (r *Reconciler) readSources(ctx context.Context, v *snapshot, from []valuesfrom.Source, over map[string]any) (merged map[string]any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
 	defer cancel()
-	merged, v.secrets, err = r.Sources.Merge(ctx, v.cr.GetUID(), from, over)
+	merged, v.Secrets, err = r.Sources.Merge(ctx, v.CR.GetUID(), from, over)
 	return merged, err
 }
 
-// SourceChanged calls for a pass over the custom resource that uses an object
-// that changed, if it is of this kind.
-func (r *Reconciler) SourceChanged(user types.UID) {
-	if key, ok := r.keys.get(user); ok {
-		r.Wake(key, 0)
+// computeFields computes the kind's own status fields, from memory.
+func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
+	if r.Kind.Fields == nil || v.Fields.Refused {
+		return
+	}
+	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.Secrets.Redact}
+	if v.values != nil || v.facts != nil {
+		in.Values = func() map[string]any {
+			// Values that are not those that were observed are not reported.
+			all, _ := r.valuesOf(ctx, v)
+			return values.Coalesce(r.Kind.Defaults, all)
+		}
+	}
+	in.Observed, in.Unobserved = r.selected(v)
+	v.Fields.Result = r.Kind.Fields.Evaluate(in)
+}
+
+// selected returns the objects of each entry of observe.
+func (r *Reconciler) selected(v *snapshot) (objects map[string][]any, missing map[string]string) {
+	if len(r.Kind.Observes) == 0 {
+		return nil, nil
+	}
+	wrong := map[string]string{}
+	selections := make([]catalog.Selection, 0, len(r.Kind.Observes))
+	for _, o := range r.Kind.Observes {
+		selection, err := evaluate(r, v, "observe/"+o.Name+"/"+v.Release.String(), func(object map[string]any) (catalog.Selection, error) {
+			return o.Selection(object, v.Release)
+		})
+		if err != nil {
+			wrong[o.Name] = err.Error()
+			continue
+		}
+		selections = append(selections, selection)
+	}
+	objects, missing = r.Observed.Select(v.CR.GetUID(), selections)
+	maps.Copy(missing, wrong)
+	return objects, missing
+}
+
+func newestRelease(v *snapshot) kindstatus.Release {
+	if len(v.History) == 0 {
+		return kindstatus.Release{Name: v.Release.Name, Namespace: v.Release.Namespace}
+	}
+	s := status.OfRelease(v.History[0])
+	return kindstatus.Release{
+		Name: s.Name, Namespace: s.Namespace, Revision: s.Revision, Status: s.Status,
+		Chart: s.Chart, ChartVersion: s.ChartVersion, AppVersion: s.AppVersion,
 	}
 }
 
-func (r *Reconciler) forgetSources(user types.UID) {
-	if len(r.Kind.Sources) > 0 {
-		r.Sources.Forget(user)
+// resourcesOf returns the objects of the release, also those that are gone and
+// should not be, in an order that lasts.
+func (r *Reconciler) resourcesOf(v *snapshot) []kindstatus.Resource {
+	found := map[apply.Key]kindstatus.Resource{}
+	add := func(key apply.Key, health inventory.Health) {
+		found[key] = kindstatus.Resource{
+			Group: key.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+			Ready: health.Ready, Reason: health.Reason, Message: health.Message,
+		}
 	}
+	for _, o := range r.Inventory.OwnedBy(v.CR.GetUID()) {
+		add(o.Key, inventory.Health{Ready: true})
+	}
+	summary := r.Inventory.Health(v.CR.GetUID(), v.Observation.Now)
+	for _, o := range slices.Concat(summary.Assumed, summary.Unready) {
+		add(o.Key, o.Health)
+	}
+	keys := slices.SortedFunc(maps.Keys(found), func(a, b apply.Key) int {
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Group, b.Group))
+	})
+	resources := make([]kindstatus.Resource, len(keys))
+	for i, key := range keys {
+		resources[i] = found[key]
+	}
+	return resources
 }

@@ -8,14 +8,14 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // fakeSources remembers what it is asked for.
@@ -53,12 +53,12 @@ func sourced(t *testing.T, valuesFrom string) (r *Reconciler, fake *fakeSources,
 
 const twoSources = "{kind: Secret, name: '{{ .metadata.name }}-values'}, {kind: ConfigMap, name: '{{ .spec.team }}', key: port, targetPath: a.b, optional: true}"
 
-func sourcedView(namespace string, spec map[string]any) *view {
+func sourcedView(namespace string, spec map[string]any) *snapshot {
 	cr := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	cr.SetName("web")
 	cr.SetNamespace(namespace)
 	cr.SetUID("u")
-	return &view{cr: cr, release: types.NamespacedName{Namespace: "target", Name: "web"}}
+	return &snapshot{key: types.NamespacedName{Namespace: namespace, Name: "web"}, Snapshot: status.Snapshot{CR: cr, Release: types.NamespacedName{Namespace: "target", Name: "web"}}}
 }
 
 func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
@@ -75,8 +75,8 @@ func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
 		}, fake.asked); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if !cmp.Equal(merged, map[string]any{"a": "b", "merged": true}) || !slices.Equal(v.secrets, valuesfrom.Secrets{"canary"}) {
-			t.Errorf("%v, secret are %v", merged, v.secrets)
+		if !cmp.Equal(merged, map[string]any{"a": "b", "merged": true}) || !slices.Equal(v.Secrets, valuesfrom.Secrets{"canary"}) {
+			t.Errorf("%v, secret are %v", merged, v.Secrets)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 		{"a Secret that is not there", "blue", missing, false, api.ReasonValuesSourceMissing, nil},
 		{"no right to it, of which no watch tells when it comes", "blue", forbidden, false, api.ReasonValuesSourceForbidden, []time.Duration{forbiddenAgain}},
 		{"a server that is away", "blue", errors.New("away"), true, "", nil},
-		{"a spec that names no object", "../blue", nil, false, "", nil},
+		{"a spec that names no object", "../blue", nil, false, api.ReasonInvalidValues, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, fake, woken := sourced(t, twoSources)
@@ -105,9 +105,15 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 			if err == nil || errors.Is(err, errSourceUnread) != test.unread {
 				t.Errorf("%v; to be read again: want %v", err, test.unread)
 			}
-			if v.invalidReason != test.reason {
-				t.Errorf("reason %q, want %q", v.invalidReason, test.reason)
+			reason := ""
+			if !test.unread {
+				v.Observation.Invalid = invalid(err)
+				reason = v.Observation.Invalid.Reason
 			}
+			if reason != test.reason {
+				t.Errorf("reason %q, want %q", reason, test.reason)
+			}
+			r.wakeForSources(v)
 			if !slices.Equal(*woken, test.woken) {
 				t.Errorf("woken after %v, want %v", *woken, test.woken)
 			}

@@ -5,57 +5,59 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // ofCharts says of which charts the revisions are, newest first, where "new" is
 // that of the kind.
-func ofCharts(charts ...string) func(*view) {
-	return func(v *view) {
+func ofCharts(charts ...string) func(*snapshot) {
+	return func(v *snapshot) {
 		v.digests = release.Digests{Chart: "new", Values: "given"}
 		for i, chart := range charts {
-			v.history[i].ChartDigest, v.history[i].ValuesDigest = chart, "given"
+			v.History[i].ChartDigest, v.History[i].ValuesDigest = chart, "given"
 		}
 		if charts[0] != "new" {
-			v.observation.Newest.Digest = "older"
+			v.Observation.Newest.Digest = "older"
 		}
 	}
 }
 
-func edited(v *view) { v.digests.Values = "given anew" }
+func edited(v *snapshot) { v.digests.Values = "given anew" }
 
 // resumed says that a hold ended while the kind had this chart.
-func resumed(chart string) func(*view) { return marked(release.Marks{ResumedChart: chart}) }
+func resumed(chart string) func(*snapshot) { return marked(release.Marks{ResumedChart: chart}) }
 
 func asksBack(o *plan.Observation) { o.Request = &plan.Request{Token: "asked", Revision: 1} }
 
-func unready(failed bool) func(*view) {
-	return func(v *view) { v.health.Unready = []inventory.ObjectHealth{{Health: inventory.Health{Failed: failed}}} }
+func unready(failed bool) func(*snapshot) {
+	return func(v *snapshot) {
+		v.Health.Unready = []inventory.ObjectHealth{{Health: inventory.Health{Failed: failed}}}
+	}
 }
 
-func fails(v *view) { withFailure(plan.Aim(v.observation), api.EventUpgradeFailed, false)(v) }
+func fails(v *snapshot) { withFailure(plan.Target(v.Observation), api.EventUpgradeFailed, false)(v) }
 
 func TestStanding(t *testing.T) {
 	const failed, pending = api.StatusFailed, api.StatusPendingUpgrade
-	byFailure := func(from int) func(*view) {
-		return func(v *view) {
-			isHeld(&v.observation)
+	byFailure := func(from int) func(*snapshot) {
+		return func(v *snapshot) {
+			isHeld(&v.Observation)
 			marked(release.Marks{Held: &release.Held{Revision: 1, From: from, ByFailure: true}})(v)
 		}
 	}
 	one, two, three := []string{dep}, []string{dep, sup}, []string{dep, failed, sup}
 	for _, test := range []struct {
 		name string
-		v    *view
+		v    *snapshot
 		want rollout.Standing
 	}{
 		{"nothing is installed", viewOf(nil), rollout.Aside},
@@ -66,20 +68,20 @@ func TestStanding(t *testing.T) {
 		{"it goes", viewOf(one, ofCharts("old"), beingDeleted), rollout.Aside},
 		{"it is paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Aside},
 		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Aside},
-		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Genuine = false })), rollout.Aside},
-		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Ours = false })), rollout.Aside},
+		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), rollout.Aside},
+		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Owned = false })), rollout.Aside},
 		{"uninstalled behind our back", viewOf([]string{api.StatusUninstalled}, ofCharts("old")), rollout.Aside},
-		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = "why" })), rollout.Aside},
+		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })), rollout.Aside},
 		{"its upgrade runs", viewOf(one, ofCharts("old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"its upgrade is stored", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
 		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
-		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *view) { v.overdue = true }), rollout.Failed},
-		{"upgraded and not ready, long before this process began", viewOf(two, ofCharts("new", "old"), unready(false), func(v *view) { v.progress.late = true }), rollout.Failed},
-		{"upgraded, and no controller has reported, long before this process began", viewOf(two, ofCharts("new", "old"), func(v *view) {
-			v.health.Unready, v.progress.late = []inventory.ObjectHealth{{Health: inventory.Health{OpenEnded: true}}}, true
+		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.Overdue = true }), rollout.Failed},
+		{"upgraded and not ready, long before this process began", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.progress.late = true }), rollout.Failed},
+		{"upgraded, and no controller has reported, long before this process began", viewOf(two, ofCharts("new", "old"), func(v *snapshot) {
+			v.Health.Unready, v.progress.late = []inventory.ObjectHealth{{Health: inventory.Health{OpenEnded: true}}}, true
 		}), rollout.Moving},
 		{"upgraded and broken", viewOf(two, ofCharts("new", "old"), unready(true)), rollout.Failed},
-		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *view) { v.progress.wasReady = true }), rollout.Done},
+		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *snapshot) { v.progress.wasReady = true }), rollout.Done},
 		{"upgraded and ready", viewOf(two, ofCharts("new", "old")), rollout.Done},
 		{"the upgrade failed", viewOf([]string{failed, dep}, ofCharts("new", "old")), rollout.Failed},
 		{"it failed, and is tried again", viewOf([]string{pending, dep}, ofCharts("new", "old"), fails, runningStep(plan.StepUpgrade)), rollout.Failed},
@@ -96,7 +98,7 @@ func TestStanding(t *testing.T) {
 		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.VerifyRequested = true })), rollout.Moving},
 		{"held no more", viewOf(two, ofCharts("old", "new"), resumed("new")), rollout.Moving},
 		{"held no more, before another chart came", viewOf(two, ofCharts("old", "new"), resumed("old")), rollout.Waiting},
-		{"rolled back, and held no more before another chart came", viewOf(two, ofCharts("old", "older"), func(v *view) { v.history[0].Description.Description = "Rollback to 1" }), rollout.Waiting},
+		{"rolled back, and held no more before another chart came", viewOf(two, ofCharts("old", "older"), func(v *snapshot) { v.History[0].Description.Description = "Rollback to 1" }), rollout.Waiting},
 		{"its hold is over", viewOf(two, ofCharts("old", "new"), observed(holdIsOver), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Moving},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,7 +119,7 @@ func TestDowngrade(t *testing.T) {
 		name    string
 		policy  watches.Rollout
 		version string
-		v       *view
+		v       *snapshot
 		// want is what stands in the way, and what of the status tells it.
 		want, ready, update string
 	}{
@@ -127,14 +129,14 @@ func TestDowngrade(t *testing.T) {
 		{"an earlier one", never, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
 		{"a release candidate's release", never, "1.0.1-rc.1", viewOf([]string{dep}, ofCharts("old")), "older than 1.0.1-rc.1", "Deployed", api.ReasonDowngradeRefused},
 		{"no version", never, "latest", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
-		{"what failed was never deployed", never, "2.0.0", viewOf([]string{api.StatusFailed, dep}, ofCharts("old", "older"), func(v *view) { v.history[1].ChartVersion = "0.5.0" }), "", "", ""},
+		{"what failed was never deployed", never, "2.0.0", viewOf([]string{api.StatusFailed, dep}, ofCharts("old", "older"), func(v *snapshot) { v.History[1].ChartVersion = "0.5.0" }), "", "", ""},
 		{"an edit", never, "2.0.0", viewOf([]string{dep}, ofCharts("old"), edited), "older than 2.0.0", api.ReasonDowngradeRefused, ""},
 		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := test.v
-			if v.history[0].Status == dep {
-				v.history[0].ChartVersion = test.version
+			if v.History[0].Status == dep {
+				v.History[0].ChartVersion = test.version
 			}
 			r := &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{Rollout: test.policy}, Chart: chart}}
 			why := r.downgrade(v)
@@ -145,7 +147,7 @@ func TestDowngrade(t *testing.T) {
 				return
 			}
 			r.refuseDowngrade(v, why)
-			s := status(v, plan.Next(v.observation), nil)
+			s := status.Compute(&v.Snapshot, plan.Next(v.Observation), nil)
 			if ready := meta.FindStatusCondition(s.Conditions, api.ConditionReady); ready.Reason != test.ready {
 				t.Errorf("Ready is %s: %s, expected %s", ready.Reason, ready.Message, test.ready)
 			}

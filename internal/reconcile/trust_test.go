@@ -2,16 +2,13 @@ package reconcile
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/release"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/api/annotations"
-	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestSignAt_SpreadsRecords: a thousand unsigned records are signed one after
@@ -61,8 +58,8 @@ func TestVerdicts_AreOfOneState(t *testing.T) {
 // tried again where there is nothing to go back to.
 func TestLastGood_SkipsRevisionsThatCannotBeRepeated(t *testing.T) {
 	v := viewOf([]string{api.StatusFailed, api.StatusSuperseded, api.StatusSuperseded})
-	for i := range v.history {
-		v.history[i].UID = types.UID(strconv.Itoa(v.history[i].Revision))
+	for i := range v.History {
+		v.History[i].UID = types.UID(strconv.Itoa(v.History[i].Revision))
 	}
 	r := &Reconciler{}
 	for _, want := range []int{2, 1, 0} {
@@ -70,27 +67,8 @@ func TestLastGood_SkipsRevisionsThatCannotBeRepeated(t *testing.T) {
 			t.Fatalf("got revision %d, want %d", got, want)
 		}
 		if want > 0 {
-			record := v.history[len(v.history)-want]
+			record := v.History[len(v.History)-want]
 			r.unrepeatable.add(record, v.digests.Input, "forged")
 		}
-	}
-}
-
-// TestRefusal_NamesTheRecord also in a process that did not try the rollback.
-func TestRefusal_NamesTheRecord(t *testing.T) {
-	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
-	v.asks.Rollback = &annotations.Rollback{Value: "1", Revision: 1}
-	v.marks = release.Marks{Rollback: token("1"), Refused: true, Untrusted: true}
-	v.untrustedTarget = "Secret apps/one is forged"
-	told := refusal(v)
-	if !strings.Contains(told, "Revision 1 has a release record that is not authenticated") || !strings.Contains(told, v.untrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
-		t.Errorf("%s: %q", refusalReason(v), told)
-	}
-	v.untrustedTarget = ""
-	if after := refused(v); !strings.HasPrefix(told, after) {
-		t.Errorf("after a restart it says %q, which is news", after)
-	}
-	if again := release.MarksOf([]release.Record{{Marks: v.marks}}); again.Refused {
-		t.Error("marks count on a record that no operator wrote")
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -126,7 +125,7 @@ func (x *Index) observe(r *Record) {
 	x.mu.Lock()
 	removed, wasRemoved := x.removed[r.name()]
 	// What had the name before the removed one is older than it.
-	stale := wasRemoved && (removed.UID == r.UID || !newer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
+	stale := wasRemoved && (removed.UID == r.UID || !api.IsNewer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
 	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion && !r.Stripped() {
 		// This process wrote it. One copy is enough. The held copy of a stripped
 		// record says more, see put.
@@ -160,7 +159,7 @@ func (x *Index) gone(r *Record) {
 func (x *Index) put(r *Record) bool {
 	if old, ok := x.records[r.name()]; ok {
 		// The versions of one name's Secrets grow from one to its successor, too.
-		if !newer(r.ResourceVersion, old.ResourceVersion) {
+		if !api.IsNewer(r.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
 		x.drop(old)
@@ -208,13 +207,6 @@ func (r *Record) name() types.NamespacedName {
 
 func (r *Record) release() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Release}
-}
-
-// newer compares resource versions, which are numbers that grow. One that is
-// no number counts as newer, so that no event is lost.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err != nil || order > 0
 }
 
 // Handler returns the handler that feeds the index from an informer on the

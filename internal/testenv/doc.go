@@ -1,3 +1,4 @@
-// Package testenv holds pages of docs/ to the code, for tests. What follows from
-// the code is written by `make generate`, which runs those tests with -update.
+// Package testenv helps tests. It starts API servers (Start), and compares pages of
+// docs/ with the code that they describe (Whole, Part). "make generate" runs the tests
+// with -update, which writes those pages instead.
 package testenv

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write what follows from the code: parts of docs/, and testdata")
 
-// Update tells whether files are to be written instead of compared.
+// Update reports whether files are to be written instead of compared.
 func Update() bool { return *update }
 
 // Whole expects that a page of docs/ is the text.
@@ -41,7 +41,7 @@ func Part(t testing.TB, page, name, text string) {
 func hold(t testing.TB, page, is, wanted string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file(page), []byte(wanted), 0o600); err != nil {
+		if err := os.WriteFile(file(t, page), []byte(wanted), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -53,21 +53,19 @@ func hold(t testing.TB, page, is, wanted string) {
 
 func read(t testing.TB, page string) string {
 	t.Helper()
-	data, err := os.ReadFile(file(page))
+	data, err := os.ReadFile(file(t, page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
 
-// file is where a page is for the tests of a package, which run in its folder.
-func file(page string) string {
-	up := ".."
-	for {
-		docs := filepath.Join(up, "docs")
-		if _, err := os.Stat(docs); err == nil || len(up) > 20 {
-			return filepath.Join(docs, page)
-		}
-		up = filepath.Join(up, "..")
+// file returns the path of a page.
+func file(t testing.TB, page string) string {
+	t.Helper()
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return filepath.Join(root, "docs", page)
 }

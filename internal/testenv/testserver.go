@@ -60,15 +60,16 @@ func Start(t testing.TB) *envtest.Environment {
 	return env
 }
 
-// repository returns the folder of go.mod.
+// repository returns the root of the repository, above the folder of the test. Other
+// folders have a go.mod, too.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "chartwright")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("no go.mod above the test")
+			return "", errors.New("no folder cmd/chartwright above the test")
 		}
 		dir = filepath.Dir(dir)
 	}

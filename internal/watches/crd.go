@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/jsonpath"
+	"k8s.io/utils/ptr"
 )
 
 // CRDVersion is a version of the kind's CRD, by the CRD's own field names. All
@@ -26,7 +27,7 @@ type CRDVersion struct {
 }
 
 // IsServed returns Served or its default.
-func (v CRDVersion) IsServed() bool { return v.Served == nil || *v.Served }
+func (v CRDVersion) IsServed() bool { return ptr.Deref(v.Served, true) }
 
 // maxDeprecationWarning is what the API server takes, in bytes.
 const maxDeprecationWarning = 256
@@ -144,14 +145,9 @@ func (p *parser) checkSubresources(w *Watch, lines map[string]int) {
 		case !simplePath.MatchString(field.path):
 			p.problemf(line, "%s: %q is no path of fields such as %s", at, field.path, field.example)
 		case rest == "" || !slices.Contains(field.under, first):
-			p.problemf(line, "%s: %q is not under %s: expected a path such as %s", at, field.path, dotted(field.under), field.example)
+			p.problemf(line, "%s: %q is not under .%s: expected a path such as %s", at, field.path, strings.Join(field.under, " or ."), field.example)
 		}
 	}
-}
-
-// dotted lists fields as paths: ".spec or .status".
-func dotted(fields []string) string {
-	return fmt.Sprintf(".%s", strings.Join(fields, " or ."))
 }
 
 // PrinterColumn is a column of kubectl get, by the CRD's own field names.

@@ -113,10 +113,12 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		case "status":
 			w.StatusLines = keyLines(value)
 		case "health":
-			w.HealthLines = itemKeyLines(value)
+			for _, item := range items(value) {
+				w.HealthLines = append(w.HealthLines, keyLines(item))
+			}
 		}
-		for i, line := range itemLines(value) {
-			lines[fmt.Sprintf("%s[%d]", key.Value, i)] = line
+		for i, item := range items(value) {
+			lines[fmt.Sprintf("%s[%d]", key.Value, i)] = item.Line
 		}
 	}
 	if line, ok := lines["chart"]; ok {
@@ -221,17 +223,28 @@ var keys = func() []string {
 	return names
 }()
 
-// itemLines returns the line of each item of a list.
-func itemLines(node *yaml.Node) []int {
+// items returns the items of a list, or of a list that an alias stands for.
+func items(node *yaml.Node) []*yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
 	}
 	if node.Kind != yaml.SequenceNode {
 		return nil
 	}
-	lines := make([]int, len(node.Content))
-	for i, item := range node.Content {
-		lines[i] = item.Line
+	return node.Content
+}
+
+// keyLines returns the line of each key of a map.
+func keyLines(node *yaml.Node) map[string]int {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	lines := map[string]int{}
+	if node.Kind != yaml.MappingNode {
+		return lines
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		lines[node.Content[i].Value] = node.Content[i].Line
 	}
 	return lines
 }
@@ -274,7 +287,7 @@ var scaffoldMarker = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*\+kubebuilder:scaffol
 // helmCharts is the folder in which the operator-sdk keeps charts.
 const helmCharts = "helm-charts"
 
-// OperatorSDKStyle tells whether an entry for that chart, with the keys of the
+// OperatorSDKStyle reports whether an entry for that chart, with the keys of the
 // operator-sdk alone, was written for its Helm operator, where nothing is
 // refused. It takes a trace that nothing of ours leaves: the comment of its
 // scaffolding in the file, or its folder of charts. An entry that only happens
@@ -283,7 +296,7 @@ func OperatorSDKStyle(file []byte, chart string) bool {
 	return scaffoldMarker.Match(file) || slices.Contains(strings.Split(filepath.ToSlash(chart), "/"), helmCharts)
 }
 
-// ofOperatorSDK tells whether an entry is one of the operator-sdk's.
+// ofOperatorSDK reports whether an entry is one of the operator-sdk's.
 func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
 		return false

@@ -1,12 +1,14 @@
 package watches
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 )
 
 // Allow says where a chart may act beyond the release's own namespace. Charts
@@ -34,16 +36,12 @@ type Allow struct {
 	Everything bool `json:"-"`
 }
 
-// LookupScope returns the scope that holds.
+// LookupScope returns Lookup or its default.
 func (a Allow) LookupScope() LookupScope {
-	switch {
-	case a.Everything:
+	if a.Everything {
 		return LookupAll
-	case a.Lookup == "":
-		return LookupOwn
-	default:
-		return a.Lookup
 	}
+	return cmp.Or(a.Lookup, LookupOwn)
 }
 
 // LookupsInValues reports whether texts that go through tpl may use lookup. In
@@ -140,41 +138,34 @@ const (
 	ScopeCluster    Scope = "Cluster"
 )
 
-// DriftMode returns the mode that holds, which the operator-sdk's switch turns
-// off, too.
+// DriftMode returns the drift mode or its default. The operator-sdk's key
+// watchDependentResources disables drift correction, too.
 func (w Watch) DriftMode() DriftMode {
-	switch {
-	case w.WatchDependentResources != nil && !*w.WatchDependentResources:
+	if !ptr.Deref(w.WatchDependentResources, true) {
 		return DriftDisabled
-	case w.Drift.Mode == "":
-		return DriftRepair
-	default:
-		return w.Drift.Mode
+	}
+	return cmp.Or(w.Drift.Mode, DriftRepair)
+}
+
+// checkEnum reports a value that is neither empty nor one of those allowed.
+func checkEnum[T ~string](p *parser, line int, key string, value T, allowed ...T) {
+	if value != "" && !slices.Contains(allowed, value) {
+		p.problemf(line, "%s is %q: expected one of %v", key, value, allowed)
 	}
 }
 
-// checkPolicies reports words that are not known.
+// checkPolicies reports unknown values, and keys that contradict each other.
 func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
-	if modes := []DriftMode{"", DriftRepair, DriftWarn, DriftDisabled}; !slices.Contains(modes, w.Drift.Mode) {
-		p.problemf(lines["drift"], "drift.mode is %q: expected one of %v", w.Drift.Mode, modes[1:])
-	}
-	if scopes := []LookupScope{"", LookupNone, LookupOwn, LookupAll}; !slices.Contains(scopes, w.Allow.Lookup) {
-		p.problemf(lines["allow"], "allow.lookup is %q: expected one of %v", w.Allow.Lookup, scopes[1:])
-	}
-	if ways := []TakeOwnership{"", TakeOwnershipNever, TakeOwnershipOnRequest}; !slices.Contains(ways, w.Allow.TakeOwnership) {
-		p.problemf(lines["allow"], "allow.takeOwnership is %q: expected one of %v", w.Allow.TakeOwnership, ways[1:])
-	}
+	checkEnum(p, lines["drift"], "drift.mode", w.Drift.Mode, DriftRepair, DriftWarn, DriftDisabled)
+	checkEnum(p, lines["allow"], "allow.lookup", w.Allow.Lookup, LookupNone, LookupOwn, LookupAll)
+	checkEnum(p, lines["allow"], "allow.takeOwnership", w.Allow.TakeOwnership, TakeOwnershipNever, TakeOwnershipOnRequest)
 	for _, namespace := range w.Allow.SystemNamespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
 			p.problemf(lines["allow"], "allow.systemNamespaces: %q is not the name of a namespace", namespace)
 		}
 	}
-	if policies := []CRDPolicy{"", CRDsCreate, CRDsReplace, CRDsSkip}; !slices.Contains(policies, w.CRDs) {
-		p.problemf(lines["crds"], "crds is %q: expected one of %v", w.CRDs, policies[1:])
-	}
-	if scopes := []Scope{"", ScopeNamespaced, ScopeCluster}; !slices.Contains(scopes, w.Scope) {
-		p.problemf(lines["scope"], "scope is %q: expected one of %v", w.Scope, scopes[1:])
-	}
+	checkEnum(p, lines["crds"], "crds", w.CRDs, CRDsCreate, CRDsReplace, CRDsSkip)
+	checkEnum(p, lines["scope"], "scope", w.Scope, ScopeNamespaced, ScopeCluster)
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
 		p.problemf(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
 	}
@@ -202,9 +193,7 @@ func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
 
 // checkFailurePolicy reports what cannot be done about failure.
 func (p *parser) checkFailurePolicy(w *Watch, lines map[string]int) {
-	if answers := []OnFailure{"", OnFailureRetry, OnFailureRollback}; !slices.Contains(answers, w.OnFailure) {
-		p.problemf(lines["onFailure"], "onFailure is %q: expected one of %v", w.OnFailure, answers[1:])
-	}
+	checkEnum(p, lines["onFailure"], "onFailure", w.OnFailure, OnFailureRetry, OnFailureRollback)
 	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
 		p.problemf(lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
 	}

@@ -1,8 +1,9 @@
 package watches
 
 import (
-	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 )
 
 // DefaultMaxConcurrent is how many custom resources of a kind are upgraded to a
@@ -30,24 +31,14 @@ type Rollout struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Most returns MaxConcurrent or its default.
-func (r Rollout) ConcurrencyLimit() int {
-	if r.MaxConcurrent == nil {
-		return DefaultMaxConcurrent
-	}
-	return *r.MaxConcurrent
-}
+// ConcurrencyLimit returns MaxConcurrent or its default.
+func (r Rollout) ConcurrencyLimit() int { return ptr.Deref(r.MaxConcurrent, DefaultMaxConcurrent) }
 
 // StopAfter returns StopAfterNamespaces or its default.
-func (r Rollout) StopAfter() int {
-	if r.StopAfterNamespaces == nil {
-		return DefaultStopAfterNamespaces
-	}
-	return *r.StopAfterNamespaces
-}
+func (r Rollout) StopAfter() int { return ptr.Deref(r.StopAfterNamespaces, DefaultStopAfterNamespaces) }
 
 // Downgrades returns AllowDowngrade or its default.
-func (r Rollout) Downgrades() bool { return r.AllowDowngrade == nil || *r.AllowDowngrade }
+func (r Rollout) Downgrades() bool { return ptr.Deref(r.AllowDowngrade, true) }
 
 // checkRollout reports numbers below 1.
 func (p *parser) checkRollout(w *Watch, lines map[string]int) {
@@ -88,13 +79,8 @@ func (u Uninstall) DeletesHookSecrets() bool {
 
 // checkUninstall reports unknown words, and a switch without effect.
 func (p *parser) checkUninstall(w *Watch, lines map[string]int) {
-	ways := []HookObjects{"", HookObjectsDelete, HookObjectsKeep}
-	if !slices.Contains(ways, w.Uninstall.HookObjects) {
-		p.problemf(lines["uninstall"], "uninstall.hookObjects is %q: expected one of %v", w.Uninstall.HookObjects, ways[1:])
-	}
-	if !slices.Contains(ways, w.Uninstall.HookSecrets) {
-		p.problemf(lines["uninstall"], "uninstall.hookSecrets is %q: expected one of %v", w.Uninstall.HookSecrets, ways[1:])
-	}
+	checkEnum(p, lines["uninstall"], "uninstall.hookObjects", w.Uninstall.HookObjects, HookObjectsDelete, HookObjectsKeep)
+	checkEnum(p, lines["uninstall"], "uninstall.hookSecrets", w.Uninstall.HookSecrets, HookObjectsDelete, HookObjectsKeep)
 	if w.Uninstall.HookObjects == HookObjectsKeep && w.Uninstall.HookSecrets == HookObjectsDelete {
 		p.problemf(lines["uninstall"], "uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep, which keeps Secrets too: remove one of the two keys")
 	}

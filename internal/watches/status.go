@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -49,21 +48,6 @@ func (p *parser) checkStatus(w *Watch) {
 	}
 }
 
-// keyLines returns the line of each key of a map.
-func keyLines(node *yaml.Node) map[string]int {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	lines := map[string]int{}
-	if node.Kind != yaml.MappingNode {
-		return lines
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		lines[node.Content[i].Value] = node.Content[i].Line
-	}
-	return lines
-}
-
 // Observe names objects of the release's namespace that the kind's own status
 // fields speak of, beside those of the release: the pods of its Deployment, say.
 type Observe struct {
@@ -86,7 +70,7 @@ func (o Observe) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// Templated tells a value that differs from one custom resource to another from
+// IsTemplate tells a value that differs from one custom resource to another from
 // one that does not.
 func IsTemplate(value string) bool { return strings.Contains(value, "{{") }
 
@@ -109,7 +93,9 @@ func (p *parser) checkObserve(w *Watch, lines map[string]int) {
 			p.problemf(line, "%s.name: %s is the name of another entry, too", at, o.Name)
 		}
 		seen[o.Name] = true
-		p.checkObservedKind(line, at, o)
+		if p.checkKind(line, at, o.APIVersion, o.Kind, "apiVersion: v1, kind: Pod") && o.GVK().GroupKind() == secrets {
+			p.problemf(line, "%s: Secrets are not observed, for the status would tell what they hold", at)
+		}
 		if len(o.Selector.MatchLabels) == 0 {
 			p.problemf(line, "%s has no selector: add the labels that the objects have, for example selector: {matchLabels: {app: \"{{ .release.name }}\"}}", at)
 		}
@@ -126,16 +112,20 @@ func (p *parser) checkObserve(w *Watch, lines map[string]int) {
 	}
 }
 
-func (p *parser) checkObservedKind(line int, at string, o Observe) {
-	gv, err := schema.ParseGroupVersion(o.APIVersion)
-	switch {
-	case o.APIVersion == "" || o.Kind == "":
-		p.problemf(line, "%s: expected both apiVersion and kind, for example apiVersion: v1, kind: Pod", at)
-	case err != nil:
-		p.problemf(line, "%s.apiVersion: %v", at, err)
-	case gv.Group == "" && o.Kind == "Secret":
-		p.problemf(line, "%s: Secrets are not observed, for the status would tell what they hold", at)
+// secrets is the kind that neither health rules nor status fields may read.
+var secrets = schema.GroupKind{Kind: "Secret"}
+
+// checkKind reports whether an entry names a kind, and adds a problem if not.
+func (p *parser) checkKind(line int, at, apiVersion, kind, example string) bool {
+	if apiVersion == "" || kind == "" {
+		p.problemf(line, "%s: expected both apiVersion and kind, for example %s", at, example)
+		return false
 	}
+	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
+		p.problemf(line, "%s.apiVersion: %v", at, err)
+		return false
+	}
+	return true
 }
 
 // HealthRule tells when objects of a kind are ready, in place of what the
@@ -174,15 +164,10 @@ func (p *parser) checkHealth(w *Watch, lines map[string]int) {
 	for i, rule := range w.Health {
 		at := fmt.Sprintf("health[%d]", i)
 		line := lines[at]
-		gv, err := schema.ParseGroupVersion(rule.APIVersion)
-		switch {
-		case rule.APIVersion == "" || rule.Kind == "":
-			p.problemf(line, "%s: expected both apiVersion and kind, for example apiVersion: example.com/v1, kind: Widget", at)
+		if !p.checkKind(line, at, rule.APIVersion, rule.Kind, "apiVersion: example.com/v1, kind: Widget") {
 			continue
-		case err != nil:
-			p.problemf(line, "%s.apiVersion: %v", at, err)
-			continue
-		case gv.Group == "" && rule.Kind == "Secret":
+		}
+		if rule.GroupKind() == secrets {
 			p.problemf(line, "%s: a rule for Secrets is not supported, because its message could reveal what they hold", at)
 		}
 		if first, twice := seen[rule.GroupKind()]; twice {
@@ -193,19 +178,4 @@ func (p *parser) checkHealth(w *Watch, lines map[string]int) {
 			p.problemf(line, "%s has no ready: add an expression in CEL, for example ready: self.status.phase == 'Running'", at)
 		}
 	}
-}
-
-// itemKeyLines returns, for each item of a list, the lines of its keys.
-func itemKeyLines(node *yaml.Node) []map[string]int {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind != yaml.SequenceNode {
-		return nil
-	}
-	lines := make([]map[string]int, len(node.Content))
-	for i, item := range node.Content {
-		lines[i] = keyLines(item)
-	}
-	return lines
 }

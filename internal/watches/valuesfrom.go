@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,12 +38,7 @@ const (
 const DefaultSourceKey = "values.yaml"
 
 // DataKey returns Key or its default.
-func (v ValuesFrom) DataKey() string {
-	if v.Key == "" {
-		return DefaultSourceKey
-	}
-	return v.Key
-}
+func (v ValuesFrom) DataKey() string { return cmp.Or(v.Key, DefaultSourceKey) }
 
 // checkValuesFrom reports sources that no object can be. Templates are the
 // catalog's to parse.
@@ -56,7 +52,7 @@ func (p *parser) checkValuesFrom(w *Watch, lines map[string]int) {
 		switch {
 		case from.Name == "":
 			p.problemf(line, "%s has no name: add one, for example name: \"{{ .metadata.name }}-values\"", at)
-		case !strings.Contains(from.Name, "{{"):
+		case !IsTemplate(from.Name):
 			if problems := validation.IsDNS1123Subdomain(from.Name); len(problems) > 0 {
 				p.problemf(line, "%s.name: %q: %s", at, from.Name, strings.Join(problems, "; "))
 			}
@@ -82,12 +78,12 @@ type RBACRule struct {
 	Template string `json:"template,omitempty"`
 }
 
-// nothing tells a rule that just says that its template needs no more.
+// isEmpty tells a rule that just says that its template needs no more.
 func (r RBACRule) isEmpty() bool {
 	return len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames)+len(r.NonResourceURLs)+len(r.Verbs) == 0
 }
 
-// Settled tells whether a rule speaks for a template of the chart.
+// CoversTemplate reports whether a rule speaks for a template of the chart.
 func (w Watch) CoversTemplate(template string) bool {
 	return slices.ContainsFunc(w.RBAC, func(r RBACRule) bool { return r.Template == template })
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 )
 
 // Defaults of a watches entry.
@@ -138,40 +138,25 @@ func (w Watch) GVK() schema.GroupVersionKind {
 }
 
 // HistoryLimit returns MaxHistory or its default.
-func (w Watch) HistoryLimit() int {
-	if w.MaxHistory == nil {
-		return DefaultMaxHistory
-	}
-	return *w.MaxHistory
-}
+func (w Watch) HistoryLimit() int { return ptr.Deref(w.MaxHistory, DefaultMaxHistory) }
 
 // ActionTimeout returns Timeout or its default.
 func (w Watch) ActionTimeout() time.Duration {
-	if w.Timeout == nil {
-		return DefaultTimeout
-	}
-	return w.Timeout.Duration
+	return ptr.Deref(w.Timeout, metav1.Duration{Duration: DefaultTimeout}).Duration
 }
 
 // ReadyWithin returns ProgressDeadline or its default.
 func (w Watch) ReadyWithin() time.Duration {
-	if w.ProgressDeadline == nil {
-		return DefaultProgressDeadline
-	}
-	return w.ProgressDeadline.Duration
+	return ptr.Deref(w.ProgressDeadline, metav1.Duration{Duration: DefaultProgressDeadline}).Duration
 }
 
 // FailureRetries returns how many tries of an upgrade may fail before it is
 // rolled back, 0 where it never is.
 func (w Watch) FailureRetries() int {
-	switch {
-	case w.OnFailure != OnFailureRollback:
+	if w.OnFailure != OnFailureRollback {
 		return 0
-	case w.Retries == nil:
-		return DefaultRetries
-	default:
-		return *w.Retries
 	}
+	return ptr.Deref(w.Retries, DefaultRetries)
 }
 
 // ChartError reports something wrong with the entry's chart.
@@ -186,7 +171,7 @@ func (w Watch) StatusError(field, message string) LineError {
 
 // NamespaceFromSpec reports whether the author of a custom resource chooses the
 // namespace of its release.
-func (w Watch) NamespaceFromSpec() bool { return strings.Contains(w.ReleaseNamespace, "{{") }
+func (w Watch) NamespaceFromSpec() bool { return IsTemplate(w.ReleaseNamespace) }
 
 // BeyondNamespace returns why custom resources of the kind can have effects
 // outside their own namespaces, empty if they cannot.
@@ -209,7 +194,7 @@ func (w Watch) BeyondNamespace() string {
 	}
 }
 
-// Text is a text that may be written as a bool, too, for which people take
+// BoolOrTemplate is a text that may be written as a bool, too, for which people take
 // "true" and "false".
 type BoolOrTemplate string
 

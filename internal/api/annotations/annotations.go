@@ -61,6 +61,9 @@ const (
 	PauseIncludingDeletion Pause = "including-deletion"
 )
 
+// maxQuoted bounds, in bytes, the value that a problem quotes.
+const maxQuoted = 64
+
 // orphanPolicy is the value of the deletion policy that keeps everything.
 const orphanPolicy = "orphan"
 
@@ -130,7 +133,7 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackForce:         boolean(func(a *Annotations) *bool { return &a.ForceRollbacks }),
 }
 
-// others are keys of ours that a custom resource may carry although they say
+// foreignKeys are keys of ours that a custom resource may carry although they say
 // nothing about it: it may itself be an object of another release.
 var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
@@ -149,7 +152,7 @@ var aliases = map[string]string{
 	api.AnnotationOperatorSDKUninstallDescription:  api.AnnotationUninstallDescription,
 }
 
-// Heeded tells whether an annotation is meant for us.
+// IsKnown reports whether an annotation is meant for us.
 func IsKnown(key string) bool {
 	_, alias := aliases[key]
 	_, read := readers[key]
@@ -186,13 +189,13 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 			err = fmt.Errorf("the operator allows %s or more, and uses %s", floor, floor)
 		}
 		if err != nil {
-			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, shorten(from[key]), err))
+			a.Problems = append(a.Problems, fmt.Sprintf("%s is %q: %v", key, api.Truncate(from[key], maxQuoted), err))
 		}
 	}
 	return a
 }
 
-// overruled tells whether an alias does not count: where our own key is there, or
+// isOverridden reports whether an alias does not count: where our own key is there, or
 // the operator-sdk's Helm operator, whose successor we are, says the same.
 func isOverridden(from map[string]string, alias string) bool {
 	own := aliases[alias]
@@ -258,13 +261,4 @@ func names() []string {
 	}
 	slices.Sort(found)
 	return found
-}
-
-// shorten keeps a condition readable whatever somebody wrote.
-func shorten(value string) string {
-	const most = 64
-	if len(value) <= most {
-		return value
-	}
-	return strings.ToValidUTF8(value[:most], "") + "…"
 }

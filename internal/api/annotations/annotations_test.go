@@ -377,7 +377,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// missing tells whether something that one asks for is not asked for by all.
+// missing reports whether something that one asks for is not asked for by all.
 func missing(one, all Annotations) bool {
 	return one.Rollback != nil && (all.Rollback == nil || *all.Rollback != *one.Rollback) ||
 		one.Pause != PauseNot && all.Pause != one.Pause ||

@@ -28,7 +28,7 @@ const (
 	rollbackNone     = "none"
 )
 
-// Malformed tells whether the request is none that could ever be met.
+// Malformed reports whether the request is none that could ever be met.
 func (r Rollback) Malformed() bool { return r.Revision == 0 && !r.Previous && !r.None }
 
 // generation is the part of a token that names a generation, see WithGeneration.

@@ -29,28 +29,22 @@ type field struct {
 	observed []string
 }
 
-// Error is what is wrong with one expression.
-type Error struct {
-	Field   string
-	Message string
-}
-
-// Error names the field.
-func (e Error) Error() string { return e.Field + ": " + e.Message }
+// Error is a mistake in the expression of one field, or why it cannot be evaluated.
+type Error = expression.Error
 
 // Compile checks the expression of each field. Observed are the names of the
 // entries of observe. It returns nil Fields where there is no field, and every
 // Error, in the order of the names.
-func Compile(expressions map[string]string, observed []string) (*Fields, []Error) {
+func Compile(expressions map[string]string, observed []string) (*Fields, []expression.Error) {
 	if len(expressions) == 0 {
 		return nil, nil
 	}
-	var problems []Error
+	var problems []expression.Error
 	compiled := &Fields{}
 	for _, name := range slices.Sorted(maps.Keys(expressions)) {
 		f, err := compile(name, expressions[name], observed)
 		if err != nil {
-			problems = append(problems, Error{Field: name, Message: err.Error()})
+			problems = append(problems, expression.Error{Field: name, Message: err.Error()})
 			continue
 		}
 		compiled.fields = append(compiled.fields, f)
@@ -105,7 +99,7 @@ func (f *Fields) Shape(name string) (Shape, bool) {
 	return f.fields[i].shape, true
 }
 
-// UseValues tells whether some expression speaks of values.
+// UseValues reports whether some expression speaks of values.
 func (f *Fields) UseValues() bool {
 	return f != nil && slices.ContainsFunc(f.fields, func(f field) bool { return f.values })
 }
@@ -129,7 +123,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// uses tells whether an expression speaks of values, and of which entries of
+// uses reports whether an expression speaks of values, and of which entries of
 // observe. It is an error to speak of one that is not there. An expression
 // that computes the name speaks of all.
 func uses(compiled *cel.Ast, names []string) (values bool, observed []string, err error) {

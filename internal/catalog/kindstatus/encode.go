@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// largest is how much a field may hold, in about bytes: a custom resource has
+// maxFieldSize is how much a field may hold, in about bytes: a custom resource has
 // room for a megabyte, and is sent whole to all who watch it.
 const maxFieldSize = 128 << 10
 
@@ -73,7 +73,7 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	}
 }
 
-// is returns a value where the shape is of its type. Where types are not known
+// checkType returns a value where the shape is of its type. Where types are not known
 // before, CEL may have promised another.
 func checkType(as Shape, actual Type, name string, value any) (any, error) {
 	if as.Type != "" && as.Type != actual {

@@ -13,7 +13,7 @@ type Result struct {
 	// that failed. A field that is missing is to be left as it is: it speaks of
 	// values, which cannot be had for now.
 	Values   map[string]any
-	Failures []Error
+	Failures []expression.Error
 }
 
 // Evaluate computes every field. One that fails keeps no other from being told.
@@ -32,7 +32,7 @@ func (f *Fields) Evaluate(in Input) Result {
 		}
 		value, err := field.evaluate(in, variables)
 		if err != nil {
-			result.Failures = append(result.Failures, Error{Field: field.name, Message: in.Redact(err.Error())})
+			result.Failures = append(result.Failures, expression.Error{Field: field.name, Message: in.Redact(err.Error())})
 		}
 		result.Values[field.name] = value
 	}

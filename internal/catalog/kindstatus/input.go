@@ -104,7 +104,7 @@ var fieldTypes = map[string]map[string]*types.Type{
 	},
 }
 
-// structs knows these types beside CEL's own. What is evaluated are maps.
+// typeProvider knows these types beside CEL's own. What is evaluated are maps.
 type typeProvider struct{ types.Provider }
 
 func withStructs(env *cel.Env) (*cel.Env, error) {

@@ -172,7 +172,7 @@ func Retype(stored, overrides map[string]any) map[string]any {
 	return typed
 }
 
-// Prints tells whether a value of an override means to templates what its text
+// Prints reports whether a value of an override means to templates what its text
 // did: a number, or what is true. What is false does not, for a text is true to
 // a template.
 func Prints(value any, text string) bool {

@@ -120,7 +120,7 @@ func (s *Store) usersOf(w Watch) []types.UID {
 	return s.users.Users(places...)
 }
 
-// tell does something under the lock and tells those whom it concerns.
+// update does something under the lock and tells those whom it concerns.
 func (s *Store) update(do func() []types.UID) {
 	s.mu.Lock()
 	users := do()

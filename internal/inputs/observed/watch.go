@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/chartwright/chartwright/internal/inputs"
 )
 
 // Watch is what one informer watches. Equal watches are one.
@@ -52,7 +54,7 @@ type Selection struct {
 	Labels map[string]string
 }
 
-// place is where the objects are that have a namespace and the same values of
+// bucket is where the objects are that have a namespace and the same values of
 // the differing labels. No label's value has a comma.
 type bucket struct {
 	watch             Watch
@@ -75,23 +77,10 @@ func (s Selection) bucket() bucket { return s.Watch.bucket(s.Namespace, s.Labels
 
 // Handler returns the handler that feeds the store from an informer.
 func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
-	observe := func(obj any) {
-		if o, ok := obj.(*unstructured.Unstructured); ok {
-			s.update(func() []types.UID { return s.observe(w, o) })
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    observe,
-		UpdateFunc: func(_, obj any) { observe(obj) },
-		DeleteFunc: func(obj any) {
-			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = unknown.Obj
-			}
-			if o, ok := obj.(*unstructured.Unstructured); ok {
-				s.update(func() []types.UID { return s.remove(nameOf(w, o)) })
-			}
-		},
-	}
+	return inputs.EventHandler(
+		func(o *unstructured.Unstructured) { s.update(func() []types.UID { return s.observe(w, o) }) },
+		func(o *unstructured.Unstructured) { s.update(func() []types.UID { return s.remove(nameOf(w, o)) }) },
+	)
 }
 
 func nameOf(w Watch, o *unstructured.Unstructured) object {
@@ -119,7 +108,7 @@ func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 	return append(before, s.users.Users(to)...)
 }
 
-// gone removes an object and returns who saw it.
+// remove removes an object and returns who saw it.
 func (s *Store) remove(name object) []types.UID {
 	from, known := s.at[name]
 	if !known {
@@ -133,7 +122,7 @@ func (s *Store) remove(name object) []types.UID {
 	return s.users.Users(from)
 }
 
-// same tells whether two states of an object differ in nothing but that
+// equalContent reports whether two states of an object differ in nothing but that
 // somebody wrote it, as when a controller repeats itself.
 func equalContent(a, b map[string]any) bool {
 	return len(a) == len(b) && equalMaps(a, b, func(key string, a, b any) bool {
@@ -148,7 +137,7 @@ func equalContent(a, b map[string]any) bool {
 	})
 }
 
-// equal compares maps of one size, key by key.
+// equalMaps compares maps of one size, key by key.
 func equalMaps(a, b map[string]any, compare func(key string, a, b any) bool) bool {
 	for key, value := range a {
 		if other, ok := b[key]; !ok || !compare(key, value, other) {

@@ -86,14 +86,18 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 	}
 }
 
-// part is how long a part of a secret has to be to be secret itself, at most: of
+// maxPart is how long a part of a secret has to be to be secret itself, at most: of
 // a short one, it is half of it.
 const maxPart = 6
 
-// RedactParts returns what a parser of templates or YAML says, without secrets and
-// without parts of them: a parser quotes what it stumbles over, which may be the
-// rest of a password that begins with "*" or "{{". Words that stand in a secret,
-// too, are lost with it, so that it is for nothing else.
+// RedactParts returns the error text of a parser of templates or YAML without
+// secrets and without parts of them. A parser quotes the token at which it fails,
+// which may be the rest of a password that begins with "*" or "{{". The result also
+// loses words that happen to be part of a secret, so use it for nothing else.
+//
+// To report line and column only would be simpler. But most of these errors come
+// from templates of the chart, where the excerpt names the failing function or field
+// and no secret is involved, so that users need the text.
 func (s Secrets) RedactParts(said string) string {
 	said = s.Redact(said)
 	// Secrets may be large, and what is said is not: its parts are what is kept.

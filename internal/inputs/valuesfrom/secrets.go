@@ -18,7 +18,7 @@ import (
 // Secrets are texts that nobody may read in a log, an event or a status.
 type Secrets []string
 
-// shortest is the length from which a text is kept secret. Words as short as
+// minLength is the length from which a text is kept secret. Words as short as
 // "yes" and "80" are everywhere, and none is a password.
 const minLength = 4
 

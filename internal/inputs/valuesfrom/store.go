@@ -29,7 +29,7 @@ type Store struct {
 	versions map[Ref]string
 	objects  map[Ref]*object
 	users    inputs.Index[Ref]
-	// told is what was secret of a user's values when they last were whole.
+	// lastSecrets is what was secret of a user's values when they last were whole.
 	lastSecrets map[types.UID]Secrets
 	// changed is told of the users of an object that came, changed or went.
 	changed func(types.UID)

@@ -6,32 +6,20 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/inputs"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Handler returns the handler that feeds the store from an informer on the
 // metadata of a kind.
 func (s *Store) Handler(kind watches.SourceKind) cache.ResourceEventHandler {
-	observe := func(obj any) {
-		if m, ok := obj.(metav1.Object); ok {
-			s.observe(refOf(kind, m), m.GetResourceVersion())
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    observe,
-		UpdateFunc: func(_, obj any) { observe(obj) },
-		DeleteFunc: func(obj any) {
-			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = unknown.Obj
-			}
-			if m, ok := obj.(metav1.Object); ok {
-				s.remove(refOf(kind, m))
-			}
-		},
-	}
+	return inputs.EventHandler(
+		func(m metav1.Object) { s.observe(refOf(kind, m), m.GetResourceVersion()) },
+		func(m metav1.Object) { s.remove(refOf(kind, m)) },
+	)
 }
 
 func refOf(kind watches.SourceKind, m metav1.Object) Ref {
@@ -93,7 +81,7 @@ func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version str
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found, asked := o.keys[key]
-	if asked && !newer(version, o.version) {
+	if asked && !api.IsNewer(version, o.version) {
 		return found, nil
 	}
 	data, err := read(ctx, ref)
@@ -111,16 +99,6 @@ func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version str
 	}
 	o.version, o.keys = data.ResourceVersion, keys
 	return keys[key], nil
-}
-
-// newer compares resource versions, which are numbers that grow. One that is
-// no number counts as newer, unless it is the same.
-func newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	if err != nil {
-		return a != b
-	}
-	return order > 0
 }
 
 // Ref names an object.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -26,12 +27,12 @@ func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid ty
 	cause, lacked, err := Find(ctx, client, key, uid)
 	if rights := prefixed("rights to say more are missing: ", strings.Join(lacked, ", ")); rights != "" {
 		// A long message must not push out what a person can mend.
-		cause.Message = join("; ", cut(oneLine(cause.Message), maxMessage), rights)
+		cause.Message = join("; ", api.Truncate(oneLine(cause.Message), maxMessage), rights)
 	}
 	return cause, err
 }
 
-// Look is Why for who tells of missing rights elsewhere: it returns them by
+// Find is Why for who tells of missing rights elsewhere: it returns them by
 // themselves, as "list pods" and "get deployments.apps".
 func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
 	s := &search{client: client}
@@ -73,20 +74,20 @@ func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	return s.withWarning(ctx, Cause{Object: key}, uid)
 }
 
-// most is how many objects one request may ask for. Who has more pods than that
+// listLimit is how many objects one request may ask for. Who has more pods than that
 // gets an answer from the first of them.
 const listLimit = 500
 
 // search is one question, and what came up on the way to its answer.
 type search struct {
 	client kubernetes.Interface
-	// lacked are the rights that were missing, as "list pods".
+	// missing are the rights that were missing, as "list pods".
 	missing []string
-	// private is what must not be told.
+	// redactor is what must not be told.
 	redactor redactor
 }
 
-// lacks tells whether a read failed for want of a right, and notes which.
+// isForbidden reports whether a read failed for want of a right, and notes which.
 func (s *search) isForbidden(right string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
@@ -97,22 +98,32 @@ func (s *search) isForbidden(right string, err error) bool {
 	return true
 }
 
-// unread answers for an object that could not be read.
+// unlessForbidden returns the error of a read, or nil if a permission is missing,
+// which it notes.
+func (s *search) unlessForbidden(right string, err error) error {
+	if s.isForbidden(right, err) {
+		return nil
+	}
+	return err
+}
+
+// notReadable answers for an object that could not be read.
 func (s *search) notReadable(ctx context.Context, key apply.Key, uid types.UID, right string, err error) (Cause, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
 	case s.isForbidden(right, err):
 		return s.withWarning(ctx, Cause{Object: key}, uid)
+	default:
+		return Cause{Object: key}, err
 	}
-	return Cause{Object: key}, err
 }
 
 const (
-	// longest is the length of an answer, in bytes: a condition's message holds
+	// maxLine is the length of an answer, in bytes: a condition's message holds
 	// several.
 	maxLine = 512
-	// longestMessage and longestEvent are what is left of its parts where they
+	// maxMessage and longestEvent are what is left of its parts where they
 	// do not fit together.
 	maxMessage = 240
 	maxEvent   = 160
@@ -131,7 +142,7 @@ type Cause struct {
 	Event string
 }
 
-// Known tells whether anything was found out.
+// Known reports whether anything was found out.
 func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Event != "" }
 
 // String returns the cause as one line of 512 bytes at most:
@@ -140,10 +151,10 @@ func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Even
 func (c Cause) String() string {
 	whole := c.line()
 	if len(whole) > maxLine {
-		c.Message, c.Event = cut(oneLine(c.Message), maxMessage), cut(oneLine(c.Event), maxEvent)
+		c.Message, c.Event = api.Truncate(oneLine(c.Message), maxMessage), api.Truncate(oneLine(c.Event), maxEvent)
 		whole = c.line()
 	}
-	return cut(whole, maxLine)
+	return api.Truncate(whole, maxLine)
 }
 
 func (c Cause) line() string {
@@ -159,13 +170,7 @@ func (c Cause) said() string { return join(": ", c.Reason, c.Message) }
 
 // join puts those texts together that are not empty.
 func join(separator string, texts ...string) string {
-	var some []string
-	for _, text := range texts {
-		if text != "" {
-			some = append(some, text)
-		}
-	}
-	return strings.Join(some, separator)
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
 // prefixed returns a text with a prefix, and nothing where there is no text.
@@ -186,12 +191,4 @@ func oneLine(text string) string {
 		return ' '
 	}, strings.ToValidUTF8(text, ""))
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// cut shortens a text to a number of bytes and keeps it valid UTF-8.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }

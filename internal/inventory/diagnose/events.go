@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// warned adds the last warning about the cause's object, if it says more than
+// withWarning adds the last warning about the cause's object, if it says more than
 // the cause does.
 func (s *search) withWarning(ctx context.Context, cause Cause, uid types.UID) (Cause, error) {
 	events, err := s.events(ctx, cause.Object, uid)
@@ -33,18 +34,12 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 	if uid == "" {
 		about = fields.Set{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name}
 	}
-	namespace := of.Namespace
-	if namespace == "" {
-		// Where events about objects of no namespace are kept.
-		namespace = metav1.NamespaceDefault
-	}
+	// Events about cluster-scoped objects are kept in the default namespace.
+	namespace := cmp.Or(of.Namespace, metav1.NamespaceDefault)
 	options := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Events(namespace).List(ctx, options)
-	if s.isForbidden("list events", err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.unlessForbidden("list events", err)
 	}
 	return list.Items, nil
 }
@@ -77,7 +72,7 @@ func seen(e *corev1.Event) time.Time {
 	return last
 }
 
-// repeats tells whether an event says only what the cause says: the message
+// repeats reports whether an event says only what the cause says: the message
 // itself, or, as kubelets do beside a telling event, "Error: ErrImagePull".
 func repeats(cause Cause, e *corev1.Event) bool {
 	message := strings.TrimPrefix(e.Message, "Error creating: ")

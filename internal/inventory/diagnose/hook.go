@@ -8,16 +8,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// homeless is how long a pod may wait for a node, for a volume, or to be created
+// stuckAfter is how long a pod may wait for a node, for a volume, or to be created
 // before its hook counts as stuck. Less is normal in a busy cluster.
 const stuckAfter = 20 * time.Second
 
@@ -53,11 +53,11 @@ func (h Hook) Why() string {
 	return strings.TrimPrefix(h.Cause.String(), h.Cause.Object.String()+": ")
 }
 
-// OfHook returns how far a hook is: a Job or a Pod, of which the action waits for
+// CheckHook returns how far a hook is: a Job or a Pod, of which the action waits for
 // the end. It takes three or four reads. Pods that are being deleted say nothing
 // about a hook, unless one of their containers still runs.
-func CheckHook(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
-	s := &search{client: client}
+func CheckHook(ctx context.Context, clients kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
+	s := &search{client: clients}
 	hook, err := s.hook(ctx, key, uid, now)
 	hook.Cause.Message, hook.Cause.Event = s.redactor.redact(hook.Cause.Message), s.redactor.redact(hook.Cause.Event)
 	if err != nil {
@@ -69,29 +69,14 @@ func CheckHook(ctx context.Context, client kubernetes.Interface, key apply.Key, 
 func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
 	if key.GroupKind() != kindJob {
 		pod, err := s.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return Hook{State: api.HookStarting}, nil
-		case s.isForbidden("get pods", err):
-			return s.unknown(key), nil
-		case err != nil:
-			return Hook{State: api.HookStarting}, err
-		case pod.UID != uid:
-			// Another has taken its name.
-			return Hook{State: api.HookStarting}, nil
+		if err != nil || pod.UID != uid {
+			return s.absentHook(key, "get pods", err)
 		}
 		return s.hookOfPods(ctx, []corev1.Pod{*pod}, now)
 	}
 	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return Hook{State: api.HookStarting}, nil
-	case s.isForbidden("get jobs.batch", err):
-		return s.unknown(key), nil
-	case err != nil:
-		return Hook{State: api.HookStarting}, err
-	case job.UID != uid:
-		return Hook{State: api.HookStarting}, nil
+	if err != nil || job.UID != uid {
+		return s.absentHook(key, "get jobs.batch", err)
 	}
 	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own := Cause{Object: key}
@@ -108,6 +93,15 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 	// Each try has a pod of its own.
 	slices.Reverse(pods)
 	return s.hookOfPods(ctx, pods, now)
+}
+
+// absentHook returns the state of a hook that could not be read, or whose name
+// another object has.
+func (s *search) absentHook(key apply.Key, right string, err error) (Hook, error) {
+	if s.isForbidden(right, err) {
+		return s.unknown(key), nil
+	}
+	return Hook{State: api.HookStarting}, client.IgnoreNotFound(err)
 }
 
 // unknown is how a hook is whose pods may not be read: perhaps one runs.
@@ -131,7 +125,7 @@ func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late
 	return hook, err
 }
 
-// ofPods answers for a hook by its pods, the newest first. A container that runs
+// hookOfPods answers for a hook by its pods, the newest first. A container that runs
 // counts more than all else, then a pod that may still start.
 func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
 	hook := Hook{State: api.HookStarting}
@@ -194,7 +188,7 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 	return api.HookStarting
 }
 
-// mountless reports whether a pod that has a node has waited for a volume for
+// lacksVolume reports whether a pod that has a node has waited for a volume for
 // some time. Only its last warning says so.
 func lacksVolume(p *corev1.Pod, cause Cause, now time.Time) bool {
 	scheduled := podCondition(p, corev1.PodScheduled)

@@ -25,7 +25,7 @@ func (s *search) pod(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	return s.causeOfPod(ctx, pod)
 }
 
-// ofPod is what a pod that is not ready says, and the last warning about it.
+// causeOfPod is what a pod that is not ready says, and the last warning about it.
 func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error) {
 	s.redactor.add(&pod.ObjectMeta, &pod.Spec)
 	cause := Cause{Object: apply.Key{Kind: kindPod.Kind, Namespace: pod.Namespace, Name: pod.Name}}
@@ -41,11 +41,8 @@ func (s *search) podsOf(ctx context.Context, w *workload) ([]corev1.Pod, error) 
 	}
 	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Pods(w.own.Object.Namespace).List(ctx, options)
-	if s.isForbidden("list pods", err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.unlessForbidden("list pods", err)
 	}
 	// Labels select the pods of others, too.
 	mine := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !controls(w.uid, &p) })
@@ -67,7 +64,7 @@ func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 	return worst
 }
 
-// standing ranks the pods of those that replace pods: one that is over, or on
+// rank ranks the pods of those that replace pods: one that is over, or on
 // its way out, has a successor that tells more.
 func rank(p *corev1.Pod) int {
 	switch {
@@ -83,7 +80,7 @@ func rank(p *corev1.Pod) int {
 	return 2
 }
 
-// tried ranks the pods of Jobs, where one that is over is what counts.
+// rankOfJobPod ranks the pods of Jobs, where one that is over is what counts.
 func rankOfJobPod(p *corev1.Pod) int {
 	if p.Status.Phase == corev1.PodFailed {
 		return 0
@@ -91,7 +88,7 @@ func rankOfJobPod(p *corev1.Pod) int {
 	return rank(p)
 }
 
-// settled tells whether nothing is wrong with a pod: it is ready, or done. The
+// isReadyOrDone reports whether nothing is wrong with a pod: it is ready, or done. The
 // conditions of one that failed may be from when it ran.
 func isReadyOrDone(p *corev1.Pod) bool {
 	switch p.Status.Phase {
@@ -104,7 +101,7 @@ func isReadyOrDone(p *corev1.Pod) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// controls tells whether an object is the controller of another.
+// controls reports whether an object is the controller of another.
 func controls(uid types.UID, o metav1.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(o)
 	return controller != nil && controller.UID == uid
@@ -150,7 +147,7 @@ func waiting(p *corev1.Pod) string {
 	return "node " + p.Spec.NodeName + " has not started it yet"
 }
 
-// isSidecar tells whether an init container is one that goes on running.
+// isSidecar reports whether an init container is one that goes on running.
 func isSidecar(p *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
@@ -166,7 +163,7 @@ func containerState(p *corev1.Pod) (reason, message string) {
 			return s.State.Waiting.Reason, join("; ", containerPrefix(p, s.Name)+s.State.Waiting.Message, end(s.LastTerminationState.Terminated))
 		case s.State.Terminated != nil && s.State.Terminated.ExitCode != 0:
 			ended := s.State.Terminated
-			return either(ended.Reason, "Error"), containerPrefix(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
+			return cmp.Or(ended.Reason, "Error"), containerPrefix(p, s.Name) + fmt.Sprintf("exit code %d", ended.ExitCode)
 		}
 	}
 	return "", ""
@@ -186,10 +183,10 @@ func end(ended *corev1.ContainerStateTerminated) string {
 	if ended == nil {
 		return ""
 	}
-	return fmt.Sprintf("it last ended with %s, exit code %d", either(ended.Reason, "Error"), ended.ExitCode)
+	return fmt.Sprintf("it last ended with %s, exit code %d", cmp.Or(ended.Reason, "Error"), ended.ExitCode)
 }
 
-// stuck tells whether a pod says why it will not run by itself.
+// stuck reports whether a pod says why it will not run by itself.
 func stuck(p *corev1.Pod) bool {
 	reason, _ := containerState(p)
 	return reason != "" || unscheduled(p) != nil
@@ -203,12 +200,12 @@ func unscheduled(p *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// onItsWay tells whether a container waits for no more than its turn.
+// isStarting reports whether a container waits for no more than its turn.
 func isStarting(w *corev1.ContainerStateWaiting) bool {
 	return w.Reason == "" || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing"
 }
 
-// of names a container where there are several.
+// containerPrefix names a container where there are several.
 func containerPrefix(p *corev1.Pod, name string) string {
 	if len(containers(&p.Spec)) < 2 {
 		return ""
@@ -231,11 +228,4 @@ func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondit
 		}
 	}
 	return nil
-}
-
-func either(text, instead string) string {
-	if text == "" {
-		return instead
-	}
-	return text
 }

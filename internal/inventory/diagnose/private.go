@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// shortest is the length from which a text is kept private. Shorter ones
+	// minLength is the length from which a text is kept private. Shorter ones
 	// are words like "true" and "8080", which are in every message.
 	minLength = 8
-	// hidden stands in place of a private text, as everywhere.
+	// redacted stands in place of a private text, as everywhere.
 	redacted = "[redacted]"
 )
 
-// private are texts that pods were given to keep. Nobody puts them in an
+// redactor are texts that pods were given to keep. Nobody puts them in an
 // answer; but kubelets quote commands, and probes what they were told.
 type redactor []string
 
-// keep adds what a pod, or the template of one, was given.
+// add adds what a pod, or the template of one, was given.
 func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	all := containers(spec)
 	public := make([]string, 0, 4+2*len(all))
@@ -75,7 +75,7 @@ func commands(c *corev1.Container) [][]string {
 	return all
 }
 
-// hide returns a message without the texts, as they are and as Go quotes them.
+// redact returns a message without the texts, as they are and as Go quotes them.
 func (p redactor) redact(message string) string {
 	// A text may be part of another.
 	slices.SortFunc(p, func(a, b string) int { return len(b) - len(a) })

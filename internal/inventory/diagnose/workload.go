@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -27,7 +28,7 @@ type workload struct {
 	behind bool
 }
 
-// ask asks the pods of an object, then the object.
+// podCause asks the pods of an object, then the object.
 func (s *search) podCause(ctx context.Context, w *workload) (Cause, error) {
 	// What keeps pods from being made may quote their template.
 	s.redactor.add(&w.template.ObjectMeta, &w.template.Spec)
@@ -51,7 +52,7 @@ func (s *search) replicaSet(ctx context.Context, key apply.Key, uid types.UID) (
 		return s.notReadable(ctx, key, uid, "get replicasets.apps", err)
 	}
 	cause, err := s.podCause(ctx, replicaSet(set))
-	return counted(cause, set.Status.AvailableReplicas, set.Status.Replicas, replicas(set.Spec.Replicas)), err
+	return counted(cause, set.Status.AvailableReplicas, set.Status.Replicas, ptr.Deref(set.Spec.Replicas, 1)), err
 }
 
 // replicaSet says by a condition why it cannot make pods.
@@ -73,7 +74,7 @@ func (s *search) statefulSet(ctx context.Context, key apply.Key, uid types.UID) 
 	}
 	behind := set.Status.ObservedGeneration < set.Generation
 	cause, err := s.podCause(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
-	return counted(cause, set.Status.AvailableReplicas, set.Status.UpdatedReplicas, replicas(set.Spec.Replicas)), err
+	return counted(cause, set.Status.AvailableReplicas, set.Status.UpdatedReplicas, ptr.Deref(set.Spec.Replicas, 1)), err
 }
 
 func (s *search) daemonSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
@@ -95,14 +96,6 @@ func counted(cause Cause, available, updated, want int32) Cause {
 	return cause
 }
 
-// replicas returns how many pods are wanted: one, if nothing is said.
-func replicas(wanted *int32) int32 {
-	if wanted == nil {
-		return 1
-	}
-	return *wanted
-}
-
 // revision is the annotation by which the ReplicaSets of a Deployment are
 // numbered.
 const revision = "deployment.kubernetes.io/revision"
@@ -115,7 +108,7 @@ func (s *search) deployment(ctx context.Context, key apply.Key, uid types.UID) (
 	s.redactor.add(&d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec)
 	own := Cause{Object: key}
 	own.Reason, own.Message = rollout(d)
-	own = counted(own, d.Status.AvailableReplicas, d.Status.UpdatedReplicas, replicas(d.Spec.Replicas))
+	own = counted(own, d.Status.AvailableReplicas, d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1))
 	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 && !own.Known() {
 		own.Message = fmt.Sprintf("pods from before its rollout that are still there: %d", old)
 	}
@@ -162,11 +155,8 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 	}
 	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
 	list, err := s.client.AppsV1().ReplicaSets(d.Namespace).List(ctx, options)
-	if s.isForbidden("list replicasets.apps", err) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, s.unlessForbidden("list replicasets.apps", err)
 	}
 	var newest *appsv1.ReplicaSet
 	for i := range list.Items {
@@ -180,10 +170,8 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 
 // number returns the revision of a ReplicaSet, 0 for one that has none.
 func number(set *appsv1.ReplicaSet) int64 {
-	n, err := strconv.ParseInt(set.Annotations[revision], 10, 64)
-	if err != nil {
-		return 0
-	}
+	// The API server stores any text.
+	n, _ := strconv.ParseInt(set.Annotations[revision], 10, 64)
 	return n
 }
 

@@ -1,11 +1,15 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Groups and kinds of Kubernetes' own that need a correction of kstatus.
@@ -25,14 +29,14 @@ func builtIn(gk schema.GroupKind) bool {
 	return status.GetLegacyConditionsFn(o) != nil
 }
 
-// builtInOf returns the health of an object of such a kind.
+// evaluateBuiltIn returns the health of an object of such a kind.
 func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	if r, known := corrected(o); known {
 		return r
 	}
 	found, err := compute(o)
 	if err != nil {
-		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: bounded(fmt.Sprintf("its status cannot be read: %v", err))}
+		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: api.Truncate(fmt.Sprintf("its status cannot be read: %v", err), maxMessage)}
 	}
 	switch found.Status {
 	case status.CurrentStatus:
@@ -68,7 +72,7 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 		}
 	case pod:
 		if valueAt(o.Object, "status.phase") == "Failed" {
-			return failed(scalar(valueAt(o.Object, "status.reason")), either(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
+			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
 		}
 	case claim:
 		return waitsForConsumer(o)
@@ -80,7 +84,7 @@ func corrected(o *unstructured.Unstructured) (Result, bool) {
 	return Result{}, false
 }
 
-// expiring recognizes a finished Job that Kubernetes deletes after its
+// finishedJob recognizes a finished Job that Kubernetes deletes after its
 // ttlSecondsAfterFinished. Its deletion is no news.
 func finishedJob(o *unstructured.Unstructured) (Result, bool) {
 	if o.GroupVersionKind().GroupKind() != job || valueAt(o.Object, "spec.ttlSecondsAfterFinished") == nil {
@@ -112,7 +116,7 @@ const (
 // ClaimAnnotations are those that the health of a claim depends on.
 var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta, annotationSelectedNode}
 
-// unclaimed recognizes a claim that waits for its first consumer: it has a
+// waitsForConsumer recognizes a claim that waits for its first consumer: it has a
 // class, and nothing has begun to provision it. A class that provisions at once
 // gets the annotation of its provisioner within seconds. The pod that needs the
 // claim, if any, is not ready without it, so that a release whose claims wait for
@@ -163,10 +167,9 @@ func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods
 }
 
 func reasonOf(r *status.Result, kind status.ConditionType) string {
-	for _, c := range r.Conditions {
-		if c.Type == kind {
-			return c.Reason
-		}
+	i := slices.IndexFunc(r.Conditions, func(c status.Condition) bool { return c.Type == kind })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return r.Conditions[i].Reason
 }

@@ -1,11 +1,14 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // condition is one condition of a status, as far as it can be read.
@@ -138,13 +141,16 @@ func filled(value any) bool {
 	}
 }
 
-// text returns a scalar as text, and the empty text for anything else.
+// scalar returns a scalar as text, and the empty text for anything else.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
 	case bool:
-		return conditionStatus(v)
+		if v {
+			return "True"
+		}
+		return "False"
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
@@ -154,15 +160,7 @@ func scalar(value any) string {
 	}
 }
 
-// title returns a boolean as the conditions of Kubernetes write it.
-func conditionStatus(value bool) string {
-	if value {
-		return "True"
-	}
-	return "False"
-}
-
-// whole reads a whole number, which some controllers write as text.
+// integer reads a whole number, which some controllers write as text.
 func integer(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -182,7 +180,7 @@ func integer(value any) (int64, bool) {
 	}
 }
 
-// at returns the value of a path such as status.phase, nil where there is none.
+// valueAt returns the value of a path such as status.phase, nil where there is none.
 func valueAt(object map[string]any, path string) any {
 	var value any = object
 	for key := range strings.SplitSeq(path, ".") {
@@ -212,7 +210,7 @@ var (
 	}
 )
 
-// genericOf returns the health of an object of a kind of which nothing is known
+// evaluateGeneric returns the health of an object of a kind of which nothing is known
 // beside the conventions of Kubernetes.
 func evaluateGeneric(s subject) Result {
 	if r, silent := s.notReported(false); silent {
@@ -224,7 +222,7 @@ func evaluateGeneric(s subject) Result {
 	conditions, read := s.conditions()
 	for _, kind := range []string{"Stalled", "Failed"} {
 		if c, ok := find(conditions, kind); ok && c.holds("True") && !c.outdated(s.generation) {
-			return failed(either(c.reason, kind), c.message)
+			return failed(cmp.Or(c.reason, kind), c.message)
 		}
 	}
 	if c, ok := find(conditions, "Reconciling"); ok && c.holds("True") {
@@ -254,7 +252,7 @@ func (s subject) unready(conditions []condition) (Result, bool) {
 	for _, c := range conditions {
 		switch {
 		case slices.Contains(negative, c.kind) && c.holds("True"):
-			return progressing(either(c.reason, c.kind), either(c.message, fmt.Sprintf("the condition %s is True", c.kind))), true
+			return progressing(cmp.Or(c.reason, c.kind), cmp.Or(c.message, fmt.Sprintf("the condition %s is True", c.kind))), true
 		case slices.Contains(positive, c.kind):
 			if r, not := s.required([]condition{c}, c.kind); not {
 				return r, true
@@ -271,7 +269,7 @@ func (s subject) word() (Result, bool) {
 		if !ok {
 			continue
 		}
-		message := either(scalar(valueAt(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, bounded(word)))
+		message := cmp.Or(scalar(valueAt(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, api.Truncate(word, maxMessage)))
 		switch lower := strings.ToLower(word); {
 		case slices.Contains(failures, lower):
 			return failed(reasonFailed, message), true

@@ -1,11 +1,14 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Kind is what is known of an object's kind beside the object.
@@ -17,7 +20,7 @@ type Kind struct {
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// Of returns the health of an object that was read whole.
+// Evaluate returns the health of an object that was read whole.
 func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
 		if expired, ok := finishedJob(o); ok {
@@ -58,7 +61,7 @@ func (s subject) conditions() (conditions []condition, read bool) {
 	return conditionsOf(valueAt(s.object, "status.conditions"))
 }
 
-// silence returns the result of an object that no controller has reported on.
+// notReported returns the result of an object that no controller has reported on.
 // Expected tells that the kind is known to get reports, whatever the API server
 // says of it.
 func (s subject) notReported(expected bool) (Result, bool) {
@@ -75,7 +78,7 @@ func (s subject) notReported(expected bool) (Result, bool) {
 	}
 }
 
-// behind returns the result of an object whose status is about an older spec.
+// outdated returns the result of an object whose status is about an older spec.
 func (s subject) outdated() (Result, bool) {
 	observed, known := integer(valueAt(s.object, "status.observedGeneration"))
 	if !known || observed >= s.generation {
@@ -93,7 +96,7 @@ func (s subject) required(conditions []condition, kind string) (Result, bool) {
 	case c.outdated(s.generation):
 		return progressing(reasonOutdated, fmt.Sprintf("the condition %s is about generation %d of %d", kind, c.generation, s.generation)), true
 	case !c.holds("True"):
-		return progressing(c.reason, either(c.message, fmt.Sprintf("the condition %s is %s", kind, either(c.status, "empty")))), true
+		return progressing(c.reason, cmp.Or(c.message, fmt.Sprintf("the condition %s is %s", kind, cmp.Or(c.status, "empty")))), true
 	default:
 		return Result{}, false
 	}
@@ -184,36 +187,16 @@ const maxMessage = 512
 
 // progressing returns the result of an object that is not ready yet.
 func progressing(reason, message string) Result {
-	return Result{Reported: true, Reason: either(reason, reasonInProgress), Message: bounded(either(message, "it is in progress"))}
+	return Result{Reported: true, Reason: cmp.Or(reason, reasonInProgress), Message: api.Truncate(cmp.Or(message, "it is in progress"), maxMessage)}
 }
 
 // failed returns the result of an object that does not become ready by itself.
 func failed(reason, message string) Result {
-	return Result{Failed: true, Reported: true, Reason: either(reason, reasonFailed), Message: bounded(either(message, "it has failed"))}
+	return Result{Failed: true, Reported: true, Reason: cmp.Or(reason, reasonFailed), Message: api.Truncate(cmp.Or(message, "it has failed"), maxMessage)}
 }
 
 // suspended returns the result of an object that is kept from progressing, and
 // counts as ready: it is as its spec asks.
 func suspended(message string) Result {
 	return Result{Ready: true, Reason: ReasonSuspended, Message: message}
-}
-
-func either(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
-// bounded cuts a message, and copies it so that the object it comes from can be
-// freed.
-func bounded(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	cut := maxMessage
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return string([]byte(text[:cut])) + "…"
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
@@ -22,16 +24,6 @@ type Rule struct {
 	ownGeneration bool
 }
 
-// Error is a mistake in one expression of a rule.
-type Error struct {
-	// Field is ready, failed or message.
-	Field   string
-	Message string
-}
-
-// Error names the field.
-func (e Error) Error() string { return e.Field + ": " + e.Message }
-
 // self is the variable that holds the object, as in the validation rules of a
 // CustomResourceDefinition.
 const self = "self"
@@ -42,9 +34,9 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 
 // Compile checks the expressions of a rule, their types too. Failed and message
 // may be empty. Every mistake is returned.
-func Compile(ready, failed, message string) (*Rule, []Error) {
+func Compile(ready, failed, message string) (*Rule, []expression.Error) {
 	rule := &Rule{ownGeneration: strings.Contains(ready+failed, "observedGeneration")}
-	var mistakes []Error
+	var mistakes []expression.Error
 	for _, field := range []struct {
 		name, text string
 		gives      *cel.Type
@@ -59,7 +51,7 @@ func Compile(ready, failed, message string) (*Rule, []Error) {
 		}
 		program, err := compile(field.text, field.gives)
 		if err != nil {
-			mistakes = append(mistakes, Error{Field: field.name, Message: err.Error()})
+			mistakes = append(mistakes, expression.Error{Field: field.name, Message: err.Error()})
 			continue
 		}
 		*field.into = program
@@ -86,7 +78,7 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 	return expression.Program(env, ast)
 }
 
-// of evaluates the rule. An expression that fails, most often because a field is
+// evaluate evaluates the rule. An expression that fails, most often because a field is
 // not there yet, never makes the object fail.
 func (r *Rule) evaluate(s subject) Result {
 	if behind, ok := s.outdated(); ok && !r.ownGeneration {
@@ -95,7 +87,7 @@ func (r *Rule) evaluate(s subject) Result {
 	variables := map[string]any{self: s.object}
 	if r.failed != nil {
 		if has, err := boolean(r.failed, variables); err == nil && has {
-			return failed(ReasonRuleFailed, either(r.explanation(variables), "the health rule's failed is true"))
+			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "the health rule's failed is true"))
 		}
 	}
 	is, err := boolean(r.ready, variables)
@@ -103,12 +95,12 @@ func (r *Rule) evaluate(s subject) Result {
 	case err != nil:
 		return Result{
 			OpenEnded: true, Reported: reported(s.status()), Reason: ReasonRuleNotEvaluated,
-			Message: bounded(fmt.Sprintf("the health rule's ready cannot be evaluated yet: %v", err)),
+			Message: api.Truncate(fmt.Sprintf("the health rule's ready cannot be evaluated yet: %v", err), maxMessage),
 		}
 	case is:
 		return Result{Ready: true, Reported: reported(s.status())}
 	default:
-		waits := progressing(ReasonRuleNotReady, either(r.explanation(variables), "the health rule's ready is false"))
+		waits := progressing(ReasonRuleNotReady, cmp.Or(r.explanation(variables), "the health rule's ready is false"))
 		waits.Reported = reported(s.status())
 		return waits
 	}

@@ -1,11 +1,14 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // entry is one line of the table of well-known kinds: where their controllers
@@ -90,7 +93,7 @@ func AlwaysReady(gk schema.GroupKind) bool {
 	return e != nil && e.always
 }
 
-// of returns the health of an object of the entry's kinds.
+// evaluate returns the health of an object of the entry's kinds.
 func (e *entry) evaluate(s subject) Result {
 	if r, kept := e.kept(s); kept {
 		r.Reported = reported(s.status())
@@ -130,7 +133,7 @@ func (e *entry) kept(s subject) (Result, bool) {
 	}
 	conditions, _ := s.conditions()
 	if c, ok := match(s, conditions, e.paused); ok {
-		return suspended(bounded(either(c.message, "it is paused"))), true
+		return suspended(api.Truncate(cmp.Or(c.message, "it is paused"), maxMessage)), true
 	}
 	return Result{}, false
 }
@@ -138,16 +141,16 @@ func (e *entry) kept(s subject) (Result, bool) {
 // worse recognizes objects that have failed, or wait for a person.
 func (e *entry) worse(s subject, conditions []condition, unready bool) (Result, bool) {
 	if c, ok := match(s, conditions, e.failed); ok && unready {
-		return failed(either(c.reason, c.kind), c.message), true
+		return failed(cmp.Or(c.reason, c.kind), c.message), true
 	}
 	for _, w := range e.words {
 		word := scalar(valueAt(s.object, w.path))
-		message := either(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, bounded(word)))
+		message := cmp.Or(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, api.Truncate(word, maxMessage)))
 		switch {
 		case oneOf(word, w.failed):
 			return failed(reasonFailed, message), true
 		case oneOf(word, w.waiting):
-			return Result{OpenEnded: true, Reported: true, Reason: ReasonSuspended, Message: bounded(message)}, true
+			return Result{OpenEnded: true, Reported: true, Reason: ReasonSuspended, Message: api.Truncate(message, maxMessage)}, true
 		}
 	}
 	return Result{}, false
@@ -172,7 +175,7 @@ func (e *entry) unready(s subject, conditions []condition) (Result, bool) {
 func (e *entry) compare(s subject) Result {
 	for _, w := range e.words {
 		if word := scalar(valueAt(s.object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
-			return progressing(reasonInProgress, either(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, either(bounded(word), "empty"))))
+			return progressing(reasonInProgress, cmp.Or(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, cmp.Or(api.Truncate(word, maxMessage), "empty"))))
 		}
 	}
 	for _, pair := range e.equal {
@@ -190,7 +193,7 @@ func (e *entry) compare(s subject) Result {
 	return ready()
 }
 
-// ofEach looks at the conditions of every item of a list.
+// evaluateEach looks at the conditions of every item of a list.
 func (e *entry) evaluateEach(s subject) Result {
 	items, _ := valueAt(s.object, e.each).([]any)
 	for _, item := range items {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// ordering makes maps that are walked in the order of their keys.
+// sortedMapAdapter makes maps that are walked in the order of their keys.
 type sortedMapAdapter struct{ types.Adapter }
 
 func sortedMaps(env *cel.Env) (*cel.Env, error) {
@@ -35,7 +35,7 @@ func (o sortedMapAdapter) NativeToValue(value any) ref.Val {
 	}
 }
 
-// literalsInOrder does the same for maps that are written in an expression,
+// sortMapLiterals does the same for maps that are written in an expression,
 // which no adapter sees.
 func sortMapLiterals(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	made, ok := step.(interpreter.InterpretableConstructor)
@@ -63,7 +63,7 @@ func (l sortedLiteral) Eval(activation interpreter.Activation) ref.Val {
 	return l.Exec(interpreter.AsFrame(activation))
 }
 
-// ordered is a map that is walked in order.
+// sortedMap is a map that is walked in order.
 type sortedMap struct {
 	traits.Mapper
 	adapter types.Adapter

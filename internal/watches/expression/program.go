@@ -13,6 +13,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
+// Error is a mistake in the expression of a field.
+type Error struct {
+	Field   string
+	Message string
+}
+
+// Error names the field.
+func (e Error) Error() string { return e.Field + ": " + e.Message }
+
 // Check parses an expression and checks its types. The error is one line that
 // starts with the column, and with the line where the expression has several.
 func Check(env *cel.Env, expression string) (*cel.Ast, error) {
@@ -55,7 +64,7 @@ func Evaluate(program cel.Program, variables map[string]any) (value ref.Val, err
 	return value, nil
 }
 
-// plainer rewords errors that users would not understand.
+// explainCost rewords errors that users would not understand.
 func explainCost(err error) error {
 	if strings.Contains(err.Error(), "cost limit exceeded") {
 		return fmt.Errorf("it takes too long: more than %d steps", costLimit)
@@ -63,7 +72,7 @@ func explainCost(err error) error {
 	return err
 }
 
-// longest is the longest list that lists.range returns.
+// maxRange is the longest list that lists.range returns.
 const maxRange = 10_000
 
 // Environment returns an environment with the functions of every expression and
@@ -97,7 +106,7 @@ func limits() []cel.ProgramOption {
 	return []cel.ProgramOption{cel.CostTrackerOptions(trackers...), cel.CostLimit(costLimit)}
 }
 
-// sorting is n·log(n), as for every sort that is any good.
+// sortCost is n·log(n), as for every sort that is any good.
 func sortCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if list, ok := args[0].(traits.Sizer); ok {

@@ -1,0 +1,197 @@
+package crdwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/compat"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	chartpermissions "github.com/chartwright/chartwright/internal/chart/permissions"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
+)
+
+// errLeft marks a CRD that is left unchanged: another try would fail, too.
+var errLeft = errors.New("the CustomResourceDefinition is left as it is")
+
+// Bounds of the time between tries to install a CRD.
+const (
+	retryMin = 10 * time.Second
+	retryMax = 5 * time.Minute
+)
+
+// InstallerConfig is what an Installer needs.
+type InstallerConfig struct {
+	Client client.Client
+	Kinds  []catalog.Kind
+	// Operator is the name of the operator.
+	Operator  string
+	Readiness *readiness.Checker
+	// Warn emits a warning for the administrator.
+	Warn   func(reason, message string)
+	Logger logr.Logger
+}
+
+// Installer installs the CRDs of the kinds. It is a Runnable of the leader: a
+// standby may be of another version.
+type Installer struct {
+	InstallerConfig
+	tried chan struct{}
+}
+
+// NewInstaller returns an Installer that has tried nothing yet.
+func NewInstaller(config InstallerConfig) *Installer {
+	return &Installer{InstallerConfig: config, tried: make(chan struct{})}
+}
+
+// Tried returns a channel that is closed when the installation of each CRD was
+// tried once. Reconciles begin then.
+func (i *Installer) Tried() <-chan struct{} { return i.tried }
+
+// NeedLeaderElection returns true: it writes.
+func (i *Installer) NeedLeaderElection() bool { return true }
+
+// Start installs the CRDs. It retries those that failed until the context ends.
+func (i *Installer) Start(ctx context.Context) error {
+	left := i.install(ctx, i.Kinds)
+	close(i.tried)
+	for pause := retryMin; len(left) > 0; pause = min(2*pause, retryMax) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+			left = i.install(ctx, left)
+		}
+	}
+	return nil
+}
+
+// install returns the kinds whose CRDs are to be tried again.
+func (i *Installer) install(ctx context.Context, kinds []catalog.Kind) (left []catalog.Kind) {
+	for _, kind := range kinds {
+		done, err := installCRD(ctx, i.Client, kind, i.Operator)
+		if ctx.Err() != nil {
+			return nil
+		}
+		i.report(kind, done, err)
+		if err != nil && !errors.Is(err, errLeft) {
+			left = append(left, kind)
+		}
+	}
+	return left
+}
+
+// report logs and records the result of a try, unless it is that of the previous
+// one.
+func (i *Installer) report(kind catalog.Kind, done string, err error) {
+	gk := kind.GVK().GroupKind()
+	text, isNew := "", false
+	if err != nil {
+		text = err.Error()
+		if len(permissions.Refusals(err)) > 0 {
+			text += ". " + missingRulesAdvice(kind)
+		}
+	}
+	i.Readiness.Update(gk, func(k *readiness.Kind) {
+		isNew = k.CRD != text
+		k.CRD = text
+	})
+	logger := i.Logger.WithValues("kind", kind.Kind, "group", kind.Group)
+	switch {
+	case done != "":
+		logger.Info(done)
+	case err != nil && isNew:
+		logger.Info("CustomResourceDefinition not installed", "reason", text)
+		reason := api.EventCRDMissing
+		if errors.Is(err, errLeft) {
+			reason = api.EventCRDOutdated
+		}
+		i.Warn(reason, gk.String()+": "+text)
+	}
+}
+
+// missingRulesAdvice names the rules that installing a CRD requires. A rule with
+// resource names cannot allow create.
+func missingRulesAdvice(kind catalog.Kind) string {
+	resource := []string{"customresourcedefinitions"}
+	named := rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: resource, Verbs: []string{"get", "patch"}}
+	if definition, _, err := crd.Generate(kind); err == nil {
+		named.ResourceNames = []string{definition.Name}
+	}
+	create := rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: resource, Verbs: []string{"create"}}
+	return fmt.Sprintf("Add to the rules of the operator's role: %s, %s", chartpermissions.RuleText(named), chartpermissions.RuleText(create))
+}
+
+// installCRD applies the CRD of a kind if it is missing, or if this operator has
+// installed it and the change breaks no custom resource. It returns what it did,
+// empty if the CRD is managed by someone else.
+func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operator string) (done string, err error) {
+	wanted, _, err := crd.Generate(kind)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errLeft, err)
+	}
+	metav1.SetMetaDataLabel(&wanted.ObjectMeta, api.LabelOperator, operator)
+	live, err := readCRD(ctx, c, wanted.Name)
+	if err != nil {
+		return "", fmt.Errorf("read the CustomResourceDefinition %s: %w", wanted.Name, err)
+	}
+	done = "CustomResourceDefinition installed"
+	if live != nil {
+		if live.Labels[api.LabelOperator] != operator {
+			return "", nil
+		}
+		if !live.DeletionTimestamp.IsZero() {
+			return "", fmt.Errorf("the CustomResourceDefinition %s is being deleted", wanted.Name)
+		}
+		if breaks := compat.Breaks(live, wanted); breaks != "" {
+			return "", fmt.Errorf("%w, for that of the chart breaks resources: %s", errLeft, breaks)
+		}
+		done = "CustomResourceDefinition up to date"
+	}
+	if err := applyCRD(ctx, c, wanted); err != nil {
+		return "", fmt.Errorf("apply the CustomResourceDefinition %s: %w", wanted.Name, err)
+	}
+	return done, nil
+}
+
+// readCRD returns nil if the CRD does not exist.
+func readCRD(ctx context.Context, c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	if err := c.Get(ctx, types.NamespacedName{Name: name}, object); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
+}
+
+// applyCRD applies the generated fields, without those that the API server adds.
+func applyCRD(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
+	data, err := crd.Marshal(definition)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	object.SetName(definition.Name)
+	err = c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(api.FieldManager), client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		// The API server would refuse it again.
+		return fmt.Errorf("%w: %w", errLeft, err)
+	}
+	return err
+}

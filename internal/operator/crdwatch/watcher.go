@@ -1,0 +1,306 @@
+package crdwatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+)
+
+var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// lookupTimeout is how long a list of CRDs waits for the names of the kinds' CRDs.
+const lookupTimeout = time.Second
+
+// WatcherConfig is what a Watcher needs.
+type WatcherConfig struct {
+	Kinds []catalog.Kind
+	// Namespaced: the operator watches some namespaces only. It works without the
+	// permission to watch CRDs, and checks whether it has it.
+	Namespaced  bool
+	REST        *rest.Config
+	HTTP        *http.Client
+	Mapper      meta.RESTMapper
+	Reviews     authorizationclient.SelfSubjectAccessReviewInterface
+	Permissions *permissions.Checker
+	// OnPause is called when a user has paused or resumed the rollout of a kind's
+	// chart, with the name of the CRD.
+	OnPause func(crdName string, paused bool)
+	Logger  logr.Logger
+}
+
+// Watcher watches CRDs. It is a Runnable that runs on every replica.
+type Watcher struct {
+	WatcherConfig
+
+	changes   chan struct{}
+	known     chan struct{}
+	setKnown  func()
+	forbidden atomic.Bool
+	lookups   sync.WaitGroup
+
+	mu sync.Mutex
+	// paused are the CRDs on which a user has paused the rollout, by name.
+	paused map[string]bool
+}
+
+// NewWatcher returns a Watcher that has not started.
+func NewWatcher(config WatcherConfig) *Watcher {
+	w := &Watcher{WatcherConfig: config, changes: make(chan struct{}, 1), known: make(chan struct{}), paused: map[string]bool{}}
+	w.setKnown = sync.OnceFunc(func() { close(w.known) })
+	return w
+}
+
+// Changes returns a channel that receives a value after CRDs have changed.
+func (w *Watcher) Changes() <-chan struct{} { return w.changes }
+
+// Known returns a channel that is closed when the CRDs of the kinds are known, or
+// it is known that the operator may not watch them.
+func (w *Watcher) Known() <-chan struct{} { return w.known }
+
+// Forbidden reports whether the operator may not watch CRDs. Changes then receives
+// nothing.
+func (w *Watcher) Forbidden() bool { return w.forbidden.Load() }
+
+// Paused reports whether a user has paused the rollout on a CRD.
+func (w *Watcher) Paused(crdName string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.paused[crdName]
+}
+
+// NeedLeaderElection returns false: a standby starts its watches, too.
+func (w *Watcher) NeedLeaderElection() bool { return false }
+
+// Start watches CRDs until the context ends, as soon as the operator may.
+func (w *Watcher) Start(ctx context.Context) error {
+	defer w.lookups.Wait()
+	changed := w.Permissions.Changed()
+	for w.Namespaced && !w.allowed(ctx) {
+		if !w.forbidden.Swap(true) {
+			w.Logger.Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
+			w.setKnown()
+		}
+		select {
+		case <-changed:
+			changed = w.Permissions.Changed()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return w.watch(ctx)
+}
+
+func (w *Watcher) watch(ctx context.Context) error {
+	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(w.REST), w.HTTP)
+	if err != nil {
+		return fmt.Errorf("watch CRDs: %w", err)
+	}
+	informer := toolscache.NewSharedIndexInformer(w.listWatch(client.Resource(crdResource)), &metav1.PartialObjectMetadata{}, 0, toolscache.Indexers{})
+	refused := make(chan struct{})
+	refuse := sync.OnceFunc(func() { close(refused) })
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
+		// The CRDs that exist at first are looked up anyway.
+		AddFunc:    func(crd any, initial bool) { w.onCRDEvent(crd, !initial) },
+		UpdateFunc: func(_, crd any) { w.onCRDEvent(crd, true) },
+		DeleteFunc: func(crd any) { w.onCRDEvent(crd, true) },
+	})
+	if err := errors.Join(err, informer.SetTransform(compact), informer.SetWatchErrorHandlerWithContext(
+		func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+			if apierrors.IsForbidden(err) {
+				refuse()
+			}
+		})); err != nil {
+		return fmt.Errorf("watch CRDs: %w", err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	defer running.Wait()
+
+	synced := registration.HasSyncedChecker().Done()
+	select {
+	case <-synced:
+	case <-refused:
+		w.forbidden.Store(true)
+		w.Logger.Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
+		w.Permissions.Check()
+	case <-ctx.Done():
+		return nil
+	}
+	w.setKnown()
+	select {
+	case <-synced:
+		if w.forbidden.Swap(false) {
+			w.signalChange()
+		}
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// onCRDEvent reads from a CRD whether the rollout is paused.
+func (w *Watcher) onCRDEvent(object any, signal bool) {
+	if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
+		paused := crd.Annotations[api.AnnotationRolloutPaused] == "true"
+		w.mu.Lock()
+		changed := w.paused[crd.Name] != paused
+		w.paused[crd.Name] = paused
+		w.mu.Unlock()
+		if changed {
+			w.OnPause(crd.Name, paused)
+		}
+	}
+	if signal {
+		w.signalChange()
+	}
+}
+
+func (w *Watcher) signalChange() {
+	select {
+	case w.changes <- struct{}{}:
+	default: // a signal is waiting already
+	}
+}
+
+// listWatch lists the CRDs of the kinds and watches all: other CRDs matter when
+// they are added or deleted, and those that exist, some hundred in many clusters,
+// are never read.
+func (w *Watcher) listWatch(client metadata.ResourceInterface) toolscache.ListerWatcher {
+	listed := false
+	return withoutWatchList{&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			list, err := listCRDs(ctx, client, w.crdNames(ctx))
+			if err == nil && listed {
+				// The watch was interrupted for so long that events may be lost.
+				w.signalChange()
+			}
+			listed = listed || err == nil
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return client.Watch(ctx, options)
+		},
+	}}
+}
+
+// withoutWatchList lists and then watches. A watch that begins with all existing
+// objects would ignore the list.
+type withoutWatchList struct{ *toolscache.ListWatch }
+
+// IsWatchListSemanticsUnSupported returns true. The name is client-go's.
+func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
+
+// crdNames returns the names of the kinds' CRDs. A CRD that is not served yet, or
+// for which the API server does not answer in time, is expected under the name
+// that Chartwright generates; the watch reports it if it has another name.
+func (w *Watcher) crdNames(ctx context.Context) []string {
+	names, found := make([]string, len(w.Kinds)), make([]chan string, len(w.Kinds))
+	for i, kind := range w.Kinds {
+		names[i], found[i] = crd.Name(kind), make(chan string, 1)
+		w.lookups.Go(func() { found[i] <- Name(w.Mapper, kind) })
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	for i := range names {
+		select {
+		case name := <-found[i]:
+			names[i] = cmp.Or(name, names[i])
+		case <-ctx.Done():
+		}
+	}
+	return names
+}
+
+// Name returns the name of a kind's CRD, empty if the API server does not serve
+// the kind.
+func Name(mapper meta.RESTMapper, kind catalog.Kind) string {
+	gvk := kind.GVK()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return ""
+	}
+	return mapping.Resource.Resource + "." + gvk.Group
+}
+
+// listCRDs reads CRDs by their names, each by a request. The resourceVersion of
+// the list is older than the CRDs: a watch from there reports later changes.
+func listCRDs(ctx context.Context, client metadata.ResourceInterface, names []string) (*metav1.PartialObjectMetadataList, error) {
+	list, err := client.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	found, errs := make([][]metav1.PartialObjectMetadata, len(names)), make([]error, len(names))
+	var read sync.WaitGroup
+	for i, name := range names {
+		read.Go(func() {
+			named, err := client.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			found[i] = named.Items
+		})
+	}
+	read.Wait()
+	return &metav1.PartialObjectMetadataList{
+		TypeMeta: list.TypeMeta,
+		ListMeta: metav1.ListMeta{ResourceVersion: list.ResourceVersion},
+		Items:    slices.Concat(found...),
+	}, errors.Join(errs...)
+}
+
+// allowed reports whether the operator may watch CRDs, or that is unknown.
+func (w *Watcher) allowed(ctx context.Context) bool {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crdResource.Group, Resource: crdResource.Resource, Verb: verb},
+		}}
+		answer, err := w.Reviews.Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && !answer.Status.Allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// compact keeps what identifies a CRD, and the annotation that pauses a rollout.
+func compact(object any) (any, error) {
+	m, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	compacted := &metav1.PartialObjectMetadata{
+		TypeMeta:   m.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion},
+	}
+	if paused, found := m.Annotations[api.AnnotationRolloutPaused]; found {
+		compacted.Annotations = map[string]string{api.AnnotationRolloutPaused: paused}
+	}
+	return compacted, nil
+}

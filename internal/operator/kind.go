@@ -1,0 +1,373 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/reconcile"
+)
+
+// servedKind is a kind whose CRD is served: one controller over a cache for each
+// scope. The controller starts when it is known for each scope whether the custom
+// resources in it can be watched, and one scope can. The others join later.
+type servedKind struct {
+	manager *KindManager
+	kind    catalog.Kind
+	gk      schema.GroupKind
+	object  *unstructured.Unstructured
+	logger  logr.Logger
+	caches  caches
+
+	// The other fields belong to the goroutine of run.
+
+	// filled are the caches that the controller does not listen to yet.
+	filled map[string]cache.Cache
+	// unwatched is why a scope is not watched.
+	unwatched map[string]string
+	// reported are the scopes of which anything is known.
+	reported map[string]bool
+
+	controller controller.Controller
+	reconciler *reconcile.Reconciler
+}
+
+// scopeEvent reports the watch of a scope: a cache that holds all existing custom
+// resources, or why there is none.
+type scopeEvent struct {
+	scope  string
+	cache  cache.Cache
+	reason string
+}
+
+// reasonForbidden is why a scope is not watched if the operator lacks permissions.
+const reasonForbidden = "for lack of rights"
+
+// startKind starts to serve a kind. A kind that may not be watched delays no other:
+// it starts when the operator's permissions have changed.
+func (k *KindManager) startKind(ctx context.Context, kind catalog.Kind, scope meta.RESTScopeName) {
+	s := &servedKind{
+		manager: k, kind: kind, gk: kind.GVK().GroupKind(),
+		object: &unstructured.Unstructured{},
+		logger: k.logger.WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version),
+		filled: map[string]cache.Cache{}, unwatched: map[string]string{}, reported: map[string]bool{},
+	}
+	s.object.SetGroupVersionKind(kind.GVK())
+	all := k.scopes
+	if scope == meta.RESTScopeNameRoot {
+		all = scopes{k.scopes.clusterScope(ctx, k.tasks)}
+	}
+	k.readiness.SetState(s.gk, readiness.Starting, "")
+	events := make(chan scopeEvent)
+	for _, scope := range all {
+		k.tasks.Go(func() { s.watchScope(ctx, scope, events) })
+	}
+	k.tasks.Go(func() { s.run(ctx, len(all), events) })
+}
+
+// watchScope waits for a scope, and fills a cache with its custom resources.
+func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, events chan<- scopeEvent) {
+	report := func(filled cache.Cache, reason string) {
+		select {
+		case events <- scopeEvent{scope: scope.name, cache: filled, reason: reason}:
+		case <-ctx.Done():
+		}
+	}
+	ready, err := scope.decided(ctx)
+	if err == nil && !ready {
+		report(nil, reasonForbidden)
+		err = scope.awaitReady(ctx)
+	}
+	if err != nil {
+		return
+	}
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		filled, err := s.fill(ctx, scope, func(reason string) { report(nil, reason) })
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			report(filled, "")
+			return
+		}
+		s.logger.Error(err, "kind not watched", "namespace", scope.name)
+		report(nil, err.Error())
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Bounds of the time between attempts to serve a kind.
+const (
+	retryMin = time.Second
+	retryMax = time.Minute
+)
+
+// fill returns a cache that holds the kind's custom resources of a scope. It passes
+// the errors of the API server to failed. An attempt that has failed retries by
+// itself, with backoff. Another attempt replaces it when the operator's permissions
+// have changed.
+func (s *servedKind) fill(ctx context.Context, scope *namespaceScope, failed func(reason string)) (cache.Cache, error) {
+	for {
+		changed := s.manager.permissions.Changed()
+		attempt, stop := context.WithCancel(ctx)
+		failures := make(chan string, 1)
+		filled, synced, err := s.newCache(attempt, scope, func(reason string) {
+			select {
+			case failures <- reason:
+			default: // another failure is waiting
+			}
+		})
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		var again <-chan struct{}
+		for filling := true; filling; {
+			select {
+			case <-synced:
+				context.AfterFunc(ctx, stop)
+				return filled, nil
+			case reason := <-failures:
+				failed(reason)
+				again = changed
+			case <-again:
+				filling = false
+			case <-ctx.Done():
+				filling = false
+			}
+		}
+		stop()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// newCache returns a cache for the custom resources of a scope, which runs until
+// the context ends, and a channel that is closed when it is filled. The cache holds
+// packed custom resources, which it lists one at a time.
+func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope, failed func(reason string)) (cache.Cache, <-chan struct{}, error) {
+	options := s.manager.informers.options(scope)
+	options.HTTPClient = s.observeResponses(options.HTTPClient)
+	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		reason := failureReason(err)
+		if reason == reasonForbidden {
+			s.manager.permissions.Check()
+		}
+		if reason != "" {
+			failed(reason)
+		}
+	}
+	// Reconciles copy what they change.
+	options.DefaultUnsafeDisableDeepCopy = new(true)
+	gvk := s.kind.GVK()
+	mapping, err := options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the resource of %s: %w", gvk, err)
+	}
+	selection := customresource.Selection{Mapping: mapping, Namespace: scope.name}
+	if s.kind.Selector != nil {
+		if selection.Labels, err = metav1.LabelSelectorAsSelector(s.kind.Selector); err != nil {
+			return nil, nil, fmt.Errorf("selector: %w", err)
+		}
+	}
+	packed, err := decoderOf(s.kind).ListWatch(s.manager.informers.manager.GetConfig(), options.HTTPClient, selection)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
+	}
+	customResources, err := s.manager.informers.start(ctx, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, nil, err
+	}
+	return customResources, informer.HasSyncedChecker().Done(), nil
+}
+
+// failureReason returns why the custom resources of a kind cannot be listed or
+// watched. It is empty if the error does not concern the kind: the API server is
+// away, or does not serve the kind, which observeResponses notices.
+func failureReason(err error) string {
+	var status apierrors.APIStatus
+	switch {
+	case !errors.As(err, &status), apierrors.IsNotFound(err), apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err):
+		return ""
+	case apierrors.IsForbidden(err):
+		return reasonForbidden
+	default:
+		return status.Status().Message
+	}
+}
+
+// observeResponses returns a client of the kind's custom resources that notices
+// whether the API server serves the kind. A served kind may lose its CRD, or the
+// version. Its watches then end and are retried with backoff, and the API server
+// answers 404 until it serves the kind again. Nothing else reports that.
+func (s *servedKind) observeResponses(from *http.Client) *http.Client {
+	client := *from
+	client.Transport = roundTripFunc(func(request *http.Request) (*http.Response, error) {
+		response, err := from.Transport.RoundTrip(request)
+		if err == nil {
+			s.observeStatus(response.StatusCode)
+		}
+		return response, err
+	})
+	return &client
+}
+
+func (s *servedKind) observeStatus(status int) {
+	unserved := ""
+	switch {
+	case status == http.StatusNotFound:
+		unserved = fmt.Sprintf("the API server does not serve %s any more: its CustomResourceDefinition is missing, or has no such version. "+
+			"The operator looks again, every minute at the least; one that has come back with another plural or scope needs a restart of the operator", s.kind.GVK().GroupVersion())
+	case status >= http.StatusMultipleChoices:
+		// The response does not concern the kind.
+		return
+	}
+	changed := false
+	s.manager.readiness.Update(s.gk, func(k *readiness.Kind) {
+		changed = k.Unserved != unserved
+		k.Unserved = unserved
+	})
+	switch {
+	case changed && unserved != "":
+		s.logger.Info("kind not served", "reason", unserved)
+	case changed:
+		s.logger.Info("kind served again")
+	}
+}
+
+// run is the event loop of the kind. It ends when all scopes are served. An attempt
+// that fails is retried, and affects no other kind.
+func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEvent) {
+	var again <-chan time.Time
+	pause := retryMin
+	for joined := 0; joined < count || again != nil; {
+		select {
+		case event := <-events:
+			s.reported[event.scope] = true
+			if event.cache == nil {
+				s.unwatched[event.scope] = event.reason
+				break
+			}
+			delete(s.unwatched, event.scope)
+			s.filled[event.scope] = event.cache
+			joined++
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+		if len(s.reported) < count {
+			continue
+		}
+		again = nil
+		if err := s.serve(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Error(err, "kind not served")
+			s.manager.readiness.SetState(s.gk, readiness.Failed, err.Error())
+			again, pause = time.After(pause), min(2*pause, retryMax)
+		}
+	}
+}
+
+// serve makes the controller listen to the filled caches.
+func (s *servedKind) serve(ctx context.Context) error {
+	first := s.controller == nil
+	if first && len(s.filled) == 0 {
+		state, reason := readiness.Forbidden, ""
+		for _, other := range s.unwatched {
+			if other != reasonForbidden {
+				state, reason = readiness.Failed, other
+			}
+		}
+		s.manager.readiness.SetState(s.gk, state, reason)
+		return nil
+	}
+	if first {
+		s.manager.observed.start(ctx, s.kind)
+	}
+	// Before any reconcile, so that the first one knows all custom resources.
+	for name, filled := range s.filled {
+		s.caches.put(name, filled)
+	}
+	if first {
+		if err := s.addController(); err != nil {
+			return err
+		}
+	}
+	for name, filled := range s.filled {
+		if !first {
+			uids, err := s.uids(ctx, filled)
+			if err != nil {
+				return err
+			}
+			s.reconciler.Grown(uids)
+		}
+		if err := s.listen(ctx, filled); err != nil {
+			return err
+		}
+		delete(s.filled, name)
+	}
+	s.manager.readiness.SetState(s.gk, readiness.Serving, s.unwatchedLines())
+	s.logger.Info("serving kind", "chart", s.kind.Chart.Name(), "chartVersion", s.kind.Chart.Version(), "exceptIn", slices.Sorted(maps.Keys(s.unwatched)))
+	return nil
+}
+
+// unwatchedLines describes where the kind is not served.
+func (s *servedKind) unwatchedLines() string {
+	lines := make([]string, 0, len(s.unwatched))
+	for _, name := range slices.Sorted(maps.Keys(s.unwatched)) {
+		format := "not in namespace %s: it cannot be watched there, and is tried again: %s"
+		if s.unwatched[name] == reasonForbidden {
+			format = "not in namespace %s: it may not be watched there, %s"
+		}
+		lines = append(lines, fmt.Sprintf(format, name, s.unwatched[name]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// uids lists the custom resources in a cache.
+func (s *servedKind) uids(ctx context.Context, from cache.Cache) ([]types.UID, error) {
+	list := &unstructured.UnstructuredList{}
+	gvk := s.kind.GVK()
+	gvk.Kind += "List"
+	list.SetGroupVersionKind(gvk)
+	if err := from.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list %s from the cache: %w", s.kind.Kind, err)
+	}
+	uids := make([]types.UID, len(list.Items))
+	for i := range list.Items {
+		uids[i] = list.Items[i].GetUID()
+	}
+	return uids, nil
+}

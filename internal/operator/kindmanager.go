@@ -1,0 +1,344 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/operator/crdwatch"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/operator/signingkey"
+	"github.com/chartwright/chartwright/internal/reconcile"
+)
+
+// KindManager starts each kind when its CRD is served. It is a Runnable that runs
+// on every replica, so that the caches of a standby are warm. The loop in run owns
+// what changes; the goroutines of tasks end with Start.
+type KindManager struct {
+	options     Options
+	shared      reconcile.Shared
+	reconcilers *reconcilers
+	informers   informers
+	scopes      scopes
+	// sources are the objects that values come from, and observed those that status
+	// fields reference.
+	sources  *valuesfrom.Store
+	observed *observedWatches
+	// recordKinds limits which kinds are watched because release records name them.
+	recordKinds *recordKinds
+	crds        *crdwatch.Watcher
+	// crdsTried is closed when the CRDs that are to be installed were tried.
+	crdsTried   <-chan struct{}
+	signingKey  *signingkey.Manager
+	permissions *permissions.Checker
+	readiness   *readiness.Checker
+	tasks       *sync.WaitGroup
+	logger      logr.Logger
+}
+
+// A new CRD is served some time after it is stored: how often to look for its
+// kind, for how long after the last change of a CRD, and when to refresh the
+// capabilities of the API server a second time.
+const (
+	kindCheckInterval = 500 * time.Millisecond
+	kindCheckDuration = 30 * time.Second
+	crdSettleDelay    = 3 * time.Second
+	// pollInterval is how often to look for kinds if no watch reports CRDs.
+	pollInterval = 10 * time.Second
+)
+
+// NeedLeaderElection returns false: watching is not acting.
+func (k *KindManager) NeedLeaderElection() bool { return false }
+
+// Start starts kinds until the context ends.
+func (k *KindManager) Start(parent context.Context) error {
+	defer k.tasks.Wait()
+	ctx, fail := context.WithCancelCause(parent)
+	defer fail(nil)
+	k.tasks.Go(k.shared.Helm.Capabilities().Warm)
+	k.run(ctx, fail)
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// run is the event loop. It returns when the context ends.
+func (k *KindManager) run(ctx context.Context, fail context.CancelCauseFunc) {
+	// Without a key nothing can be signed, so that nothing is served.
+	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded()} {
+		select {
+		case <-needed:
+		case <-ctx.Done():
+			return
+		}
+	}
+	k.readiness.SetNotReady("the operator is starting")
+	if err := k.openScopes(ctx, fail); err != nil {
+		return
+	}
+	k.warnOfOrphanedKinds()
+	lookups := &kindLookups{mapper: k.informers.manager.GetRESTMapper(), tasks: k.tasks, pending: map[schema.GroupVersionKind]chan kindLookup{}}
+	waiting, first := k.options.Kinds, true
+	lastChange := time.Now()
+	var settled <-chan time.Time
+	for {
+		var failed bool
+		waiting, failed = k.startServed(ctx, lookups, waiting)
+		if first {
+			for _, kind := range waiting {
+				k.logger.Info("waiting for the CRD of a kind", "kind", kind.Kind, "group", kind.Group, "version", kind.Version)
+			}
+			first = false
+		}
+		k.readiness.SetNotReady("")
+		var again <-chan time.Time
+		switch {
+		case len(waiting) == 0:
+		case time.Since(lastChange) < kindCheckDuration:
+			again = time.After(kindCheckInterval)
+		case failed, k.crds.Forbidden():
+			// No event reports that the API server serves the kind now.
+			again = time.After(pollInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.crds.Changes():
+			lastChange = time.Now()
+			settled = time.After(crdSettleDelay)
+			k.capabilitiesChanged(ctx)
+			k.shared.Inventory.Retry()
+		case <-settled:
+			k.capabilitiesChanged(ctx)
+			k.observed.retryUnserved(ctx)
+			k.shared.Inventory.Retry()
+			k.reconcilers.each((*reconcile.Reconciler).KindsChanged)
+		case <-again:
+		}
+	}
+}
+
+// openScopes watches, in each scope, what reconciles need. It returns when each
+// scope is ready or forbidden, and one is ready.
+func (k *KindManager) openScopes(ctx context.Context, fail context.CancelCauseFunc) error {
+	opened := newLatch()
+	for _, scope := range k.scopes {
+		k.tasks.Go(func() {
+			if err := k.openScope(ctx, scope); err != nil {
+				if ctx.Err() == nil {
+					k.logger.Error(err, "namespace not served", "namespace", scope.name)
+				}
+				fail(err)
+				return
+			}
+			opened.set()
+		})
+	}
+	for _, scope := range k.scopes {
+		if _, err := scope.decided(ctx); err != nil {
+			return err
+		}
+	}
+	if !isClosed(opened.done) {
+		k.readiness.SetNotReady("release records, which are Secrets, may not be watched, for lack of rights")
+	}
+	select {
+	case <-opened.done:
+		k.readiness.SetNotReady("the operator is starting")
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (k *KindManager) openScope(ctx context.Context, scope *namespaceScope) error {
+	for _, watch := range []func(context.Context, *namespaceScope) error{k.watchRecords, k.watchSources, k.watchManagedResources} {
+		if err := watch(ctx, scope); err != nil {
+			return err
+		}
+	}
+	scope.ready.set()
+	if scope.name != "" {
+		k.logger.Info("serving namespace", "namespace", scope.name)
+	}
+	return nil
+}
+
+// startServed starts the waiting kinds that the API server serves. It returns the
+// others, and whether a lookup has failed.
+func (k *KindManager) startServed(ctx context.Context, lookups *kindLookups, waiting []catalog.Kind) (left []catalog.Kind, failed bool) {
+	for _, found := range lookups.find(ctx, waiting) {
+		kind := found.kind
+		switch {
+		case found.err == nil:
+			k.startKind(ctx, kind, found.scope)
+			continue
+		case meta.IsNoMatchError(found.err):
+			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Waiting, readiness.WaitsForCRD(kind))
+		default:
+			// The API server, or one that serves a group of it, is away.
+			failed = true
+			k.logger.Error(found.err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Failed, found.err.Error())
+		}
+		left = append(left, kind)
+	}
+	return left, failed
+}
+
+// capabilitiesChanged requests a reconcile of every custom resource whose chart
+// reads the capabilities of the API server, since it may render otherwise now.
+func (k *KindManager) capabilitiesChanged(ctx context.Context) {
+	k.shared.Helm.Capabilities().Refresh()
+	if k.recordKinds.isStale() {
+		k.tasks.Go(func() {
+			k.refreshRecordKinds(ctx)
+			k.watchKindsOf(k.shared.Index.Deployed(k.options.Name))
+			k.shared.Inventory.Retry()
+		})
+	}
+	k.reconcilers.each(func(r *reconcile.Reconciler) {
+		if r.Kind.Chart.MayReadCapabilities() {
+			r.WakeAll()
+		}
+	})
+}
+
+// warnOfOrphanedKinds logs releases of this operator whose kind was removed from
+// the watches file: their custom resources can be neither changed nor deleted.
+func (k *KindManager) warnOfOrphanedKinds() {
+	served := map[string]bool{}
+	for _, kind := range k.options.Kinds {
+		served[kind.GVK().GroupKind().String()] = true
+	}
+	orphaned := map[string][]string{}
+	for _, record := range k.shared.Index.Deployed(k.options.Name) {
+		kind, name, _ := strings.Cut(record.Owner, "/")
+		if record.Owner != "" && !served[kind] {
+			orphaned[kind] = append(orphaned[kind], name)
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(orphaned)) {
+		k.logger.Info("releases of a kind that is not served any more: their custom resources cannot be deleted until it is, or their finalizer is removed by hand",
+			"kind", kind, "releases", len(orphaned[kind]), "example", slices.Min(orphaned[kind]))
+	}
+}
+
+// kindLookups looks up whether the API server serves kinds.
+type kindLookups struct {
+	mapper meta.RESTMapper
+	tasks  *sync.WaitGroup
+	// pending are the lookups without an answer.
+	pending map[schema.GroupVersionKind]chan kindLookup
+}
+
+// kindLookup is whether the API server serves a kind, and whether its custom
+// resources have a namespace.
+type kindLookup struct {
+	kind  catalog.Kind
+	scope meta.RESTScopeName
+	err   error
+}
+
+// lookupTimeout is how long the kinds that the API server serves wait for the
+// lookups of the others.
+const lookupTimeout = time.Second
+
+// errNotAnswered marks a lookup that the API server has not answered yet.
+var errNotAnswered = errors.New("the API server has not answered yet whether it has the kind")
+
+// find looks kinds up concurrently: a group of the API server that does not answer
+// must not delay the kinds of the others. A lookup without an answer continues, and
+// the next call returns its answer.
+func (l *kindLookups) find(ctx context.Context, kinds []catalog.Kind) []kindLookup {
+	for _, kind := range kinds {
+		gvk := kind.GVK()
+		if l.pending[gvk] != nil {
+			continue
+		}
+		answer := make(chan kindLookup, 1)
+		l.pending[gvk] = answer
+		l.tasks.Go(func() {
+			found := kindLookup{kind: kind}
+			mapping, err := l.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+			if found.err = err; err == nil {
+				found.scope = mapping.Scope.Name()
+			}
+			answer <- found
+		})
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	answers := make([]kindLookup, len(kinds))
+	for i, kind := range kinds {
+		answer := l.pending[kind.GVK()]
+		select {
+		case answers[i] = <-answer:
+		case <-ctx.Done():
+			select {
+			case answers[i] = <-answer:
+			default:
+				answers[i] = kindLookup{kind: kind, err: errNotAnswered}
+				continue
+			}
+		}
+		delete(l.pending, kind.GVK())
+	}
+	return answers
+}
+
+// reconcilers are those of the kinds that are served. Each ignores events about
+// custom resources of other kinds.
+type reconcilers struct {
+	mu  sync.Mutex
+	all []*reconcile.Reconciler
+}
+
+// add adds a reconciler, and calls a function before each can see it.
+func (r *reconcilers) add(reconciler *reconcile.Reconciler, prepare func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	prepare()
+	r.all = append(r.all, reconciler)
+}
+
+func (r *reconcilers) each(do func(*reconcile.Reconciler)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, reconciler := range r.all {
+		do(reconciler)
+	}
+}
+
+// The following methods request a reconcile of one custom resource: of the owner
+// of a managed resource that has drifted, or whose health has changed, and of the
+// user of an object that values or a status come from.
+
+func (r *reconcilers) drifted(owner types.UID) {
+	r.each(func(one *reconcile.Reconciler) { one.Drifted(owner) })
+}
+
+func (r *reconcilers) healthChanged(owner types.UID) {
+	r.each(func(one *reconcile.Reconciler) { one.HealthChanged(owner) })
+}
+
+func (r *reconcilers) sourceChanged(user types.UID) {
+	r.each(func(one *reconcile.Reconciler) { one.SourceChanged(user) })
+}
+
+func (r *reconcilers) observedChanged(user types.UID) {
+	r.each(func(one *reconcile.Reconciler) { one.ObservedChanged(user) })
+}

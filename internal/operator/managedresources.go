@@ -1,0 +1,241 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/inventory/health"
+	"github.com/chartwright/chartwright/internal/release"
+)
+
+// newInventory returns the inventory of the managed resources of this operator.
+// It is empty, and watches no scope yet.
+func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcilers, limited *recordKinds) inventory.Inventory {
+	index := inventory.NewIndex(served.drifted, served.healthChanged)
+	rules := map[schema.GroupKind]health.Rules{}
+	for _, kind := range kinds {
+		if len(kind.HealthRules) > 0 {
+			rules[kind.GVK().GroupKind()] = kind.HealthRules
+		}
+	}
+	index.HealthConfig = inventory.HealthConfig{Rules: rules}
+	if known, ok := mapper.(*versionMapper); ok {
+		index.HealthConfig.NoStatus = known.noStatus
+	}
+	watches := inventory.NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	})
+	watches.MayServe = limited.mayServe
+	return inventory.Inventory{Index: index, Watches: watches}
+}
+
+// unwatchedLines lists, for /readyz, the kinds of managed resources that cannot be
+// watched.
+func unwatchedLines(watches *inventory.Watches) []string {
+	var lines []string
+	for _, u := range watches.AllUnwatched() {
+		if len(lines) == 0 {
+			lines = append(lines, "objects of releases that are not watched: their drift is not detected, and their health is not known")
+		}
+		lines = append(lines, fmt.Sprintf("  %s: %s", u.GroupKind, u.Why))
+	}
+	return lines
+}
+
+// unwatchedKinds returns the names of the kinds of managed resources that cannot be
+// watched, a kind once for each namespace.
+func unwatchedKinds(watches *inventory.Watches) []string {
+	var kinds []string
+	for _, unwatched := range watches.AllUnwatched() {
+		kinds = append(kinds, unwatched.String())
+	}
+	return kinds
+}
+
+// managedTimeout is how long the start waits for all managed resources together. A
+// kind that cannot be watched does not delay it.
+const managedTimeout = 4 * time.Second
+
+// watchManagedResources watches the objects of the stored releases of a scope,
+// before any reconcile needs them. Kinds that cannot be watched are reported on
+// the custom resources concerned, and retried.
+func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespaceScope) error {
+	options := k.informers.options(scope)
+	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
+	managed, err := k.informers.start(ctx, k.shared.Inventory.Options(scope.name, options))
+	if err != nil {
+		return fmt.Errorf("watch dependents: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, managedTimeout)
+	defer cancel()
+	k.shared.Inventory.AddNamespace(scope.name, managed)
+	k.refreshRecordKinds(limited)
+	k.watchKindsOf(slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !scope.has(r.Namespace) }))
+	k.shared.Inventory.WaitForSync(limited, scope.name)
+	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
+		k.logger.Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "reason", unwatched.Why)
+	}
+	return ctx.Err()
+}
+
+// refreshRecordKinds reads which kinds the API server serves, by one request at
+// most. It discards an answer that comes after the context has ended.
+func (k *KindManager) refreshRecordKinds(ctx context.Context) {
+	answer := make(chan func(schema.GroupVersionKind) bool, 1)
+	k.tasks.Go(func() {
+		serves, err := k.shared.Helm.Capabilities().Serves()
+		if err != nil {
+			k.logger.Error(err, "kinds of the API server not known")
+		}
+		answer <- serves
+	})
+	select {
+	case serves := <-answer:
+		if serves != nil {
+			k.recordKinds.refresh(serves)
+		}
+	case <-ctx.Done():
+	}
+}
+
+// watchKindsOf watches the kinds that release records name, up to the limits.
+func (k *KindManager) watchKindsOf(stored []release.Record) {
+	k.recordKinds.choose(stored)
+	for i := range stored {
+		k.shared.Inventory.WatchMore(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
+	}
+}
+
+// Limits of the kinds that the operator watches because release records name them.
+// Every user who may write Secrets can write release records that name any kinds.
+// An action watches the kinds that it applies without a limit.
+const (
+	maxServedKinds   = 300
+	maxUnservedKinds = 20
+)
+
+// recordKinds chooses which kinds the operator watches because release records
+// name them.
+type recordKinds struct {
+	logger logr.Logger
+
+	mu sync.Mutex
+	// serves reports whether the API server serves a kind. It is nil until refresh
+	// has read that.
+	serves  func(schema.GroupVersionKind) bool
+	watched map[schema.GroupVersionKind]bool
+	// served and unserved count the kinds in watched; dropped are the others.
+	served, unserved int
+	dropped          map[schema.GroupVersionKind]struct{}
+}
+
+func newRecordKinds(logger logr.Logger) *recordKinds {
+	return &recordKinds{logger: logger, watched: map[schema.GroupVersionKind]bool{}, dropped: map[schema.GroupVersionKind]struct{}{}}
+}
+
+// isStale reports whether the served kinds are to be read again after a change of
+// a CRD: some kind was not served.
+func (r *recordKinds) isStale() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unserved+len(r.dropped) > 0
+}
+
+// mayServe reports whether the API server may serve a kind. It sends no request.
+func (r *recordKinds) mayServe(gvk schema.GroupVersionKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.unknown(gvk)
+}
+
+// refresh replaces which kinds the API server serves, and considers kinds again
+// that were dropped.
+func (r *recordKinds) refresh(serves func(schema.GroupVersionKind) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serves, r.served, r.unserved = serves, 0, 0
+	clear(r.dropped)
+	for gvk := range r.watched {
+		r.count(gvk)
+	}
+}
+
+// choose decides on the kinds of many records at once. The kinds that records in
+// most namespaces name come first, since a tenant writes in few.
+func (r *recordKinds) choose(all []release.Record) {
+	namespaces := map[schema.GroupVersionKind]map[string]struct{}{}
+	for i := range all {
+		for _, gvk := range all[i].Inventory.GVKs() {
+			if namespaces[gvk] == nil {
+				namespaces[gvk] = map[string]struct{}{}
+			}
+			namespaces[gvk][all[i].Namespace] = struct{}{}
+		}
+	}
+	ranked := make([]schema.GroupVersionKind, 0, len(namespaces))
+	for gvk := range namespaces {
+		ranked = append(ranked, gvk)
+	}
+	slices.SortFunc(ranked, func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(len(namespaces[b])-len(namespaces[a]), cmp.Compare(a.String(), b.String()))
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := len(r.dropped)
+	for _, gvk := range ranked {
+		r.watches(gvk)
+	}
+	if len(r.dropped) > before {
+		r.logger.Info("kinds that release records name are not watched: there are too many", "dropped", len(r.dropped), "watched", len(r.watched))
+	}
+}
+
+// of returns the kinds of a record that are watched.
+func (r *recordKinds) of(record release.Record) []schema.GroupVersionKind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(record.Inventory.GVKs(), func(gvk schema.GroupVersionKind) bool { return !r.watches(gvk) })
+}
+
+// watches reports whether a kind is watched, and decides so if there is room. It
+// is called under the lock.
+func (r *recordKinds) watches(gvk schema.GroupVersionKind) bool {
+	if r.watched[gvk] {
+		return true
+	}
+	if r.unknown(gvk) && r.unserved >= maxUnservedKinds || r.served >= maxServedKinds {
+		if len(r.dropped) < maxServedKinds {
+			r.dropped[gvk] = struct{}{}
+		}
+		return false
+	}
+	r.watched[gvk] = true
+	r.count(gvk)
+	return true
+}
+
+func (r *recordKinds) count(gvk schema.GroupVersionKind) {
+	if r.unknown(gvk) {
+		r.unserved++
+	} else {
+		r.served++
+	}
+}
+
+// unknown reports whether the API server does not serve a kind. Before it has
+// answered, every kind counts as served.
+func (r *recordKinds) unknown(gvk schema.GroupVersionKind) bool {
+	return r.serves != nil && !r.serves(gvk)
+}

@@ -1,0 +1,144 @@
+package operator
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Metrics configures the metrics endpoint. By default it is reachable from the same
+// machine only; on any other address clients need a permission.
+type Metrics struct {
+	// BindAddress is the address; empty or "0" turns the endpoint off.
+	BindAddress string
+	// Secure turns TLS on or off; nil turns it on unless the address is a loopback
+	// address.
+	Secure *bool
+	// RequireRBAC turns authentication and authorization of clients by the API server
+	// on or off; nil turns it on with TLS.
+	RequireRBAC *bool
+	// CertDir holds the certificate, which is read again when it changes, in the
+	// files CertName and KeyName. If it is empty, each process makes a self-signed
+	// certificate.
+	CertDir, CertName, KeyName string
+}
+
+// off reports whether the endpoint is off.
+func (m Metrics) off() bool { return m.BindAddress == "" || m.BindAddress == "0" }
+
+func (m Metrics) secure() bool {
+	if m.Secure != nil {
+		return *m.Secure
+	}
+	loopback, _ := isLoopback(m.BindAddress)
+	return !loopback
+}
+
+func (m Metrics) requireRBAC() bool {
+	if m.RequireRBAC != nil {
+		return *m.RequireRBAC
+	}
+	return m.secure()
+}
+
+// validate reports all problems at once.
+func (m Metrics) validate() error {
+	if m.off() {
+		return nil
+	}
+	loopback, err := isLoopback(m.BindAddress)
+	if err != nil {
+		return fmt.Errorf("--metrics-bind-address %q: expected an address such as :8443 or 127.0.0.1:8080, or 0 for none: %w", m.BindAddress, err)
+	}
+	var errs []error
+	switch {
+	case !m.secure() && !loopback:
+		errs = append(errs, fmt.Errorf("--metrics-secure=false: metrics without TLS are served on a loopback address alone, such as 127.0.0.1:8080, "+
+			"and --metrics-bind-address is %q: leave the flag out, or choose such an address", m.BindAddress))
+	case !m.secure() && m.requireRBAC():
+		errs = append(errs, errors.New("--metrics-require-rbac: without TLS a token would be there for everybody to read: add --metrics-secure"))
+	}
+	if m.CertDir == "" {
+		return errors.Join(errs...)
+	}
+	if !m.secure() {
+		errs = append(errs, errors.New("--metrics-cert-path: a certificate is of use with TLS alone: add --metrics-secure"))
+	} else if _, err := tls.LoadX509KeyPair(filepath.Join(m.CertDir, m.CertName), filepath.Join(m.CertDir, m.KeyName)); err != nil {
+		// controller-runtime would use a self-signed certificate.
+		errs = append(errs, fmt.Errorf("--metrics-cert-path %q: expected a certificate %s and its key %s: %w", m.CertDir, m.CertName, m.KeyName, err))
+	}
+	return errors.Join(errs...)
+}
+
+// server returns the options of controller-runtime's server.
+func (m Metrics) server() metricsserver.Options {
+	if m.off() {
+		return metricsserver.Options{BindAddress: "0"}
+	}
+	options := metricsserver.Options{
+		BindAddress: m.BindAddress, SecureServing: m.secure(),
+		CertDir: m.CertDir, CertName: m.CertName, KeyName: m.KeyName,
+		// A scrape has no use for HTTP/2, and its streams are a way to keep a
+		// server busy.
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+	}
+	if m.requireRBAC() {
+		options.FilterProvider = authorized
+	}
+	return options
+}
+
+// authorized serves clients that may get /metrics, by TokenReview and
+// SubjectAccessReview. controller-runtime answers 500 to a token that is invalid or
+// expired; this filter answers 401. The reason is in the log.
+func authorized(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+	filter, err := filters.WithAuthenticationAndAuthorization(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return func(log logr.Logger, handler http.Handler) (http.Handler, error) {
+		// An authorized client gets the response of the handler unchanged.
+		passed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if guarded, ok := w.(guardedWriter); ok {
+				w = guarded.ResponseWriter
+			}
+			handler.ServeHTTP(w, r)
+		})
+		asking, err := filter(log, passed)
+		if err != nil {
+			return nil, err
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asking.ServeHTTP(guardedWriter{w}, r)
+		}), nil
+	}, nil
+}
+
+// guardedWriter replaces the status of the authorization filter.
+type guardedWriter struct{ http.ResponseWriter }
+
+// WriteHeader writes 401 instead of 500.
+func (w guardedWriter) WriteHeader(status int) {
+	if status == http.StatusInternalServerError {
+		status = http.StatusUnauthorized
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(address string) (bool, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false, err
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
+}

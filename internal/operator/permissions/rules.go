@@ -1,0 +1,188 @@
+package permissions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
+)
+
+// requiredRule is a rule that serving a kind requires. It has one group and one
+// resource.
+type requiredRule struct {
+	permissions.Rule
+	// always: every release of the kind requires it, whatever its values are.
+	always bool
+}
+
+// MissingRule is a rule, or a part of one, that the operator lacks.
+type MissingRule struct {
+	permissions.Rule
+	// Always: every release of the kind requires it, whatever its values are.
+	Always bool
+	// Namespaces are those in which it is missing; none means all that the operator
+	// watches.
+	Namespaces []string
+}
+
+// rulesOf returns the rules that serving a kind requires, one resource a rule.
+// An operator of some namespaces works without the permission to watch CRDs.
+func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]requiredRule, error) {
+	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
+	if err != nil {
+		return nil, fmt.Errorf("derive its rules: %w", err)
+	}
+	var required []requiredRule
+	for _, rule := range report.Rules {
+		// Without any rules the whole rule is missing, split by resource.
+		for _, single := range permissions.Allowed(nil, rule.PolicyRule) {
+			if namespaced && permissions.SeesDefinitions(single) {
+				continue
+			}
+			required = append(required, requiredRule{Rule: permissions.Rule{PolicyRule: single, Why: rule.Why}})
+		}
+	}
+	return required, nil
+}
+
+// markAlways marks the rules that every release requires: those of the custom
+// resources and the release records, and those of the objects that the chart
+// renders with its default values, if it renders with them.
+func markAlways(kind catalog.Kind, required []requiredRule, mapper meta.RESTMapper) error {
+	definition, _, err := crd.Generate(kind)
+	if err != nil {
+		return err
+	}
+	plural := definition.Spec.Names.Plural
+	always := []schema.GroupResource{
+		{Group: kind.Group, Resource: plural}, {Group: kind.Group, Resource: plural + "/status"}, {Resource: "secrets"},
+	}
+	rendered, err := kind.Chart.Render(chart.Offline{
+		Release: "release", Namespace: "namespace", Values: runtime.DeepCopyJSON(kind.Overrides),
+	})
+	if err == nil {
+		for _, object := range append(rendered.Objects, rendered.Hooks...) {
+			gvk := object.GroupVersionKind()
+			// No rule can allow a kind that the API server does not serve.
+			if mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+				always = append(always, mapping.Resource.GroupResource())
+			}
+		}
+	}
+	for i := range required {
+		required[i].always = slices.ContainsFunc(always, required[i].of)
+	}
+	return nil
+}
+
+// missingRules returns the required rules, or parts of them, that the rules of
+// each namespace do not allow. A namespace whose rules are unknown lacks none.
+func missingRules(required []requiredRule, namespaces []string, have map[string][]rbacv1.PolicyRule) []MissingRule {
+	var found []MissingRule
+	for _, rule := range required {
+		for _, namespace := range namespaces {
+			rules, known := have[namespace]
+			if !known {
+				continue
+			}
+			for _, missing := range permissions.Allowed(rules, rule.PolicyRule) {
+				text := permissions.RuleText(missing)
+				at := slices.IndexFunc(found, func(other MissingRule) bool { return permissions.RuleText(other.PolicyRule) == text })
+				if at < 0 {
+					at, found = len(found), append(found, MissingRule{Rule: permissions.Rule{PolicyRule: missing, Why: rule.Why}})
+				}
+				found[at].Always = found[at].Always || rule.always
+				if !slices.Contains(found[at].Namespaces, namespace) {
+					found[at].Namespaces = append(found[at].Namespaces, namespace)
+				}
+			}
+		}
+	}
+	for i := range found {
+		if len(found[i].Namespaces) == len(namespaces) {
+			found[i].Namespaces = nil
+		}
+	}
+	return found
+}
+
+// missingFrom returns what was not allowed, when the rules were last read, of all
+// required rules about the resource of a refused request, so that one addition to
+// the role is enough. It includes the refused rule if no required rule covers it.
+func missingFrom(required []requiredRule, have []rbacv1.PolicyRule, refused rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	resource := schema.GroupResource{Group: refused.APIGroups[0], Resource: refused.Resources[0]}
+	var missing []rbacv1.PolicyRule
+	covered := false
+	for _, rule := range required {
+		if !rule.of(resource) {
+			continue
+		}
+		rules := permissions.Allowed(have, rule.PolicyRule)
+		covered = covered || len(permissions.Allowed(rules, refused)) == 0
+		missing = append(missing, rules...)
+	}
+	if !covered {
+		return append(missing, refused)
+	}
+	return missing
+}
+
+// of reports whether a rule is about a resource.
+func (r *requiredRule) of(resource schema.GroupResource) bool {
+	return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource)
+}
+
+// in reports whether the rule is missing in a namespace.
+func (m MissingRule) in(namespace string) bool {
+	return len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace)
+}
+
+func (m MissingRule) equal(other MissingRule) bool {
+	return m.Always == other.Always && permissions.RuleText(m.PolicyRule) == permissions.RuleText(other.PolicyRule) && slices.Equal(m.Namespaces, other.Namespaces)
+}
+
+// Text writes rules on one line.
+func Text(missing []MissingRule) string {
+	texts := make([]string, len(missing))
+	for i := range missing {
+		texts[i] = permissions.RuleText(missing[i].PolicyRule)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Lines lists rules so that they can be copied into a Role: the reasons are
+// comments.
+func Lines(missing []MissingRule) (lines []string) {
+	for _, part := range []struct {
+		always bool
+		title  string
+	}{
+		{true, "rights are missing: add to the rules of the operator's role"},
+		{false, "rights are missing that only some values need"},
+	} {
+		title := "  " + part.title
+		for _, m := range missing {
+			if m.Always != part.always {
+				continue
+			}
+			if title != "" {
+				lines, title = append(lines, title), ""
+			}
+			why := m.Why
+			if len(m.Namespaces) > 0 {
+				why = fmt.Sprintf("in %s; %s", strings.Join(m.Namespaces, ", "), why)
+			}
+			lines = append(lines, fmt.Sprintf("  - %s # %s", permissions.RuleText(m.PolicyRule), why))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,88 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// relevantChanges passes the changes of a custom resource on which a reconcile
+// could act. A change of the status is none of them, because every report would
+// request another reconcile. The reconciler sees all changes, so that it can forget.
+func relevantChanges(r *reconcile.Reconciler) predicate.Funcs {
+	allAnnotations := readsAnnotations(r.Kind.Watch)
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			r.Seen(e.ObjectNew)
+			return relevantChange(e.ObjectOld, e.ObjectNew) ||
+				allAnnotations && !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.Gone(e.Object)
+			return false
+		},
+	}
+}
+
+// relevantChange reports whether an update must trigger a reconcile; it includes
+// metadata changes that do not bump the generation. Labels are among them, because
+// names in the watches entry may be templates over them. If they are not, the
+// reconcile costs no request.
+func relevantChange(before, after client.Object) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!sameOwnAnnotations(before.GetAnnotations(), after.GetAnnotations()) ||
+		controllerutil.ContainsFinalizer(before, api.Finalizer) != controllerutil.ContainsFinalizer(after, api.Finalizer) ||
+		hasStatus(before) && !hasStatus(after)
+}
+
+// hasStatus reports whether there is a status: one that was cleared is written
+// again.
+func hasStatus(object client.Object) bool {
+	cr, ok := object.(*unstructured.Unstructured)
+	return ok && status.Exists(cr)
+}
+
+// sameOwnAnnotations reports whether the annotations that the operator reads are
+// equal.
+func sameOwnAnnotations(a, b map[string]string) bool {
+	own := func(all map[string]string) map[string]string {
+		found := map[string]string{}
+		for key, value := range all {
+			if annotations.IsKnown(key) {
+				found[key] = value
+			}
+		}
+		return found
+	}
+	return maps.Equal(own(a), own(b))
+}
+
+// readsAnnotations reports whether a template of the entry reads annotations, so
+// that a change of any annotation is relevant. Otherwise it is not: other clients
+// change theirs often.
+func readsAnnotations(entry watches.Watch) bool {
+	texts := []string{entry.ReleaseNamespace, string(entry.CreateNamespace), entry.ServiceAccountName}
+	for _, source := range entry.ValuesFrom {
+		texts = append(texts, source.Name)
+	}
+	for _, observe := range entry.Observe {
+		texts = slices.AppendSeq(texts, maps.Values(observe.Selector.MatchLabels))
+	}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return watches.IsTemplate(text) && strings.Contains(text, "annotations")
+	})
+}

@@ -1,0 +1,203 @@
+package readiness
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+)
+
+// State is the state of a kind, by the word that metrics use.
+type State string
+
+const (
+	// Waiting: the API server does not serve the kind, not yet or not any more.
+	Waiting State = "Waiting"
+	// Starting: its custom resources are being listed.
+	Starting State = "Starting"
+	// Serving: they are watched.
+	Serving State = "Serving"
+	// Forbidden: the operator lacks the permission to watch them.
+	Forbidden State = "Forbidden"
+	// Failed: its custom resources cannot be listed or watched for another reason,
+	// and the operator tries again.
+	Failed State = "Failed"
+	// Broken: the kind cannot be served, see catalog.Broken.
+	Broken State = metrics.KindBroken
+)
+
+// Checker holds the state of every kind, for the readiness probe and the metrics.
+type Checker struct {
+	// details returns more lines for the report.
+	details func() []string
+
+	mu sync.Mutex
+	// notReady is why no kind is served yet, empty once kinds can be served.
+	notReady string
+	// signingKey is why the signing key in the cluster cannot be used, empty if it
+	// can.
+	signingKey string
+	kinds      []Kind
+}
+
+// Kind is the state of one kind.
+type Kind struct {
+	kind   schema.GroupKind
+	folder string
+	state  State
+	// reason explains the state.
+	reason string
+
+	// Unserved is why the API server does not serve the kind any more, although the
+	// operator serves it or starts to.
+	Unserved string
+	// CRD is the problem with the kind's CustomResourceDefinition.
+	CRD string
+	// Missing are the rules that the operator lacks, and Unknown is why they are
+	// not known.
+	Missing []permissions.MissingRule
+	Unknown string
+}
+
+// NewChecker returns a Checker of an operator that is starting. details returns
+// more lines for the report.
+func NewChecker(kinds []catalog.Kind, broken []catalog.Broken, details func() []string) *Checker {
+	c := &Checker{notReady: "the operator is starting", details: details}
+	for _, k := range kinds {
+		c.kinds = append(c.kinds, Kind{kind: k.GVK().GroupKind(), state: Waiting, reason: WaitsForCRD(k)})
+	}
+	for _, b := range broken {
+		c.kinds = append(c.kinds, Kind{kind: b.Kind, folder: b.Folder, state: Broken, reason: b.Err.Error()})
+	}
+	return c
+}
+
+// WaitsForCRD returns the reason why a kind is Waiting.
+func WaitsForCRD(k catalog.Kind) string {
+	return fmt.Sprintf("the API server does not serve %s yet: its CustomResourceDefinition is missing, or has no such version", k.GVK().GroupVersion())
+}
+
+// SetNotReady sets why no kind is served yet, empty if kinds can be served.
+func (c *Checker) SetNotReady(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notReady = reason
+}
+
+// SetSigningKey sets why the signing key in the cluster cannot be used.
+func (c *Checker) SetSigningKey(problem string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.signingKey = problem
+}
+
+// Update changes what is known of a kind.
+func (c *Checker) Update(kind schema.GroupKind, update func(*Kind)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := slices.IndexFunc(c.kinds, func(k Kind) bool { return k.kind == kind && k.state != Broken }); at >= 0 {
+		update(&c.kinds[at])
+	}
+}
+
+// SetState sets the state of a kind.
+func (c *Checker) SetState(kind schema.GroupKind, to State, reason string) {
+	c.Update(kind, func(k *Kind) { k.state, k.reason = to, reason })
+}
+
+// Metrics returns what is counted of the kinds.
+func (c *Checker) Metrics() []metrics.Kind {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]metrics.Kind, 0, len(c.kinds))
+	for _, k := range c.kinds {
+		name := ""
+		if k.kind.Kind != "" {
+			name = k.kind.String()
+		}
+		list = append(list, metrics.Kind{Kind: name, Folder: k.folder, State: string(k.current()), RulesMissing: len(k.Missing)})
+	}
+	return list
+}
+
+// Report reports whether the operator is ready, and describes the state of every
+// kind. The operator is ready when every kind that it can serve is watched, and
+// it can serve one: a kind that is broken or cannot be watched must not block a
+// rollout of the operator for the other kinds.
+func (c *Checker) Report() (ready bool, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := map[State]int{}
+	for _, k := range c.kinds {
+		counts[k.current()]++
+	}
+	var verdict string
+	switch {
+	case c.notReady != "":
+		verdict = "not ready: " + c.notReady
+	case counts[Starting] > 0:
+		verdict = fmt.Sprintf("not ready: %d of %d kinds are starting", counts[Starting], len(c.kinds))
+	case counts[Serving]+counts[Waiting] == 0:
+		verdict = "not ready: no kind can be served"
+	default:
+		ready, verdict = true, "ready"
+	}
+	lines := []string{verdict}
+	if c.signingKey != "" {
+		lines = append(lines, c.signingKey)
+	}
+	for _, k := range c.kinds {
+		lines = append(lines, k.lines()...)
+	}
+	return ready, strings.Join(append(lines, c.details()...), "\n") + "\n"
+}
+
+// current returns the state, which is Waiting for a kind that is unserved.
+func (k *Kind) current() State {
+	if k.Unserved != "" && (k.state == Serving || k.state == Starting) {
+		return Waiting
+	}
+	return k.state
+}
+
+// lines describes the kind.
+func (k *Kind) lines() []string {
+	name := k.folder
+	if k.kind.Kind != "" {
+		name = k.kind.String()
+	}
+	state, reason := k.current(), k.reason
+	if state != k.state {
+		reason = k.Unserved
+	}
+	first := name + ": " + cmp.Or(stateTexts[state], string(state))
+	if k.state == Broken && k.kind.Kind != "" {
+		first += ", of " + k.folder
+	}
+	lines := []string{first}
+	for _, text := range []string{reason, k.CRD} {
+		if text != "" {
+			lines = append(lines, "  "+strings.ReplaceAll(text, "\n", "\n  "))
+		}
+	}
+	if k.Unknown != "" {
+		lines = append(lines, "  whether rights are missing is not known: "+k.Unknown)
+	}
+	return append(lines, permissions.Lines(k.Missing)...)
+}
+
+var stateTexts = map[State]string{
+	Waiting:   "waiting for its CustomResourceDefinition",
+	Starting:  "starting",
+	Serving:   "serving",
+	Forbidden: "may not be watched, for lack of rights",
+	Failed:    "cannot be watched, and is tried again",
+	Broken:    "broken",
+}

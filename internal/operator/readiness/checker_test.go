@@ -1,0 +1,180 @@
+package readiness
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	chartpermissions "github.com/chartwright/chartwright/internal/chart/permissions"
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+func kindOf(name string) catalog.Kind {
+	return catalog.Kind{Watch: watches.Watch{Group: "shop.example.com", Version: "v1", Kind: name}}
+}
+
+func groupKind(name string) schema.GroupKind {
+	return schema.GroupKind{Group: "shop.example.com", Kind: name}
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+func missingOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) permissions.MissingRule {
+	return permissions.MissingRule{Rule: chartpermissions.Rule{PolicyRule: r, Why: why}, Always: always, Namespaces: namespaces}
+}
+
+func noDetails() []string { return nil }
+
+// lines joins the lines of an answer.
+func lines(of ...string) string { return strings.Join(of, "\n") + "\n" }
+
+func TestReport(t *testing.T) {
+	broken := catalog.Broken{Folder: "/charts/bad", Kind: groupKind("Bad"), Err: errors.New("/charts/bad/kind.yaml:3: unknown key\n/charts/bad: no chart")}
+	for _, test := range []struct {
+		name   string
+		kinds  []catalog.Kind
+		broken []catalog.Broken
+		change func(*Checker)
+		ready  bool
+		want   string
+	}{
+		{
+			"nothing has begun", []catalog.Kind{kindOf("A")}, nil, func(*Checker) {}, false,
+			lines("not ready: the operator is starting", "A.shop.example.com: waiting for its CustomResourceDefinition",
+				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing, or has no such version"),
+		},
+		{
+			"a kind has gone", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "not in namespace x")
+				b.SetState(groupKind("B"), Starting, "")
+				for _, kind := range []string{"A", "B"} {
+					b.Update(groupKind(kind), func(r *Kind) { r.Unserved = "it is missing" })
+				}
+			}, true,
+			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing",
+				"B.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing"),
+		},
+		{
+			"a kind starts", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+				b.SetState(groupKind("B"), Starting, "")
+			}, false,
+			lines("not ready: 1 of 2 kinds are starting", "A.shop.example.com: serving", "B.shop.example.com: starting"),
+		},
+		{
+			"all kinds run", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+			}, true,
+			lines("ready", "A.shop.example.com: serving"),
+		},
+		{
+			"one waits, which is no reason", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) { b.SetNotReady("") }, true,
+			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition",
+				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing, or has no such version"),
+		},
+		{
+			"one may not be watched, one is broken", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken, {Folder: "/charts/odd", Err: errors.New("odd")}}, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+				b.SetState(groupKind("B"), Forbidden, "")
+				// That one of the same name is broken is no matter of the others.
+				b.SetState(groupKind("Bad"), Serving, "")
+			}, true,
+			lines("ready", "A.shop.example.com: serving", "B.shop.example.com: may not be watched, for lack of rights",
+				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart",
+				"/charts/odd: broken", "  odd"),
+		},
+		{
+			"nothing can be served", []catalog.Kind{kindOf("A")}, []catalog.Broken{broken}, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Forbidden, "")
+			}, false,
+			lines("not ready: no kind can be served", "A.shop.example.com: may not be watched, for lack of rights",
+				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
+		},
+		{
+			"rights are missing", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+				b.SetState(groupKind("B"), Serving, "")
+				b.Update(groupKind("A"), func(r *Kind) {
+					r.CRD = "its CRD is old"
+					r.Missing = []permissions.MissingRule{
+						missingOf(false, "chart a: templates/job.yaml", rule("batch", "jobs", "create"), "one", "other"),
+						missingOf(true, "chart a: templates/all.yaml", rule("apps", "deployments", "get", "list")),
+					}
+				})
+				b.Update(groupKind("B"), func(r *Kind) { r.Unknown = "a webhook decides" })
+			}, true,
+			lines("ready", "A.shop.example.com: serving", "  its CRD is old",
+				"  rights are missing: add to the rules of the operator's role",
+				`  - {apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list"]} # chart a: templates/all.yaml`,
+				"  rights are missing that only some values need",
+				`  - {apiGroups: ["batch"], resources: ["jobs"], verbs: ["create"]} # in one, other; chart a: templates/job.yaml`,
+				"B.shop.example.com: serving", "  whether rights are missing is not known: a webhook decides"),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := NewChecker(test.kinds, test.broken, noDetails)
+			test.change(b)
+			ready, text := b.Report()
+			if ready != test.ready {
+				t.Errorf("ready: %v, want %v", ready, test.ready)
+			}
+			if diff := cmp.Diff(test.want, text); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReadiness: whatever the kinds are, the operator is ready if, and only if,
+// none is starting and one is not out of reach.
+func TestReadiness(t *testing.T) {
+	states := []State{Waiting, Starting, Serving, Forbidden}
+	rapid.Check(t, func(t *rapid.T) {
+		b := NewChecker([]catalog.Kind{kindOf("A"), kindOf("B"), kindOf("C")}, nil, noDetails)
+		b.SetNotReady("")
+		starting, reachable := false, false
+		for _, name := range []string{"A", "B", "C"} {
+			s := rapid.SampledFrom(states).Draw(t, name)
+			b.SetState(groupKind(name), s, "")
+			starting = starting || s == Starting
+			reachable = reachable || s == Serving || s == Waiting
+		}
+		if ready, text := b.Report(); ready != (!starting && reachable) {
+			t.Errorf("ready: %v\n%s", ready, text)
+		}
+		b.SetNotReady("records")
+		if ready, _ := b.Report(); ready {
+			t.Error("it is ready although nothing can be served")
+		}
+	})
+}
+
+func TestBoardCounts(t *testing.T) {
+	b := NewChecker([]catalog.Kind{kindOf("A")}, []catalog.Broken{{Folder: "/charts/a", Kind: groupKind("A"), Err: errors.New("x")}, {Folder: "/charts/b", Err: errors.New("x")}}, noDetails)
+	b.SetState(groupKind("A"), Serving, "")
+	b.Update(groupKind("A"), func(r *Kind) { r.Missing = make([]permissions.MissingRule, 2) })
+	want := []metrics.Kind{
+		{Kind: "A.shop.example.com", State: "Serving", RulesMissing: 2},
+		{Kind: "A.shop.example.com", Folder: "/charts/a", State: "Broken"},
+		{Folder: "/charts/b", State: "Broken"},
+	}
+	if diff := cmp.Diff(want, b.Metrics()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

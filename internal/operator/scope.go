@@ -1,0 +1,136 @@
+package operator
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// latch is a condition that becomes true once.
+type latch struct {
+	// done is closed when set is called.
+	done chan struct{}
+	set  func()
+}
+
+func newLatch() latch {
+	done := make(chan struct{})
+	return latch{done: done, set: sync.OnceFunc(func() { close(done) })}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// namespaceScope is a namespace that the operator watches, or all of them. Each
+// has its own watches, so that a namespace that is forbidden, deleted or missing
+// does not delay the others.
+type namespaceScope struct {
+	// name is empty for all namespaces.
+	name string
+	// ready is set when the release records in the scope are known and managed
+	// resources are watched. forbidden is set when the operator may not watch the
+	// records; it may be allowed to later.
+	ready, forbidden latch
+}
+
+func newScope(name string) *namespaceScope {
+	return &namespaceScope{name: name, ready: newLatch(), forbidden: newLatch()}
+}
+
+// limit restricts a cache to the scope.
+func (s *namespaceScope) limit(options *cache.Options) {
+	if s.name != "" {
+		options.DefaultNamespaces = map[string]cache.Config{s.name: {}}
+	}
+}
+
+// has reports whether a namespace belongs to the scope.
+func (s *namespaceScope) has(namespace string) bool { return s.name == "" || s.name == namespace }
+
+// decided waits until the scope is ready or forbidden, and reports whether it is
+// ready.
+func (s *namespaceScope) decided(ctx context.Context) (ready bool, err error) {
+	select {
+	case <-s.ready.done:
+		return true, nil
+	case <-s.forbidden.done:
+		return isClosed(s.ready.done), nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// awaitReady waits until the scope is ready.
+func (s *namespaceScope) awaitReady(ctx context.Context) error {
+	select {
+	case <-s.ready.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// scopes are the namespaces to watch.
+type scopes []*namespaceScope
+
+// newScopes returns a scope for each namespace, one for all if none is given.
+func newScopes(namespaces []string) scopes {
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	all := make(scopes, len(namespaces))
+	for i, name := range namespaces {
+		all[i] = newScope(name)
+	}
+	return all
+}
+
+// each calls a function for each scope when it is ready, concurrently. It returns
+// when the function has returned for all scopes but those that are forbidden now.
+// The tasks for those run on, until the context ends at the latest.
+func (s scopes) each(ctx context.Context, tasks *sync.WaitGroup, do func(*namespaceScope)) {
+	var decided sync.WaitGroup
+	for _, scope := range s {
+		decided.Add(1)
+		tasks.Go(func() {
+			done := sync.OnceFunc(decided.Done)
+			defer done()
+			ready, err := scope.decided(ctx)
+			if err == nil && !ready {
+				done()
+				err = scope.awaitReady(ctx)
+			}
+			if err == nil {
+				do(scope)
+			}
+		})
+	}
+	decided.Wait()
+}
+
+// clusterScope returns the scope of custom resources that have no namespace. Since
+// their releases may be in any namespace, it is ready when all scopes are.
+func (s scopes) clusterScope(ctx context.Context, tasks *sync.WaitGroup) *namespaceScope {
+	all := newScope("")
+	tasks.Go(func() {
+		for _, scope := range s {
+			ready, err := scope.decided(ctx)
+			if err == nil && !ready {
+				all.forbidden.set()
+				err = scope.awaitReady(ctx)
+			}
+			if err != nil {
+				return
+			}
+		}
+		all.ready.set()
+	})
+	return all
+}

@@ -1,0 +1,67 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+func TestScopes(t *testing.T) {
+	for _, test := range []struct {
+		namespaces []string
+		names      []string
+		hasA       []bool
+		limited    []int
+	}{
+		{nil, []string{""}, []bool{true}, []int{0}},
+		{[]string{"a"}, []string{"a"}, []bool{true}, []int{1}},
+		{[]string{"b", "a"}, []string{"b", "a"}, []bool{false, true}, []int{1, 1}},
+	} {
+		for i, a := range newScopes(test.namespaces) {
+			var options cache.Options
+			a.limit(&options)
+			if a.name != test.names[i] || a.has("a") != test.hasA[i] || len(options.DefaultNamespaces) != test.limited[i] {
+				t.Errorf("%v: scope %q has namespace a: %t, limits to %v", test.namespaces, a.name, a.has("a"), options.DefaultNamespaces)
+			}
+		}
+	}
+}
+
+// What is done in each scope waits for none that is closed, and is done there when
+// it opens.
+func TestScopes_Each(t *testing.T) {
+	all := newScopes([]string{"open", "closed"})
+	open, closed := all[0], all[1]
+	open.ready.set()
+	closed.forbidden.set()
+	ctx, cancel := context.WithCancel(t.Context())
+	var mu sync.Mutex
+	var done []string
+	later := make(chan struct{})
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer cancel()
+	all.each(ctx, &tasks, func(a *namespaceScope) {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, a.name)
+		if a == closed {
+			close(later)
+		}
+	})
+	mu.Lock()
+	if !slices.Equal(done, []string{"open"}) {
+		t.Errorf("done in %q, expected in the open one alone", done)
+	}
+	mu.Unlock()
+	closed.ready.set()
+	select {
+	case <-later:
+	case <-time.After(30 * time.Second):
+		t.Error("nothing is done in the one that opened")
+	}
+}

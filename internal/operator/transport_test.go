@@ -1,0 +1,75 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// silent is a server that answers nothing until the test ends, or a part where
+// the path says so.
+func silent(t *testing.T) *httptest.Server {
+	t.Helper()
+	end := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/whole":
+			_, _ = io.WriteString(w, "all of it")
+			return
+		case "/part":
+			_, _ = io.WriteString(w, "a part of it")
+			_ = http.NewResponseController(w).Flush()
+		}
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(func() { close(end); server.Close() })
+	return server
+}
+
+func fetch(t *testing.T, ctx context.Context, url string, after time.Duration) (string, error) { //nolint:revive // the test comes first here
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := deadline{next: http.DefaultTransport, after: after, stopping: t.Context()}.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+func TestRequestsThatAreNeverAnsweredEnd(t *testing.T) {
+	server := silent(t)
+	for _, path := range []string{"/none", "/part"} {
+		if _, err := fetch(t, t.Context(), server.URL+path, 50*time.Millisecond); !errors.Is(err, errNoAnswer) {
+			t.Errorf("%s: %v, want %v", path, err, errNoAnswer)
+		}
+	}
+	if text, err := fetch(t, t.Context(), server.URL+"/whole", time.Minute); err != nil || text != "all of it" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// A watch is meant to last, and whoever began a request may end it sooner.
+func TestWatchesHaveNoDeadline(t *testing.T) {
+	server := silent(t)
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(200*time.Millisecond, func() { cancel(gone) })
+	if _, err := fetch(t, ctx, server.URL+"/none?watch=true", 10*time.Millisecond); errors.Is(err, errNoAnswer) || err == nil {
+		t.Errorf("a watch ended with %v", err)
+	}
+	if _, err := fetch(t, ctx, server.URL+"/none", time.Minute); errors.Is(err, errNoAnswer) || err == nil {
+		t.Errorf("a request that its caller ended did so with %v", err)
+	}
+}

@@ -1,0 +1,192 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// action is what a step does beside the passes.
+type action struct {
+	do func(*Reconciler, context.Context, *snapshot, helm.Request) error
+	// done and failed are the reasons of the events that tell how it ended. What
+	// is no news when done has no done.
+	done, failed string
+	// prunes: there may be more revisions afterwards than are kept.
+	prunes bool
+	// applies: every object was looked at.
+	applies bool
+	// values: the action needs the values of the release, its own since it may
+	// change them.
+	values bool
+}
+
+// verb is an action that is one of Helm's and no more.
+func verb(do func(*helm.Client, context.Context, helm.Request) error) func(*Reconciler, context.Context, *snapshot, helm.Request) error {
+	return func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
+		return do(r.Helm, ctx, request)
+	}
+}
+
+// actions holds the steps that are actions.
+var actions = map[plan.Step]action{
+	plan.StepInstall: {
+		do:   verb((*helm.Client).Install),
+		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true,
+	},
+	plan.StepUpgrade: {
+		do:   verb((*helm.Client).Upgrade),
+		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true,
+	},
+	plan.StepRollback: {
+		do: func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
+			return r.Helm.Rollback(ctx, request, request.Marks.Held.Revision)
+		},
+		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
+	},
+	plan.StepResume: {
+		do:   verb((*helm.Client).Mark),
+		done: api.EventResumed, failed: api.EventRollbackFailed,
+	},
+	plan.StepRefuse: {
+		do:     verb((*helm.Client).Mark),
+		failed: api.EventRollbackFailed,
+	},
+	plan.StepUninstall: {
+		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
+			if err := r.Helm.Uninstall(ctx, request); err != nil {
+				return err
+			}
+			return r.leftBehind(v)
+		},
+		done: api.EventUninstalled, failed: api.EventUninstallFailed,
+	},
+	plan.StepOrphan: {
+		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
+			if err := r.Helm.Orphan(ctx, request); err != nil {
+				return err
+			}
+			// Nothing else records that it was done.
+			return r.letGo(ctx, v)
+		},
+		done: api.EventOrphaned, failed: api.EventUninstallFailed,
+	},
+	plan.StepAdopt: {
+		do:   verb((*helm.Client).Adopt),
+		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true,
+	},
+	plan.StepRepair: {
+		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
+			repaired, err := r.Helm.Repair(ctx, request, v.repair.objects)
+			r.reportRepairs(v, repaired)
+			return err
+		},
+		failed: api.EventRepairFailed,
+	},
+	plan.StepVerify: {
+		do:     verb((*helm.Client).Verify),
+		failed: api.EventRepairFailed, applies: true,
+	},
+	plan.StepRecord: {
+		do:     verb((*helm.Client).Record),
+		failed: api.EventRepairFailed,
+	},
+	plan.StepDiagnose: {
+		do: func(r *Reconciler, ctx context.Context, v *snapshot, _ helm.Request) error {
+			return r.diagnose(ctx, v)
+		},
+	},
+	plan.StepTest: {
+		do:   verb((*helm.Client).Test),
+		done: api.EventTestsPassed, failed: api.EventTestsFailed,
+	},
+	plan.StepSign: {
+		do:     verb((*helm.Client).Sign),
+		failed: api.EventRepairFailed,
+	},
+	plan.StepRestore: {
+		do:     verb((*helm.Client).Restore),
+		failed: api.EventRepairFailed,
+	},
+	plan.StepTidy: {
+		do:     verb((*helm.Client).Tidy),
+		failed: api.EventUpgradeFailed,
+	},
+	plan.StepUnlock: {
+		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
+			return r.Helm.MarkFailed(ctx, request, v.History[0],
+				"Interrupted: the action ended with the process that ran it")
+		},
+		done: api.EventInterrupted, failed: api.EventInterrupted,
+	},
+}
+
+// diagnose asks about the first object that is not ready, and remembers the
+// answer.
+func (r *Reconciler) diagnose(ctx context.Context, v *snapshot) error {
+	why := ""
+	if len(v.Health.Unready) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, visit)
+		defer cancel()
+		cause, err := r.Why(ctx, v.Health.Unready[0].Key, v.Health.Unready[0].UID)
+		if why = cause; err != nil && why == "" {
+			why = fmt.Sprintf("Why cannot be found out: %v", err)
+		}
+	}
+	r.memory.diagnosed(v.CR.GetUID(), why, r.Now())
+	return nil
+}
+
+// namedLeftovers is the number of leftovers that an error names.
+const namedLeftovers = 5
+
+// leftBehind returns an error if an uninstall left release records or objects
+// behind. Without the error the next reconciliation would uninstall the release
+// again at once, and without end.
+func (r *Reconciler) leftBehind(v *snapshot) error {
+	var left []string
+	for _, record := range r.Index.OwnedBy(v.CR.GetUID()) {
+		if record.Namespace == v.Release.Namespace {
+			left = append(left, "Secret "+record.Namespace+"/"+record.Secret)
+		}
+	}
+	for _, state := range r.Inventory.OwnedBy(v.CR.GetUID()) {
+		if !state.Kept && !state.Deleting {
+			left = append(left, state.String())
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	slices.Sort(left)
+	more := ""
+	if len(left) > namedLeftovers {
+		left, more = left[:namedLeftovers], fmt.Sprintf(" and %d more", len(left)-namedLeftovers)
+	}
+	return fmt.Errorf("%w: %s%s", helm.ErrLeftBehind, strings.Join(left, ", "), more)
+}
+
+// reportRepairs counts repairs and tells of them, in one event.
+func (r *Reconciler) reportRepairs(v *snapshot, repaired []helm.Repaired) {
+	if len(repaired) == 0 {
+		return
+	}
+	kind := r.kindName()
+	texts := make([]string, len(repaired))
+	for i, one := range repaired {
+		texts[i] = one.String()
+		r.Metrics.DriftCorrected(kind, one.GroupKind().String())
+		if r.fights.repaired(v.CR.GetUID(), one.Key, r.Now()) {
+			r.Recorder.Eventf(v.CR, corev1.EventTypeWarning, api.EventDriftFight,
+				"%s was damaged %d times within %s: it is repaired ever more slowly; find out who changes it", one.Key, fightRepairs, fightWindow)
+		}
+	}
+	r.emit(v, api.EventDriftCorrected, status.Cut("Repaired "+strings.Join(texts, "; ")))
+}

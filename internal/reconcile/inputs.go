@@ -1,0 +1,232 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// specFacts is what follows from the fields of a custom resource beside metadata and
+// status, and from the sources of its values. It is remembered, so that a custom
+// resource in sync is not expanded.
+type specFacts struct {
+	// digest is that of the fields as text, and versions those of the sources.
+	digest   string
+	versions string
+
+	// values is the digest of spec and sources, and unscaled the same with the
+	// overrides and without the scaled field.
+	values   string
+	unscaled string
+	// spec is the digest of the spec without the scaled field, and scale the value
+	// of that field.
+	spec     string
+	scale    string
+	features analysis.Features
+	secrets  valuesfrom.Secrets
+}
+
+// observeInputs computes what the release is to be rendered from. A resource
+// that is being deleted needs none of it.
+func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
+	if r.Kind.ServiceAccount != nil {
+		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
+		switch {
+		case err == nil:
+			v.serviceAccount = account
+		case v.Observation.Deleting:
+			// The account is unknown. Nothing that the release names may run in the
+			// operator's own name, and only what is in the inventory is deleted.
+			v.accountUnknown = true
+		default:
+			return err
+		}
+	}
+	if v.Observation.Deleting {
+		r.recallSecrets(ctx, v)
+		v.digests.Chart = r.chartDigest()
+		return nil
+	}
+	if r.Kind.CreateNamespace != nil {
+		var err error
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
+			return err
+		}
+	}
+	if err := r.observeSpec(ctx, v); err != nil {
+		return err
+	}
+	capabilities, err := r.Helm.Capabilities().Digest(v.facts.features)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUndiscovered, err)
+	}
+	v.digests = release.Digests{Chart: r.chartDigest(), Values: v.facts.values}
+	v.digests.Input = values.DigestOf(inputFormat, v.digests.Chart, v.digests.Values, v.Release.Namespace, v.Release.Name, capabilities)
+	return nil
+}
+
+// errUndiscovered marks what a chart sees as .Capabilities and the API server did
+// not give, for now. It is no verdict on the values.
+var errUndiscovered = errors.New("what the API server offers could not be read")
+
+// chartDigest is the digest of what the operator brings.
+func (r *Reconciler) chartDigest() string {
+	if len(r.Kind.Overrides) == 0 {
+		return r.Kind.Chart.Digest
+	}
+	return values.DigestOf(r.Kind.Chart.Digest, values.Digest(r.Kind.Overrides))
+}
+
+// inputFormat is part of every input digest. It changes when what we make of
+// the same inputs does, for then every release must be upgraded.
+const inputFormat = api.Domain + "/1"
+
+// observeSpec finds out what follows from the spec and its sources. It expands
+// the custom resource only if either has changed since the last time.
+func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
+	if err := customresource.TooLarge(v.CR); err != nil {
+		return err
+	}
+	digest, uid := customresource.Digest(v.CR), v.CR.GetUID()
+	_, versions, err := r.sourcesOf(v)
+	if err != nil {
+		return err
+	}
+	if known := r.memory.recalled(uid, digest, versions); known != nil {
+		v.facts, v.Secrets = known, known.secrets
+		return nil
+	}
+	object, err := customresource.Expand(v.CR)
+	if err != nil {
+		return err
+	}
+	facts := &specFacts{digest: digest, versions: versions, spec: r.specDigestOf(object), scale: r.scaleOf(object)}
+	spec, err := values.FromSpec(object)
+	if err != nil {
+		return err
+	}
+	if spec, err = r.mergeSources(ctx, v, spec); err != nil {
+		return err
+	}
+	// The merge changes its first argument.
+	facts.values = values.Digest(spec)
+	all := values.Merge(spec, r.Kind.Overrides)
+	facts.features = r.Kind.Chart.FeaturesOf(all)
+	facts.unscaled = r.withoutScale(all)
+	facts.secrets = v.Secrets
+	v.facts = facts
+	if !customresource.Large(v.CR) {
+		v.values = all
+	}
+	r.memory.with(uid, func(known *remembered) { known.facts = facts })
+	return nil
+}
+
+// valuesOf returns the values of a release. The error wraps release.ErrStale if they
+// are not those that the reconciliation observed, because a source has changed.
+func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any, error) {
+	if v.values != nil || v.facts == nil {
+		return v.values, nil
+	}
+	object, err := customresource.Expand(v.CR)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := values.FromSpec(object)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Kind.Sources) > 0 {
+		from, _, err := r.sourcesOf(v)
+		if err != nil {
+			return nil, err
+		}
+		if spec, _, err = r.Sources.Merge(ctx, v.CR.GetUID(), from, spec); err != nil {
+			return nil, fmt.Errorf("%w: %w", release.ErrStale, err)
+		}
+		if values.Digest(spec) != v.facts.values {
+			return nil, fmt.Errorf("%w: an object that values come from has changed", release.ErrStale)
+		}
+	}
+	return values.Merge(spec, r.Kind.Overrides), nil
+}
+
+// specDigest returns the digest of the spec without the field that is scaled.
+func (r *Reconciler) specDigest(v *snapshot) string {
+	if v.facts != nil {
+		return v.facts.spec
+	}
+	object, err := customresource.Expand(v.CR)
+	if err != nil {
+		return status.Token(customresource.Digest(v.CR))
+	}
+	return r.specDigestOf(object)
+}
+
+func (r *Reconciler) specDigestOf(object map[string]any) string {
+	spec, err := values.FromSpec(object)
+	if err != nil {
+		return status.Token(fmt.Sprint(object["spec"]))
+	}
+	if path := r.Kind.ScalePath(); len(path) > 1 {
+		remove(spec, path[1:])
+	}
+	return values.Digest(spec)[:status.TokenLength]
+}
+
+// scale returns the value of the scaled field, which fits into a label; empty if
+// the kind has no scale subresource.
+func (r *Reconciler) scale(v *snapshot) string {
+	if v.facts != nil {
+		return v.facts.scale
+	}
+	if len(r.Kind.ScalePath()) < 2 {
+		return ""
+	}
+	object, err := customresource.Expand(v.CR)
+	if err != nil {
+		return unscaled
+	}
+	return r.scaleOf(object)
+}
+
+func (r *Reconciler) scaleOf(object map[string]any) string {
+	path := r.Kind.ScalePath()
+	if len(path) < 2 {
+		return ""
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(object, path...)
+	switch number, whole := value.(int64); {
+	case err != nil, !found:
+		return unscaled
+	case whole:
+		return strconv.FormatInt(number, 10)
+	default:
+		return status.Token(fmt.Sprint(value))
+	}
+}
+
+// remove takes a field out of nested objects, and with it those that hold
+// nothing else: whoever sets the field may have made them.
+func remove(from map[string]any, path []string) {
+	if len(path) == 1 {
+		delete(from, path[0])
+		return
+	}
+	if inner, ok := from[path[0]].(map[string]any); ok {
+		remove(inner, path[1:])
+		if len(inner) == 0 {
+			delete(from, path[0])
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
+)
+
+func releaseOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "apps", Name: name}
+}
+
+// startPool runs a pool until the test, or stop, ends it.
+func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	pool = NewPool(slots, false, time.Now, metrics.New(nil, metrics.Sources{}))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- pool.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("the pool does not stop")
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		if err := goleak.Find(leaks); err != nil {
+			t.Error(err)
+		}
+	})
+	return pool, stop
+}
+
+func TestPoolRunsOneActionARelease(t *testing.T) {
+	pool, _ := startPool(t, 4)
+	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	web := releaseOf("web")
+	if !run(pool, web, "one", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) { close(begin); <-end }, func() { close(done) }) {
+		t.Fatal("a free release is refused")
+	}
+	<-begin
+	if run(pool, web, "one", plan.StepUpgrade, plan.Inputs{}, Key{}, func(context.Context, Slot) { t.Error("it ran") }, func() { t.Error("it was done") }) {
+		t.Error("a second action began")
+	}
+	if r := pool.Running(web, "one"); r == nil || r.Step != plan.StepInstall || r.Since.IsZero() {
+		t.Errorf("running is %+v", r)
+	}
+	if r := pool.Running(web, "two"); r != nil {
+		t.Errorf("another resource is said to run %+v", r)
+	}
+	if pool.Taken(web, "one") || !pool.Taken(web, "two") || pool.Taken(releaseOf("db"), "two") {
+		t.Error("the name is taken for others, and for nobody else")
+	}
+	other := make(chan struct{})
+	if !run(pool, releaseOf("db"), "three", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() { close(other) }) {
+		t.Error("an action on another release is refused")
+	}
+	<-other
+	close(end)
+	<-done
+	if pool.Running(web, "one") != nil {
+		t.Error("it is still said to run when done is called")
+	}
+}
+
+func TestPoolFreesTheReleaseBeforeItIsDone(t *testing.T) {
+	pool, _ := startPool(t, 1)
+	again := make(chan bool, 1)
+	run(pool, releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() {
+		again <- run(pool, releaseOf("web"), "one", plan.StepUpgrade, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() {})
+	})
+	if !<-again {
+		t.Error("the next pass, which done calls for, finds the release busy")
+	}
+}
+
+func TestPoolHasSoManySlots(t *testing.T) {
+	const slots, actions = 3, 40
+	pool, _ := startPool(t, slots)
+	var now, most, ran atomic.Int64
+	var wait sync.WaitGroup
+	for i := range actions {
+		wait.Add(1)
+		run(pool, releaseOf(strconv.Itoa(i)), "one", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {
+			n := now.Add(1)
+			for {
+				seen := most.Load()
+				if n <= seen || most.CompareAndSwap(seen, n) {
+					break
+				}
+			}
+			ran.Add(1)
+			now.Add(-1)
+		}, wait.Done)
+	}
+	wait.Wait()
+	if ran.Load() != actions || most.Load() > slots {
+		t.Errorf("%d of %d actions ran, %d at once with %d slots", ran.Load(), actions, most.Load(), slots)
+	}
+}
+
+func TestPoolTellsWhoWaitsForASlot(t *testing.T) {
+	pool, _ := startPool(t, 1)
+	step := make(chan struct{})
+	wait := func(context.Context, Slot) { step <- struct{}{}; <-step }
+	first, second := releaseOf("web"), releaseOf("db")
+	run(pool, first, "one", plan.StepInstall, plan.Inputs{}, Key{}, wait, func() {})
+	<-step
+	run(pool, second, "two", plan.StepInstall, plan.Inputs{}, Key{}, wait, func() {})
+	if r := pool.Running(first, "one"); r == nil || r.Queued {
+		t.Errorf("what runs is %+v", r)
+	}
+	waiting := pool.Running(second, "two")
+	if waiting == nil || !waiting.Queued {
+		t.Errorf("what waits is %+v", waiting)
+	}
+	step <- struct{}{}
+	<-step
+	if r := pool.Running(second, "two"); r == nil || r.Queued || !r.Since.After(waiting.Since) {
+		t.Errorf("what has waited is %+v", r)
+	}
+	step <- struct{}{}
+}
+
+func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
+	pool, stop := startPool(t, 1)
+	begun := make(chan struct{})
+	var recorded, doneOfWaiting atomic.Bool
+	run(pool, releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, Key{}, func(ctx context.Context, _ Slot) {
+		close(begun)
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), ErrShutdown) {
+			t.Errorf("it was ended by %v", context.Cause(ctx))
+		}
+		recorded.Store(true)
+	}, func() {})
+	<-begun
+	run(pool, releaseOf("waits"), "two", plan.StepInstall, plan.Inputs{}, Key{}, func(ctx context.Context, _ Slot) {
+		if ctx.Err() == nil {
+			t.Error("an action that waited began when the pool stopped")
+		}
+	}, func() { doneOfWaiting.Store(true) })
+	stop()
+	if !recorded.Load() || !doneOfWaiting.Load() {
+		t.Error("the pool stopped before its actions had ended")
+	}
+	if run(pool, releaseOf("late"), "three", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) { t.Error("it ran") }, func() {}) {
+		t.Error("an action began after the stop")
+	}
+}
+
+// run begins an action.
+func run(p *Pool, release types.NamespacedName, owner types.UID, step plan.Step, inputs plan.Inputs, key Key, action func(context.Context, Slot), done func()) bool {
+	return p.Run(Task{Release: release, Owner: owner, Step: step, Inputs: inputs, Key: key, Action: action, Done: done})
+}

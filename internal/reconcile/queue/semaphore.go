@@ -1,0 +1,304 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Priority is how soon an action gets a slot.
+type Priority int
+
+// Priorities, the lowest first.
+const (
+	// Background is for actions that no user waits for: a new chart, a period.
+	Background Priority = iota
+	// Normal is for installs, uninstalls and retries.
+	Normal
+	// High is for drift correction.
+	High
+	// Urgent is for what a user has just requested of a release that runs.
+	Urgent
+
+	priorities = int(Urgent) + 1
+)
+
+// Key orders the actions that wait for a slot: by priority, and among equals by
+// namespace in rotation, and within a namespace by kind in rotation.
+type Key struct {
+	Priority Priority
+	// Namespace is that of the release. A tenant with several kinds gets no more
+	// slots than a tenant with one kind.
+	Namespace string
+	Kind      string
+}
+
+// starvationInterval is how often the ticket of the lowest priority goes first, so
+// that it is served in spite of a steady flow of others.
+const starvationInterval = 8
+
+// slots are permits to run an action. The namespaces in use share them: one of
+// them holds at most half, so that slow actions in it delay no other namespace.
+type slots struct {
+	mu   sync.Mutex
+	size int
+	free int
+	// single reports that the operator watches one namespace, which may hold every
+	// slot.
+	single bool
+	// holders are the namespaces that hold slots or wait for them.
+	holders map[string]*holder
+	// used is the namespace of each custom resource, and using counts the custom
+	// resources in each namespace.
+	used    map[types.UID]string
+	using   map[string]int
+	granted int
+	queues  [priorities]queue
+}
+
+// holder is a namespace that holds slots or waits for them.
+type holder struct {
+	held, waiting int
+	// granted counts the slots that it got since it became a holder.
+	granted int
+}
+
+// ticket is an action that waits for a slot.
+type ticket struct {
+	key  Key
+	got  chan struct{}
+	gone bool
+}
+
+func newSlots(size int, single bool) slots {
+	return slots{
+		size: size, free: size, single: single,
+		holders: map[string]*holder{}, used: map[types.UID]string{}, using: map[string]int{},
+	}
+}
+
+// use notes the namespace of the release of a custom resource.
+func (s *slots) use(uid types.UID, namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before, known := s.used[uid]; known {
+		if before == namespace {
+			return
+		}
+		s.leaveLocked(uid)
+	}
+	s.used[uid] = namespace
+	s.using[namespace]++
+	s.grantLocked()
+}
+
+// leave forgets a custom resource, which is gone.
+func (s *slots) leave(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveLocked(uid)
+	s.grantLocked()
+}
+
+func (s *slots) leaveLocked(uid types.UID) {
+	namespace, known := s.used[uid]
+	if !known {
+		return
+	}
+	delete(s.used, uid)
+	s.using[namespace]--
+	if s.using[namespace] == 0 {
+		delete(s.using, namespace)
+	}
+}
+
+// share is how many slots one namespace may hold. While no other namespace has
+// custom resources, one slot stays free for the first of another namespace.
+func (s *slots) share() int {
+	switch {
+	case s.single:
+		return s.size
+	case len(s.using) < 2:
+		return max(1, s.size-1)
+	default:
+		return max(1, s.size/2)
+	}
+}
+
+// take waits for a slot. It returns false if stop was closed before.
+func (s *slots) take(t Key, stop <-chan struct{}) bool {
+	mine := s.enter(t)
+	select {
+	case <-mine.got:
+		return true
+	case <-stop:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-mine.got:
+		s.giveLocked(t.Namespace)
+	default:
+		mine.gone = true
+	}
+	return false
+}
+
+// enter queues a ticket, and serves it if a slot is free for it.
+func (s *slots) enter(t Key) *ticket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := &ticket{key: t, got: make(chan struct{})}
+	if s.holders[t.Namespace] == nil {
+		s.holders[t.Namespace] = &holder{}
+	}
+	s.holders[t.Namespace].waiting++
+	s.queues[t.Priority].push(mine)
+	s.grantLocked()
+	return mine
+}
+
+// give returns a slot that an action of a namespace held.
+func (s *slots) give(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveLocked(namespace)
+}
+
+func (s *slots) giveLocked(namespace string) {
+	s.free++
+	s.holders[namespace].held--
+	s.tidyLocked(namespace)
+	s.grantLocked()
+}
+
+// tidyLocked forgets a namespace that neither holds a slot nor waits for one.
+func (s *slots) tidyLocked(namespace string) {
+	if h := s.holders[namespace]; h.held == 0 && h.waiting == 0 {
+		delete(s.holders, namespace)
+	}
+}
+
+// grantLocked serves tickets while slots are free for them.
+func (s *slots) grantLocked() {
+	for s.free > 0 {
+		next := s.next()
+		if next == nil {
+			return
+		}
+		namespace := next.key.Namespace
+		s.holders[namespace].waiting--
+		if next.gone {
+			s.tidyLocked(namespace)
+			continue
+		}
+		s.free--
+		s.holders[namespace].held++
+		s.holders[namespace].granted++
+		s.granted++
+		close(next.got)
+	}
+}
+
+// next removes the ticket to be served next, and returns nil if there is none
+// that a free slot is for.
+func (s *slots) next() *ticket {
+	share := s.share()
+	below := func(namespace string) bool { return s.holders[namespace].held < share }
+	reverse := (s.granted+1)%starvationInterval == 0
+	for i := range s.queues {
+		namespace, found := s.queues[nth(i, reverse)].first(below)
+		if !found {
+			continue
+		}
+		// A namespace at its share may miss every such turn. So it has turns of its own.
+		reverse = reverse || (s.holders[namespace].granted+1)%starvationInterval == 0
+		for j := range s.queues {
+			if next := s.queues[nth(j, reverse)].pop(namespace); next != nil {
+				return next
+			}
+		}
+	}
+	return nil
+}
+
+// nth returns the i-th priority to serve: the highest first, or last.
+func nth(i int, reverse bool) int {
+	if reverse {
+		return i
+	}
+	return priorities - 1 - i
+}
+
+// queue holds the tickets of one priority. It serves one namespace after another,
+// and within a namespace one kind after another. The zero value is ready.
+type queue struct {
+	namespaces rotation[*rotation[*tickets]]
+}
+
+// tickets wait in the order in which they came.
+type tickets struct{ waiting []*ticket }
+
+func (q *queue) push(t *ticket) {
+	kinds := q.namespaces.get(t.key.Namespace, func() *rotation[*tickets] { return &rotation[*tickets]{} })
+	line := kinds.get(t.key.Kind, func() *tickets { return &tickets{} })
+	line.waiting = append(line.waiting, t)
+}
+
+// first returns the namespace to be served next, of those that may be.
+func (q *queue) first(may func(namespace string) bool) (namespace string, found bool) {
+	i := slices.IndexFunc(q.namespaces.order, may)
+	if i < 0 {
+		return "", false
+	}
+	return q.namespaces.order[i], true
+}
+
+// pop removes the next ticket of a namespace, nil if there is none, and puts the
+// namespace and the ticket's kind last.
+func (q *queue) pop(namespace string) *ticket {
+	kinds, found := q.namespaces.lines[namespace]
+	if !found {
+		return nil
+	}
+	kind := kinds.order[0]
+	line := kinds.lines[kind]
+	next := line.waiting[0]
+	line.waiting = line.waiting[1:]
+	kinds.served(kind, len(line.waiting) > 0)
+	q.namespaces.served(namespace, len(kinds.order) > 0)
+	return next
+}
+
+// rotation holds lines of those who wait, by name, and the order in which the
+// lines are served. The zero value is ready.
+type rotation[T any] struct {
+	order []string
+	lines map[string]T
+}
+
+// get returns a line, and adds it at the end if it is missing.
+func (r *rotation[T]) get(name string, add func() T) T {
+	if r.lines == nil {
+		r.lines = map[string]T{}
+	}
+	line, found := r.lines[name]
+	if !found {
+		line = add()
+		r.lines[name] = line
+		r.order = append(r.order, name)
+	}
+	return line
+}
+
+// served puts a line last, or removes it if nothing is left in it.
+func (r *rotation[T]) served(name string, more bool) {
+	i := slices.Index(r.order, name)
+	r.order = slices.Delete(r.order, i, i+1)
+	if more {
+		r.order = append(r.order, name)
+	} else {
+		delete(r.lines, name)
+	}
+}

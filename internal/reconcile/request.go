@@ -1,0 +1,163 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/watches"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// request returns what Helm's actions need, without values.
+func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender) helm.Request {
+	steered := v.steered(d.Step)
+	redactor := r.redactorFor(v, d.Step)
+	return helm.Request{
+		Target: helm.Target{
+			Owner:          r.owner(v),
+			Release:        v.Release.Name,
+			Namespace:      v.Release.Namespace,
+			ServiceAccount: v.serviceAccount,
+		},
+		Input: helm.Input{
+			Chart:     r.Kind.Chart,
+			Digests:   v.digests,
+			Overrides: r.Kind.Overrides,
+		},
+		Options: helm.Options{
+			Timeout: r.Kind.ActionTimeout(),
+			Allow:   r.Kind.Allow,
+			Ignore:  r.Kind.Drift.Ignore,
+			CRDs:    r.Kind.CRDs,
+			// What was made goes, whatever the spec says meanwhile.
+			CreateNamespace: v.createNamespace || v.Observation.Deleting && r.Kind.CreateNamespace != nil,
+			FormerManagers:  r.Kind.FormerManagers,
+			Marks:           r.marksAfter(v, d),
+			NeverReady:      len(v.History) > 0 && r.memory.neverReady(v.CR.GetUID(), v.History[0].Revision),
+			DisableHooks:    steered.DisableHooks,
+			Description:     steered.Description,
+			TakeOwnership:   v.Requests.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
+			Force:           v.forced() || v.forces(d),
+			Verify:          v.Observation.VerifyRequested,
+			OwnedOnly:       v.accountUnknown,
+			Deleting:        v.Observation.Deleting,
+			Uninstall:       r.Kind.Uninstall,
+			WaitForDelete:   v.Requests.UninstallWait,
+		},
+		Notifier: notifier{Reconciler: r, view: v, redactor: redactor},
+		Redactor: redactor,
+		Slot:     slot,
+	}
+}
+
+// notifier reports what an action reports: warnings as events of the custom
+// resource, and its hooks to the pool.
+type notifier struct {
+	*Reconciler
+	view     *snapshot
+	redactor *redactor
+}
+
+// Warn emits an event.
+func (n notifier) Warn(reason, message string) {
+	n.Recorder.Event(n.view.CR, corev1.EventTypeWarning, reason, status.Cut(n.redactor.Redact(message)))
+}
+
+// HookStarted follows the hook.
+func (n notifier) HookStarted(wait helm.HookWait) func(failed bool) string {
+	return n.waitForHook(n.view, wait, n.redactor.Redact)
+}
+
+// forces tells whether an annotation of the operator-sdk has the step delete and
+// make again what cannot be changed otherwise. Of the rollbacks it is for those
+// that no person has asked for.
+func (v *snapshot) forces(d plan.Decision) bool {
+	switch d.Step {
+	case plan.StepUpgrade:
+		return v.Requests.ForceUpgrades
+	case plan.StepRollback:
+		return v.Requests.ForceRollbacks && d.State == plan.StateFailed
+	default:
+		return false
+	}
+}
+
+// steered returns what annotations say of one of Helm's actions.
+func (v *snapshot) steered(step plan.Step) annotations.Action {
+	switch step {
+	case plan.StepInstall:
+		return v.Requests.Install
+	case plan.StepUpgrade:
+		return v.Requests.Upgrade
+	case plan.StepUninstall:
+		action := v.Requests.Uninstall
+		// No hook runs in the operator's own name instead of the unknown account's.
+		action.DisableHooks = action.DisableHooks || v.accountUnknown
+		return action
+	default:
+		return annotations.Action{}
+	}
+}
+
+// hiding takes out of what an action says what nobody may read. An action that
+// goes by a stored revision meets the values of that time, of which the Secret
+// may hold others by now, or be gone: whatever of these values does not stand in
+// the spec or in the watches file counts as secret.
+type redactor struct {
+	// stored tells what is secret of values that were stored, nil where the
+	// action renders its own.
+	stored func(map[string]any) valuesfrom.Secrets
+
+	mu      sync.Mutex
+	secrets valuesfrom.Secrets
+}
+
+// hidingIn is for one action on a custom resource.
+func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
+	redactor := &redactor{secrets: v.Secrets}
+	renders := step == plan.StepInstall || step == plan.StepUpgrade
+	if len(r.Kind.Sources) > 0 && !renders {
+		redactor.stored = func(values map[string]any) valuesfrom.Secrets {
+			// Of a spec that cannot be read nothing is known to be public.
+			object, _ := customresource.Expand(v.CR)
+			spec, _ := object["spec"].(map[string]any)
+			return valuesfrom.SecretsBeside(values, spec, r.Kind.Overrides)
+		}
+	}
+	return redactor
+}
+
+// AddStoredValues adds the values of a revision.
+func (h *redactor) AddStoredValues(values map[string]any) {
+	if h.stored == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.secrets = slices.Concat(h.secrets, h.stored(values))
+}
+
+// AddSecret adds the data of a Secret that a template has looked up.
+func (h *redactor) AddSecret(data map[string]any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.secrets = slices.Concat(h.secrets, valuesfrom.SecretsIn(data))
+}
+
+func (h *redactor) known() valuesfrom.Secrets {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.secrets
+}
+
+// Redact removes secret values from a text.
+func (h *redactor) Redact(text string) string { return h.known().Redact(text) }
+
+// RedactParts removes parts of secret values, too.
+func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text) }

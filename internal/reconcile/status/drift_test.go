@@ -1,0 +1,69 @@
+package status
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/plan"
+)
+
+func TestDrifted(t *testing.T) {
+	changed, gone := inventory.Drift{Key: front}, inventory.Drift{Key: back, Gone: true}
+	refused := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Goal: plan.GoalCorrected}}, Reason: "Refused", Message: "no"}
+	elsewhere := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: "another"}}, Reason: "Refused", Message: "no"}
+	unverified := plan.Observation{Unverified: true}
+	const fight = "Somebody damages these again and again, and they are repaired ever more slowly: "
+	for _, test := range []struct {
+		name            string
+		view            Snapshot
+		reason, message string
+	}{
+		{name: "nothing"},
+		{name: "one object", view: Snapshot{Drift: []inventory.Drift{changed}}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/front"},
+		{name: "two, of which one is gone", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/back (gone), ConfigMap apps/front"},
+		{name: "a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/front"},
+		{name: "two fights and more", view: Snapshot{Drift: []inventory.Drift{gone, changed}, Fighting: []apply.Key{back, front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/back, ConfigMap apps/front"},
+		{name: "a repair failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: refused}, reason: "Refused", message: "no"},
+		{name: "a repair failed in a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}, RepairFailure: refused}, reason: "Refused", message: "no"},
+		{name: "a repair failed and nothing is known", view: Snapshot{Observation: unverified, RepairFailure: refused}, reason: "Refused", message: "no"},
+		{name: "a repair failed and all is well", view: Snapshot{RepairFailure: refused}},
+		{name: "something else failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/front"},
+		{name: "nothing is known", view: Snapshot{Observation: unverified}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reason, message, holds := drifted(&test.view)
+			if reason != test.reason || message != test.message || holds != (test.reason != "") {
+				t.Errorf("got %q, %q, %v, want %q, %q", reason, message, holds, test.reason, test.message)
+			}
+		})
+	}
+}
+
+// A release may have hundreds of objects, and a condition is no place for all.
+func TestDriftedIsCut(t *testing.T) {
+	var many Snapshot
+	for i := range 1000 {
+		key := apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "an-object-" + strconv.Itoa(i)}
+		many.Drift = append(many.Drift, inventory.Drift{Key: key, Gone: true})
+	}
+	_, detected, _ := drifted(&many)
+	for _, drift := range many.Drift {
+		many.Fighting = append(many.Fighting, drift.Key)
+	}
+	_, fought, _ := drifted(&many)
+	for _, message := range []string{detected, fought} {
+		if len(message) > 1100 || !strings.Contains(message, "an-object-0") {
+			t.Errorf("%d bytes: %s", len(message), message)
+		}
+	}
+}
+
+// Two objects of a release.
+var (
+	front = apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "front"}
+	back  = apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "back"}
+)

@@ -1,0 +1,295 @@
+package status
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
+	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// asking reads annotations, given as keys without our prefix and values.
+func asking(pairs ...string) func(*Snapshot) {
+	return func(v *Snapshot) {
+		from := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			from[api.Domain+"/"+pairs[i]] = pairs[i+1]
+		}
+		v.Requests = annotations.Parse(from)
+	}
+}
+
+// marked puts marks on the newest revision, which we wrote.
+func marked(m release.Marks) func(*Snapshot) {
+	return func(v *Snapshot) { v.Marks, v.History[0].Marks = m, m }
+}
+
+// written makes every revision one that we wrote, for Written cannot be set.
+func written(v *Snapshot) {
+	for i, record := range v.History {
+		read, _ := release.FromMeta(secretOf(record))
+		v.History[i] = read
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	refusedTo := func(value string) release.Marks { return release.Marks{Rollback: Token(value), Refused: true} }
+	upgraded := []string{dep, fai, sup}
+	for _, test := range []struct {
+		name   string
+		v      *Snapshot
+		asked  string
+		reason string
+		want   string
+	}{
+		{"nobody asks", viewOf(upgraded), "", "", ""},
+		{"not answered yet", viewOf(upgraded), "7", "", ""},
+		{"met", viewOf(upgraded, marked(release.Marks{Rollback: Token("1")})), "1", "", ""},
+		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
+		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
+		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
+		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; nothing was changed. To be had are: 1"},
+		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; there is no revision to go back to"},
+		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", with "@" and any text after it to ask again; nothing was changed. To be had are: 1, 3`},
+		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", with "@" and any text after it to ask again; there is no revision to go back to`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			asking("rollback-to", test.asked)(test.v)
+			if got := refusal(test.v); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			if test.want != "" && refusalReason(test.v) != test.reason {
+				t.Errorf("reason %s, want %s", refusalReason(test.v), test.reason)
+			}
+		})
+	}
+	long := viewOf(nil, asking("rollback-to", strings.Repeat("x", 10_000)))
+	if got := refusal(long); len(got) > 400 {
+		t.Errorf("a refusal of %d bytes", len(got))
+	}
+}
+
+// TestHookMessage: what Ready adds while an action waits for a hook.
+func TestHookMessage(t *testing.T) {
+	waits := func(state api.HookState, why string, change plan.Change) *Snapshot {
+		return viewOf([]string{api.StatusPendingUpgrade, dep}, func(v *Snapshot) {
+			v.Observation.Change = change
+			v.Observation.Running = &plan.Running{Step: plan.StepUpgrade, Hook: &plan.Hook{Name: "Job apps/web", State: state, Why: why}}
+		})
+	}
+	const how = ` waits until the hook ends. To end the hook now, also if it is at work, set the annotation chartwright.dev/abort to "2"`
+	for _, test := range []struct {
+		v    *Snapshot
+		want string
+	}{
+		{viewOf([]string{dep}), ""},
+		{waits("", "", ""), ""},
+		{waits(api.HookStarting, "", ""), ". It waits for hook Job apps/web"},
+		{waits(api.HookStarting, "Pending", ""), ". It waits for hook Job apps/web: Pending"},
+		{waits(api.HookRunning, "", ""), ". It waits for hook Job apps/web, which runs"},
+		{waits(api.HookRunning, "", plan.ChangeScale), ". It waits for hook Job apps/web, which runs"},
+		{waits(api.HookRunning, "", plan.ChangeEdit), ". It waits for hook Job apps/web, which runs. The edit of the spec" + how},
+		{waits(api.HookStuck, "ImagePullBackOff", ""), ". Hook Job apps/web cannot start: ImagePullBackOff"},
+		{waits(api.HookStuck, "ImagePullBackOff", plan.ChangeEdit), ". Hook Job apps/web cannot start: ImagePullBackOff"},
+		{waits(api.HookCrashing, "exit code 1", ""), ". Hook Job apps/web fails again and again: exit code 1"},
+	} {
+		if got := hookMessage(test.v); got != test.want {
+			t.Errorf("got  %q\nwant %q", got, test.want)
+		}
+	}
+}
+
+// TestRefusal_NamesTheRecord also in a process that did not try the rollback.
+func TestRefusal_NamesTheRecord(t *testing.T) {
+	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
+	v.Requests.Rollback = &annotations.Rollback{Value: "1", Revision: 1}
+	v.Marks = release.Marks{Rollback: Token("1"), Refused: true, Untrusted: true}
+	v.UntrustedTarget = "Secret apps/one is forged"
+	told := refusal(v)
+	if !strings.Contains(told, "Revision 1 has a release record that is not authenticated") || !strings.Contains(told, v.UntrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
+		t.Errorf("%s: %q", refusalReason(v), told)
+	}
+	v.UntrustedTarget = ""
+	if after := Refused(v); !strings.HasPrefix(told, after) {
+		t.Errorf("after a restart it says %q, which is news", after)
+	}
+	if again := release.MarksOf([]release.Record{{Marks: v.Marks}}); again.Refused {
+		t.Error("marks count on a record that no operator wrote")
+	}
+}
+
+// stands returns conditions of the operator-sdk's: "ReleaseFailed=True".
+func stands(texts ...string) []metav1.Condition {
+	var conditions []metav1.Condition
+	for _, text := range texts {
+		kind, status, _ := strings.Cut(text, "=")
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status)})
+	}
+	return conditions
+}
+
+// TestConditionsOfTheOperatorSDK: kept up where they are, and only there.
+func TestConditionsOfTheOperatorSDK(t *testing.T) {
+	deployed, inSync := []string{api.StatusDeployed}, plan.Decision{State: plan.StateInSync}
+	waits := plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}
+	always := stands("Initialized=True", "Deployed=True", "ReleaseFailed=False", "Irreconcilable=False", "Paused=False")
+	refused := func(v *Snapshot) {
+		v.Observation.Unverified = true
+		v.RepairFailure = &Failure{Reason: api.ReasonRefused, Message: "no"}
+		v.RepairFailure.Target = plan.TargetOf(plan.StepRepair, v.Observation)
+	}
+	for _, test := range []struct {
+		name   string
+		stands []metav1.Condition
+		v      *Snapshot
+		d      plan.Decision
+		want   []string
+	}{
+		{"a resource of our own", nil, viewOf(deployed), inSync, nil},
+		{"a resource of our own that fails", nil, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits, nil},
+		{"all is well", stands("Initialized=True", "Deployed=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
+		{"what had failed runs now", stands("Initialized=True", "ReleaseFailed=True", "Irreconcilable=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
+		{
+			"an install fails", stands("Initialized=True"), viewOf([]string{api.StatusFailed}, withFailure(ofSpec, api.ReasonInstallFailed, false)), waits,
+			[]string{"Initialized=True ", "ReleaseFailed=True InstallError"},
+		},
+		{
+			"an upgrade fails", stands("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
+			[]string{"Initialized=True ", "ReleaseFailed=True UpgradeError"},
+		},
+		{
+			"an uninstall fails", stands("Initialized=True"), viewOf(deployed, beingDeleted, withFailure(plan.TargetKey{Goal: plan.GoalGone}, api.ReasonUninstallFailed, false)), waits,
+			[]string{"Initialized=True ", "ReleaseFailed=True UninstallError"},
+		},
+		{
+			"the chart refuses the spec of what runs", stands("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
+			[]string{"Initialized=True ", "Irreconcilable=True ReconcileError"},
+		},
+		{
+			"the chart refuses the first spec", stands("Initialized=True"), viewOf(nil, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
+			[]string{"Initialized=True ", "ReleaseFailed=True InstallError"},
+		},
+		{"what runs cannot be repaired", stands("Initialized=True"), viewOf(deployed, refused), inSync, []string{"Initialized=True ", "Irreconcilable=True ReconcileError"}},
+		{"always there, all is well", always, viewOf(deployed), inSync, []string{"Initialized=True ", "ReleaseFailed=False ", "Irreconcilable=False "}},
+		{
+			"always there, an upgrade fails", always, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
+			[]string{"Initialized=True ", "ReleaseFailed=True UpgradeError", "Irreconcilable=False "},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := Compute(test.v, test.d, test.stands)
+			var got []string
+			for _, c := range conditions(s) {
+				if strings.HasPrefix(c, "Initialized") || strings.HasPrefix(c, "ReleaseFailed") || strings.HasPrefix(c, "Irreconcilable") {
+					got = append(got, c)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if patch, err := difference(s, Compute(test.v, test.d, s.Conditions)); err != nil || patch != nil {
+				t.Errorf("the next pass would patch %v, %v", patch, err)
+			}
+		})
+	}
+}
+
+func TestDropManifest(t *testing.T) {
+	type m = map[string]any
+	theirs := m{"deployedRelease": m{"name": "web", "manifest": "a: b"}}
+	for _, test := range []struct {
+		name                string
+		patch, stands, want m
+	}{
+		{name: "nothing of theirs", stands: m{"deployedRelease": m{"name": "web"}}},
+		{name: "no status"},
+		{name: "the rest is as it should be", stands: theirs, want: m{"deployedRelease": m{"manifest": nil}}},
+		{name: "beside another change", patch: m{"state": "x"}, stands: theirs, want: m{"state": "x", "deployedRelease": m{"manifest": nil}}},
+		{name: "another name", patch: m{"deployedRelease": m{"name": "b"}}, stands: theirs, want: m{"deployedRelease": m{"name": "b", "manifest": nil}}},
+		{name: "it goes whole", patch: m{"deployedRelease": nil}, stands: theirs, want: m{"deployedRelease": nil}},
+	} {
+		if diff := cmp.Diff(test.want, dropManifest(test.patch, storedAs(test.stands))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// TestFieldsArePatchedInPlace applies each patch as the API server does.
+func TestFieldsArePatchedInPlace(t *testing.T) {
+	type m = map[string]any
+	for _, test := range []struct {
+		name                   string
+		stands, computed, want m
+		nothing                bool
+	}{
+		{"a new one", m{"state": "x"}, m{"a": int64(1)}, m{"state": "x", "a": int64(1)}, false},
+		{"the same", m{"a": []any{"b"}}, m{"a": []any{"b"}}, m{"a": []any{"b"}}, true},
+		{"another", m{"a": []any{"b"}}, m{"a": []any{}}, m{"a": []any{}}, false},
+		{"one that failed", m{"a": "b", "c": "d"}, m{"a": nil}, m{"c": "d"}, false},
+		{"one that was not there and failed", m{"c": "d"}, m{"a": nil}, m{"c": "d"}, true},
+		{"keys that go, however deep", m{"a": m{"b": m{"c": "d", "e": "f"}, "g": "h"}}, m{"a": m{"b": m{"c": "d"}}}, m{"a": m{"b": m{"c": "d"}}}, false},
+		{"a map in place of a text", m{"a": "b"}, m{"a": m{"c": "d"}}, m{"a": m{"c": "d"}}, false},
+		{"a text in place of a map", m{"a": m{"c": "d"}}, m{"a": "b"}, m{"a": "b"}, false},
+		{"an empty map", m{"a": m{"c": "d"}}, m{"a": m{}}, m{"a": m{}}, false},
+		{"one that is not told", m{"a": "b"}, m{}, m{"a": "b"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := Fields{Result: kindstatus.Result{Values: test.computed}}
+			patch := f.addTo(nil, storedAs(test.stands))
+			if (patch == nil) != test.nothing {
+				t.Fatalf("the patch is %v", patch)
+			}
+			if after := merge(runtime.DeepCopyJSON(test.stands), patch); patch != nil && !cmp.Equal(after, any(test.want)) {
+				t.Errorf("patched, it is %v, want %v", after, test.want)
+			}
+		})
+	}
+	// Of a status that is no map, nothing is kept.
+	if patch := (&Fields{Result: kindstatus.Result{Values: m{"a": "b"}}}).addTo(m{"state": "x"}, storedAs("text")); !cmp.Equal(patch, m{"state": "x", "a": "b"}) {
+		t.Errorf("%v", patch)
+	}
+}
+
+func releaseOf(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: "apps", Name: name}
+}
+
+// ofSpec is the target of a release that follows the spec.
+var ofSpec = plan.TargetKey{Goal: plan.GoalSpec, Digest: wanted}
+
+// secretOf returns the metadata of a record that we wrote.
+func secretOf(r release.Record) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.Namespace, Name: release.SecretName(r.Release, r.Revision),
+		Labels: map[string]string{
+			release.LabelName: r.Release, release.LabelOwner: release.OwnerHelm, release.LabelStatus: r.Status,
+			release.LabelVersion: strconv.Itoa(r.Revision), api.LabelRevision: strconv.Itoa(r.Revision), api.LabelOwnerUID: "uid",
+		},
+		CreationTimestamp: r.Deployed,
+	}}
+	for key, value := range r.Marks.Labels() {
+		if value != "" {
+			m.Labels[key] = value
+		}
+	}
+	return m
+}
+
+const (
+	dep, sup, fai = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
+)
+
+// storedAs is a custom resource with that status.
+func storedAs(status any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"status": status}}
+}

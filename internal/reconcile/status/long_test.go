@@ -1,0 +1,42 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/plan"
+)
+
+// TestLongErrorsAreTold: whatever a chart says by fail, the API server takes the
+// status that tells it, in as many conditions as tell it.
+func TestLongErrorsAreTold(t *testing.T) {
+	long := "execution error: " + strings.Repeat("ä", 40000)
+	definitions, err := crd.ReadDir("../../../config/crd/bases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := definitions[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+	limit := int(*schema.Properties["conditions"].Items.Schema.Properties["message"].MaxLength)
+	v := viewOf([]string{dep}, withFailure(ofSpec, api.ReasonRenderFailed, true))
+	v.Failure.Message = long
+	damaged := Failure{Failure: plan.Failure{Target: plan.TargetOf(plan.StepRepair, v.Observation)}, Reason: api.EventRepairFailed, Message: long}
+	v.RepairFailure, v.Observation.Unverified = &damaged, true
+	s := Compute(v, plan.Decision{State: plan.StateFailed, Step: plan.StepWait}, []metav1.Condition{{Type: api.ConditionInitialized, Status: metav1.ConditionTrue}})
+	told := 0
+	for _, c := range s.Conditions {
+		if len(c.Message) > limit/5 || !utf8.ValidString(c.Message) {
+			t.Errorf("%s has %d bytes, and %d are accepted", c.Type, len(c.Message), limit)
+		}
+		if strings.HasPrefix(c.Message, "execution error: ää") && strings.HasSuffix(c.Message, "ä…") {
+			told++
+		}
+	}
+	if told != 4 {
+		t.Errorf("it is told by %d conditions, expected Ready, Stalled, Drifted and the operator-sdk's: %v", told, conditions(s))
+	}
+}

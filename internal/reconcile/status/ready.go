@@ -1,0 +1,298 @@
+package status
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/plan"
+)
+
+// summary is what Ready says, and whether Reconciling and Stalled hold.
+type summary struct {
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+	// state is the word for the STATUS column.
+	state       string
+	reconciling bool
+	stalled     bool
+	// serves: what is to run does, ready or not.
+	serves bool
+}
+
+// readiness says how a custom resource is doing.
+func readiness(v *Snapshot, d plan.Decision) summary {
+	s := health(v, d)
+	o := v.Observation
+	switch {
+	case s.serves && o.Holding():
+		s.state = fmt.Sprintf("Held (rev %d)", o.Held.Revision)
+	case d.State == plan.StatePaused:
+		s.state = api.ReasonPaused
+	default:
+		s.state = s.reason
+	}
+	return s
+}
+
+// health is readiness without the word for it. A failure that lasts is told
+// even while it is being tried again, or the two would take turns.
+func health(v *Snapshot, d plan.Decision) summary {
+	o := v.Observation
+	if d.State == plan.StateAborted {
+		return aborted(v)
+	}
+	if f := v.failing(); f != nil {
+		return summary{
+			status: metav1.ConditionFalse, reason: f.Reason, message: f.Message,
+			reconciling: !f.Stalled, stalled: f.Stalled,
+		}
+	}
+	if o.Running != nil && (plan.Changes(o.Running.Step) || waitsForTest(o)) {
+		s := working(o.Running.Step, v)
+		if o.Running.Queued {
+			s.message += "; it waits for its turn, since as many actions run as may at once"
+		}
+		s.message = Cut(s.message + hookMessage(v))
+		return s
+	}
+	switch d.State {
+	case plan.StateInSync, plan.StateDrifted, plan.StateDue, plan.StateBusy, plan.StateUnrecorded, plan.StateUnsigned, plan.StateUntested, plan.StateUnready, plan.StateHeld, plan.StateRollbackRequested, plan.StatePostponed, plan.StateStripped:
+		if d.Step == plan.StepRollback {
+			return working(d.Step, v)
+		}
+		return serving(v)
+	case plan.StatePaused:
+		return waiting(v, d)
+	case plan.StateConflict:
+		return summary{
+			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
+			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", catalog.ReleaseNames(v.CR.GetName(), v.CR.GetKind())),
+		}
+	case plan.StateDeleting, plan.StateUninstalling:
+		if o.Deleting && o.Orphan {
+			return working(plan.StepOrphan, v)
+		}
+		return working(plan.StepUninstall, v)
+	case plan.StateInvalid:
+		return summary{status: metav1.ConditionFalse, reason: o.Invalid.Reason, message: o.Invalid.Message, stalled: true}
+	case plan.StateLocked:
+		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.Release.Name, o.Newest.Status)}
+	default:
+		return working(d.Step, v)
+	}
+}
+
+// serving says that what was asked for runs.
+func serving(v *Snapshot) summary {
+	o := v.Observation
+	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
+		if v.Update != nil {
+			return summary{
+				status: metav1.ConditionFalse, reason: v.UpdateReason, stalled: true,
+				message: fmt.Sprintf("Revision %d of release %s is %s. %s", o.Newest.Number, v.Release.Name, o.Newest.Status, updateMessage(v)),
+			}
+		}
+		return working(plan.StepUpgrade, v)
+	}
+	if len(v.Health.Unready) > 0 {
+		s := unreadiness(v)
+		s.serves = true
+		return s
+	}
+	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.Release.Name)
+	if o.Holding() {
+		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
+	}
+	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v) + distrust(v), serves: true}
+}
+
+// distrust says that nothing from the newest record is applied, empty where that
+// is not so.
+func distrust(v *Snapshot) string {
+	if v.Untrusted == "" {
+		return ""
+	}
+	return ". Its objects are not corrected until it is upgraded: " + v.Untrusted
+}
+
+// waiting says what the pause keeps from being done. Where that is nothing, it
+// is as if there were none.
+func waiting(v *Snapshot, d plan.Decision) summary {
+	if step := d.Pending.Step; plan.Changes(step) || step == plan.StepAddFinalizer {
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(step)}
+	}
+	return health(v, plan.Decision{State: d.Pending.State, Step: d.Pending.Step})
+}
+
+// waitsForTest reports whether a change waits for the tests of what runs to end.
+func waitsForTest(o plan.Observation) bool {
+	_, waits := waiters[o.Change]
+	return waits && o.Running.Step == plan.StepTest && o.Running.Hook != nil
+}
+
+// aborted says what a person has aborted, and how it goes on.
+func aborted(v *Snapshot) summary {
+	s := summary{status: metav1.ConditionFalse, reason: api.ReasonAborted, stalled: true}
+	if v.Observation.Deleting {
+		s.message = fmt.Sprintf("The annotation %s keeps the delete hooks of release %s from running, and so the custom resource from being deleted. Remove the annotation, or set %s to \"true\"",
+			api.AnnotationAbort, v.Release.Name, api.AnnotationUninstallDisableHooks)
+		return s
+	}
+	s.message = fmt.Sprintf("Revision %d of release %s was aborted, as the annotation %s asked. It is not tried again until the spec is edited or the annotation is removed",
+		v.Observation.Newest.Number, v.Release.Name, api.AnnotationAbort)
+	return s
+}
+
+// progressing is how Ready describes each step that takes time: a reason and a
+// message about the release. Other steps belong to an install.
+var progressing = map[plan.Step]struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}{
+	plan.StepUninstall:       {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
+	plan.StepRemoveFinalizer: {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
+	plan.StepOrphan:          {metav1.ConditionFalse, api.ReasonOrphaning, "Release %s is being let go of"},
+	plan.StepAdopt:           {metav1.ConditionUnknown, api.ReasonAdopting, "Release %s, which nobody managed, is being taken over"},
+	plan.StepUpgrade:         {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being upgraded"},
+	plan.StepTest:            {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being tested"},
+	plan.StepRollback:        {metav1.ConditionUnknown, api.ReasonRollingBack, "Release %s is being brought back to an earlier revision"},
+	plan.StepUnlock:          {metav1.ConditionUnknown, api.ReasonInterrupted, "The last action on release %s was cut short and is tried again"},
+	plan.StepInstall:         {metav1.ConditionUnknown, api.ReasonInstalling, "Release %s is being installed"},
+}
+
+// working is Ready while a step is being carried out.
+func working(step plan.Step, v *Snapshot) summary {
+	p, ok := progressing[step]
+	if !ok {
+		p = progressing[plan.StepInstall]
+	}
+	return summary{status: p.status, reason: p.reason, message: fmt.Sprintf(p.message, v.Release.Name), reconciling: true}
+}
+
+// unreadiness says what the release waits for.
+func unreadiness(v *Snapshot) summary {
+	first := v.Health.Unready[0]
+	s := summary{status: metav1.ConditionFalse, reason: api.ReasonProgressing, reconciling: true}
+	switch {
+	case first.Failed:
+		s.reason, s.reconciling, s.stalled = api.ReasonObjectFailed, false, true
+	case v.Overdue:
+		s.reason, s.reconciling, s.stalled = api.ReasonProgressDeadlineExceeded, false, true
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d of %d objects are ready. %s: %s", v.Health.Total-len(v.Health.Unready), v.Health.Total, first.Key, strings.TrimSuffix(first.Message, "."))
+	if more := len(v.Health.Unready) - 1; more > 0 {
+		fmt.Fprintf(&text, " (and %d more)", more)
+	}
+	if v.Diagnosis != "" {
+		text.WriteString(". " + v.Diagnosis)
+	}
+	s.message = Cut(v.Secrets.Redact(text.String()))
+	return s
+}
+
+// assumption names the first object that counts as ready although no controller
+// says so, empty where there is none.
+func assumption(v *Snapshot) string {
+	assumed := v.Health.Assumed
+	if len(assumed) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(". %s: %s", assumed[0].Key, strings.TrimSuffix(assumed[0].Message, "."))
+	if more := len(assumed) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return Cut(v.Secrets.Redact(text))
+}
+
+// StuckHook says what keeps a hook from running.
+func StuckHook(hook *plan.Hook) string {
+	if hook.State == api.HookCrashing {
+		return fmt.Sprintf("Hook %s fails again and again: %s", hook.Name, hook.Why)
+	}
+	return fmt.Sprintf("Hook %s cannot start: %s", hook.Name, hook.Why)
+}
+
+// hookMessage says what a running action waits for, and which change waits with
+// it; empty where it waits for no hook.
+func hookMessage(v *Snapshot) string {
+	running := v.Observation.Running
+	if running == nil || running.Hook == nil || running.Hook.State == "" {
+		return ""
+	}
+	hook := running.Hook
+	var text string
+	switch {
+	case hook.State.Idle():
+		text = ". " + StuckHook(hook)
+	case hook.State == api.HookRunning && hook.Why == "":
+		text = fmt.Sprintf(". It waits for hook %s, which runs", hook.Name)
+	case hook.Why != "":
+		text = fmt.Sprintf(". It waits for hook %s: %s", hook.Name, hook.Why)
+	default:
+		text = fmt.Sprintf(". It waits for hook %s", hook.Name)
+	}
+	text = v.Secrets.Redact(text)
+	what, waits := waiters[v.Observation.Change]
+	abort := AbortValue(v, running.Step)
+	if !waits || hook.State.Idle() || abort == "" {
+		return text
+	}
+	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, also if it is at work, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
+}
+
+// waiters names the changes that wait for a hook.
+var waiters = map[plan.Change]string{
+	plan.ChangeEdit:          "The edit of the spec",
+	plan.ChangeDeletion:      "The deletion",
+	plan.ChangeRollback:      "The rollback request",
+	plan.ChangeHooksDisabled: "The annotation that disables hooks",
+}
+
+// AbortValue is what the annotation that aborts a running action has to be.
+func AbortValue(v *Snapshot, step plan.Step) string {
+	switch {
+	case step == plan.StepUninstall:
+		return api.AbortUninstall
+	case step == plan.StepTest:
+		return api.AbortTest
+	case v.Observation.Newest == nil || !api.Pending(v.Observation.Newest.Status):
+		return ""
+	default:
+		return strconv.Itoa(v.Observation.Newest.Number)
+	}
+}
+
+// updateMessage says what the condition UpdateAvailable tells.
+func updateMessage(v *Snapshot) string {
+	to := v.Update
+	if to == nil {
+		return ""
+	}
+	from := "one of the same version with other files or overrideValues"
+	if r := v.History[0]; r.ChartVersion != to.ChartVersion {
+		from = r.ChartVersion
+	}
+	what := fmt.Sprintf("Chart %s is to take the place of %s", to.Chart, from)
+	place := fmt.Sprintf("place %d of %d", to.Place, to.Of)
+	switch v.UpdateReason {
+	case api.ReasonRolloutStopped:
+		return fmt.Sprintf("%s, at %s. The rollout has stopped here because upgrades failed, in this namespace or in several: it continues when the failed ones are fixed, held, paused or deleted", what, place)
+	case api.ReasonRolloutPaused:
+		return fmt.Sprintf("%s, at %s, when the rollout is no longer paused", what, place)
+	case api.ReasonPaused:
+		return what + " when the pause ends"
+	case api.ReasonHeld:
+		return what + " when the hold ends"
+	case api.ReasonDowngradeRefused:
+		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false", to.Chart, from)
+	default:
+		return fmt.Sprintf("%s, at %s; an edit of the spec goes at once", what, place)
+	}
+}

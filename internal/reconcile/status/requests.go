@@ -1,0 +1,183 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/plan"
+)
+
+// TokenLength is the number of hex digits by which a request is known.
+const TokenLength = 16
+
+// Token returns the digest of a request's value, empty for none.
+func Token(value string) string {
+	if value == "" {
+		return ""
+	}
+	return values.DigestOf(value)[:TokenLength]
+}
+
+// Unanswered reports whether a request waits for an answer.
+func Unanswered(value, answered string) bool { return value != "" && Token(value) != answered }
+
+// rollback describes the hold, nil where there is none.
+func rollback(v *Snapshot) *api.RollbackStatus {
+	held := v.Marks.Held
+	if held == nil || v.Observation.Held == nil || v.Observation.Held.Expired {
+		return nil
+	}
+	s := &api.RollbackStatus{To: int64(held.Revision), From: int64(held.From)}
+	for _, record := range v.History {
+		if record.Written() {
+			s.Since = deployedAt(record)
+			break
+		}
+	}
+	return s
+}
+
+// holds says what the condition Held tells, with an empty message where it is
+// not True.
+func holds(v *Snapshot) (reason, message string) {
+	r := rollback(v)
+	if r == nil {
+		return "", ""
+	}
+	reason, who := api.ReasonRolledBack, "as the annotation rollback-to asked"
+	if v.Marks.Held.ByFailure {
+		reason, who = api.ReasonRolledBackAfterFailure, "since its upgrade failed again and again"
+	}
+	since := ""
+	if r.Since != nil {
+		since = " since " + r.Since.UTC().Format(time.RFC3339)
+	}
+	message = fmt.Sprintf("Revision %d runs again%s in place of revision %d, %s. It stays until the spec is edited, or %s is set to %q",
+		r.To, since, r.From, who, api.AnnotationRollbackTo, "none")
+	if v.Scaling != "" {
+		message += ". " + v.Scaling
+	}
+	return reason, message
+}
+
+// pausing says what the condition Paused tells, empty where it is not True.
+func pausing(d plan.Decision) string {
+	switch {
+	case d.State != plan.StatePaused:
+		return ""
+	case d.Pending.Step == plan.StepWait:
+		return fmt.Sprintf("Nothing is changed while %s is set; nothing waits to be", api.AnnotationPause)
+	default:
+		return fmt.Sprintf("Nothing is changed while %s is set; the next step is %s", api.AnnotationPause, d.Pending.Step)
+	}
+}
+
+// refusalReason tells apart what cannot be understood from what cannot be had.
+func refusalReason(v *Snapshot) string {
+	if v.Requests.Rollback != nil && v.Requests.Rollback.Malformed() {
+		return api.ReasonInvalidValue
+	}
+	if v.Marks.Refused && v.Marks.Untrusted {
+		return api.ReasonRecordUntrusted
+	}
+	return api.ReasonNoSuchRevision
+}
+
+// answered repeats the requests that stand in annotations and were answered,
+// nil where there is none. The records know those that were met or refused. A
+// try that failed is known by its aim, which differs from request to request;
+// it may have stored nothing.
+func answered(v *Snapshot, d plan.Decision) *api.AnsweredStatus {
+	o := v.Observation
+	failed := v.failing() != nil
+	// What cannot be followed is not tried; what runs was verified before.
+	verified := failed || d.State == plan.StateInvalid ||
+		v.RepairFailure.of(plan.TargetOf(plan.StepVerify, o)) != nil
+	// The end of a hold is stored before anybody asks what follows from it.
+	resuming := o.Running != nil && o.Running.Step == plan.StepResume
+	var a api.AnsweredStatus
+	for _, request := range []struct {
+		value, mark string
+		tried       bool
+		to          *string
+	}{
+		{rollbackValue(v, resuming), v.Marks.Rollback, failed && o.Request != nil, &a.RollbackTo},
+		{v.Requests.Reconcile, v.Marks.Reconcile, verified, &a.ReconcileRequestedAt},
+		{v.Requests.Force, v.Marks.Force, verified, &a.Force},
+		{v.Requests.Test, v.Marks.Test, false, &a.Test},
+	} {
+		if request.value != "" && (request.tried || !Unanswered(request.value, request.mark)) {
+			*request.to = request.value
+		}
+	}
+	if a == (api.AnsweredStatus{}) {
+		return nil
+	}
+	return &a
+}
+
+// rollbackValue is the annotation rollback-to, empty where there is no answer to
+// be told of yet. One that cannot be understood waits for none.
+func rollbackValue(v *Snapshot, resuming bool) string {
+	if v.Requests.Rollback == nil || v.Requests.Rollback.Malformed() || v.Requests.Rollback.None && resuming {
+		return ""
+	}
+	return v.Requests.Rollback.Value
+}
+
+// Refused returns why a rollback request is not met, empty where none was refused.
+func Refused(v *Snapshot) string {
+	asked := v.Requests.Rollback
+	switch {
+	case asked == nil:
+		return ""
+	case asked.Malformed():
+		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, CutTo(asked.Value, 64))
+	case !v.Marks.Refused || v.Marks.Rollback != Token(asked.Value):
+		return ""
+	case v.Marks.Untrusted && asked.Previous:
+		return untrustedTarget("The previous revision", v)
+	case v.Marks.Untrusted:
+		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
+	case asked.Previous:
+		return "No revision before the one that runs was ever deployed and ready"
+	default:
+		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
+	}
+}
+
+// untrustedTarget says why a revision is not rolled back to.
+func untrustedTarget(revision string, v *Snapshot) string {
+	text := revision + " has a release record that is not authenticated, so that it is rolled back to only if the chart renders each of its objects and none is cluster-scoped"
+	if v.UntrustedTarget != "" {
+		text += ": " + v.UntrustedTarget
+	}
+	return text
+}
+
+// refusal is refused with what could be had.
+func refusal(v *Snapshot) string {
+	why := Refused(v)
+	if why == "" {
+		return ""
+	}
+	var can []string
+	for _, record := range v.History {
+		if record.WasDeployed() {
+			can = append(can, strconv.Itoa(record.Revision))
+		}
+	}
+	slices.Reverse(can)
+	if len(can) == 0 {
+		return why + "; there is no revision to go back to"
+	}
+	return why + "; nothing was changed. To be had are: " + strings.Join(can, ", ")
+}
+
+// maxRules is what a condition may hold, in bytes.
+const maxRules = 32 << 10

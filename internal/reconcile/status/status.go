@@ -1,0 +1,249 @@
+package status
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// maxCondition bounds a condition's message, in bytes. The API server refuses a
+// status that has one of more than 32768 characters, and an error of a chart may
+// be longer; several conditions may tell it. Rules that are missing are to be
+// copied whole, see maxRules.
+const maxCondition = 4 << 10
+
+// Compute returns the whole status of a custom resource. The conditions that
+// stand in it give the times of transitions, and those of other controllers
+// are passed on.
+func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.Status {
+	ready := readiness(v, d)
+	s := api.Status{
+		ObservedGeneration: v.CR.GetGeneration(),
+		State:              ready.state,
+		Conditions:         slices.Clone(conditions),
+	}
+	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
+		if kind != api.ConditionRightsMissing {
+			message = CutTo(message, maxCondition)
+		}
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.ObservedGeneration,
+		})
+	}
+	// Some conditions are there only while they are True.
+	setWhile := func(holds bool, kind, reason, message string) {
+		if holds {
+			set(kind, metav1.ConditionTrue, reason, message)
+		} else {
+			meta.RemoveStatusCondition(&s.Conditions, kind)
+		}
+	}
+	set(api.ConditionReady, ready.status, ready.reason, ready.message)
+	setWhile(ready.reconciling, api.ConditionReconciling, ready.reason, ready.message)
+	setWhile(ready.stalled, api.ConditionStalled, ready.reason, ready.message)
+	drift, damage, is := drifted(v)
+	setWhile(is, api.ConditionDrifted, drift, damage)
+	s.Rollback = rollback(v)
+	s.Answered = answered(v, d)
+	s.Resources = resources(v)
+	reason, hold := holds(v)
+	setWhile(hold != "", api.ConditionHeld, reason, hold)
+	s.Update = v.Update
+	setWhile(v.Update != nil, api.ConditionUpdateAvailable, v.UpdateReason, updateMessage(v))
+	pause := pausing(d)
+	setWhile(pause != "", api.ConditionPaused, api.ReasonPaused, pause)
+	refusal := refusal(v)
+	setWhile(refusal != "", api.ConditionRollbackRefused, refusalReason(v), refusal)
+	setWhile(len(v.Requests.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, Cut(strings.Join(v.Requests.Problems, "; ")))
+	if v.RulesKnown {
+		setWhile(v.MissingRules != "", api.ConditionRightsMissing, api.ReasonForbidden,
+			CutTo("Add to the rules of the operator's role: "+v.MissingRules, maxRules))
+	}
+	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
+	setWhile(len(v.Fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.Fields.failure())
+	switch t := tested(v); {
+	case t == nil:
+		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)
+	case t.Passed:
+		set(api.ConditionTested, metav1.ConditionTrue, api.ReasonTestsPassed, t.Message)
+	default:
+		set(api.ConditionTested, metav1.ConditionFalse, api.ReasonTestsFailed, t.Message)
+	}
+	if r, ok := Deployed(v.History); ok {
+		reason := api.ReasonUpgradeSuccessful
+		if r.Revision == 1 {
+			reason = api.ReasonInstallSuccessful
+		}
+		set(api.ConditionDeployed, metav1.ConditionTrue, reason, fmt.Sprintf("Revision %d of release %s is deployed", r.Revision, r.Release))
+		s.DeployedRelease = &api.DeployedRelease{Name: r.Release}
+	} else {
+		set(api.ConditionDeployed, metav1.ConditionFalse, api.ReasonNotInstalled, "No revision is deployed")
+	}
+	if drift == api.ReasonDriftDetected || drift == api.ReasonDriftFight {
+		damage = ""
+	}
+	keepUp(&s.Conditions, s.ObservedGeneration, ready, s.DeployedRelease != nil, damage)
+	if len(v.History) > 0 {
+		s.Release = OfRelease(v.History[0])
+	}
+	for i, r := range v.History {
+		if i == api.HistoryLimit {
+			break
+		}
+		s.History = append(s.History, entry(r))
+	}
+	// A condition that comes back is put last, and a list that differs in its
+	// order alone must not be written.
+	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
+	return s
+}
+
+// Deployed returns the newest deployed revision. At the end of an upgrade or a
+// rollback Helm first marks the old revision superseded and then the new one
+// deployed: until the second write, the newest superseded revision counts.
+func Deployed(history []release.Record) (release.Record, bool) {
+	for _, status := range []string{api.StatusDeployed, api.StatusSuperseded} {
+		if status == api.StatusSuperseded && !changing(history) {
+			break
+		}
+		if i := slices.IndexFunc(history, func(r release.Record) bool { return r.Status == status }); i >= 0 {
+			return history[i], true
+		}
+	}
+	return release.Record{}, false
+}
+
+// changing reports whether the newest revision is being upgraded or rolled back
+// to.
+func changing(history []release.Record) bool {
+	return len(history) > 0 && (history[0].Status == api.StatusPendingUpgrade || history[0].Status == api.StatusPendingRollback)
+}
+
+// OfRelease describes the revision of a record.
+func OfRelease(r release.Record) *api.ReleaseStatus {
+	s := &api.ReleaseStatus{
+		Name:         r.Release,
+		Namespace:    r.Namespace,
+		Revision:     int64(r.Revision),
+		Status:       r.Status,
+		ChartVersion: r.ChartVersion,
+		AppVersion:   r.AppVersion,
+		LastDeployed: deployedAt(r),
+	}
+	if r.Chart != "" {
+		s.Chart = r.Chart + "-" + r.ChartVersion
+	}
+	return s
+}
+
+func entry(r release.Record) api.HistoryEntry {
+	return api.HistoryEntry{
+		Revision:     int64(r.Revision),
+		Status:       r.Status,
+		ChartVersion: r.ChartVersion,
+		AppVersion:   r.AppVersion,
+		LastDeployed: deployedAt(r),
+		Description:  r.Description.Description,
+	}
+}
+
+// deployedAt cuts the time to seconds, as the API does, so that it equals what
+// is read back.
+func deployedAt(r release.Record) *metav1.Time {
+	at := r.Deployed
+	if at.IsZero() {
+		at = metav1.NewTime(r.Changed)
+	}
+	at = at.Rfc3339Copy()
+	return &at
+}
+
+// order puts the conditions that matter most first; those of others come last,
+// in the order in which they stand.
+func order(kind string) int {
+	known := []string{
+		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
+		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
+		api.ConditionRightsMissing, api.ConditionUnwatched, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
+	}
+	if i := slices.Index(known, kind); i >= 0 {
+		return i
+	}
+	return len(known)
+}
+
+// drifted says what the condition Drifted tells, and false where it is not
+// True.
+func drifted(v *Snapshot) (reason, message string, holds bool) {
+	if f := v.RepairFailure.of(plan.TargetOf(plan.StepRepair, v.Observation)); f != nil && (len(v.Drift) > 0 || v.Observation.Unverified) {
+		return f.Reason, f.Message, true
+	}
+	if len(v.Fighting) > 0 {
+		names := make([]string, len(v.Fighting))
+		for i, key := range v.Fighting {
+			names[i] = key.String()
+		}
+		return api.ReasonDriftFight, Cut(fmt.Sprintf("Somebody damages these again and again, and they are repaired ever more slowly: %s", strings.Join(names, ", "))), true
+	}
+	if len(v.Drift) == 0 {
+		return "", "", false
+	}
+	names := make([]string, len(v.Drift))
+	for i, drift := range v.Drift {
+		names[i] = drift.String()
+		if drift.Gone {
+			names[i] += " (gone)"
+		}
+	}
+	return api.ReasonDriftDetected, Cut("Not as the release says: " + strings.Join(names, ", ")), true
+}
+
+// tested tells how the tests of the newest revision went, nil where they were
+// not run.
+func tested(v *Snapshot) *release.Tested {
+	if len(v.History) == 0 {
+		return nil
+	}
+	return v.History[0].Tested
+}
+
+// resources counts the objects, nil where no revision is deployed.
+func resources(v *Snapshot) *api.ResourcesStatus {
+	if v.Health.Total == 0 && len(v.Health.Unready) == 0 {
+		return nil
+	}
+	s := &api.ResourcesStatus{Total: int64(v.Health.Total), Ready: int64(v.Health.Total - len(v.Health.Unready))}
+	for i, u := range v.Health.Unready {
+		if i == api.NotReadyLimit {
+			break
+		}
+		s.NotReady = append(s.NotReady, api.ObjectStatus{
+			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, Reason: u.Reason, Message: CutTo(v.Secrets.Redact(u.Message), maxMessage),
+		})
+	}
+	return s
+}
+
+// maxMessage bounds what is told of one object.
+const maxMessage = 256
+
+// Cut truncates a message to what an event may hold.
+func Cut(message string) string { return CutTo(message, MaxNote) }
+
+// CutTo truncates a message to a number of bytes.
+func CutTo(message string, limit int) string {
+	if len(message) > limit {
+		message = strings.ToValidUTF8(message[:limit-len("…")], "") + "…"
+	}
+	return message
+}
+
+// MaxNote is the API server's limit of an event's note, in bytes.
+const MaxNote = 1024
