@@ -1,5 +1,3 @@
-// Package signingkey manages the key that signs release records. The key is in a
-// Secret beside the leader election lease.
 package signingkey
 
 import (
