@@ -1,9 +1,9 @@
 package inventory
 
 import (
-	"github.com/chartwright/chartwright/internal/apply"
-
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // An owner label is a claim. Whoever may write an object can give it the owner

@@ -67,7 +67,7 @@ func (k *KindManager) Start(parent context.Context) error {
 	defer k.tasks.Wait()
 	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
-	k.tasks.Go(k.shared.Helm.Capabilities().Warm)
+	k.tasks.Go(k.shared.Actions.Capabilities().Warm)
 	k.run(ctx, fail)
 	if parent.Err() != nil {
 		return nil
@@ -202,7 +202,7 @@ func (k *KindManager) startServed(ctx context.Context, lookups *kindLookups, wai
 // capabilitiesChanged requests a reconcile of every custom resource whose chart
 // reads the capabilities of the API server, since it may render otherwise now.
 func (k *KindManager) capabilitiesChanged(ctx context.Context) {
-	k.shared.Helm.Capabilities().Refresh()
+	k.shared.Actions.Capabilities().Refresh()
 	if k.recordKinds.isStale() {
 		k.tasks.Go(func() {
 			k.refreshRecordKinds(ctx)

@@ -95,7 +95,7 @@ func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespac
 func (k *KindManager) refreshRecordKinds(ctx context.Context) {
 	answer := make(chan func(schema.GroupVersionKind) bool, 1)
 	k.tasks.Go(func() {
-		serves, err := k.shared.Helm.Capabilities().Serves()
+		serves, err := k.shared.Actions.Capabilities().Serves()
 		if err != nil {
 			k.logger.Error(err, "kinds of the API server not known")
 		}

@@ -167,7 +167,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			ReconcilePeriod:    options.ReconcilePeriod,
 			MinReconcilePeriod: options.MinReconcilePeriod,
 			Patcher:            newPatcher(mgr, options.Kinds),
-			Helm:               helmClient,
+			Actions:            helmClient,
 			Index:              index,
 			Inventory:          managed,
 			Pool:               pool,

@@ -3,9 +3,9 @@ package operator
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"time"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 )

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
-
 	"github.com/chartwright/chartwright/internal/release"
 )
 

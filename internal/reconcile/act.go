@@ -7,6 +7,13 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/customresource"
@@ -15,15 +22,6 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
-
-	corev1 "k8s.io/api/core/v1"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // act carries out a step. It returns true where the step is done and another

@@ -6,12 +6,44 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/chartwright/chartwright/internal/release"
 )
+
+// Actions are the actions on a release and its records. A helm.Client is the
+// implementation.
+type Actions interface {
+	Install(ctx context.Context, request helm.Request) error
+	Upgrade(ctx context.Context, request helm.Request) error
+	Rollback(ctx context.Context, request helm.Request, revision int) error
+	Uninstall(ctx context.Context, request helm.Request) error
+	Orphan(ctx context.Context, request helm.Request) error
+	Adopt(ctx context.Context, request helm.Request) error
+	Repair(ctx context.Context, request helm.Request, drifted map[apply.Key]bool) ([]helm.Repaired, error)
+	Verify(ctx context.Context, request helm.Request) error
+	Test(ctx context.Context, request helm.Request) error
+
+	Mark(ctx context.Context, request helm.Request) error
+	MarkFailed(ctx context.Context, request helm.Request, record release.Record, reason string) error
+	Record(ctx context.Context, request helm.Request) error
+	Restore(ctx context.Context, request helm.Request) error
+	Sign(ctx context.Context, request helm.Request) error
+	Tidy(ctx context.Context, request helm.Request) error
+	Prune(ctx context.Context, request helm.Request, limit int) error
+
+	// SignedByCurrentKey reports whether the newest signing key has signed a record.
+	// It makes no request.
+	SignedByCurrentKey(record release.Record) bool
+	// Capabilities returns what charts see as .Capabilities.
+	Capabilities() *chart.Capabilities
+}
 
 // action is what a step does beside the passes.
 type action struct {
@@ -29,39 +61,39 @@ type action struct {
 }
 
 // verb is an action that is one of Helm's and no more.
-func verb(do func(*helm.Client, context.Context, helm.Request) error) func(*Reconciler, context.Context, *snapshot, helm.Request) error {
+func verb(do func(Actions, context.Context, helm.Request) error) func(*Reconciler, context.Context, *snapshot, helm.Request) error {
 	return func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
-		return do(r.Helm, ctx, request)
+		return do(r.Actions, ctx, request)
 	}
 }
 
 // actions holds the steps that are actions.
 var actions = map[plan.Step]action{
 	plan.StepInstall: {
-		do:   verb((*helm.Client).Install),
+		do:   verb(Actions.Install),
 		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true,
 	},
 	plan.StepUpgrade: {
-		do:   verb((*helm.Client).Upgrade),
+		do:   verb(Actions.Upgrade),
 		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true,
 	},
 	plan.StepRollback: {
 		do: func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
-			return r.Helm.Rollback(ctx, request, request.Marks.Held.Revision)
+			return r.Actions.Rollback(ctx, request, request.Marks.Held.Revision)
 		},
 		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
 	},
 	plan.StepResume: {
-		do:   verb((*helm.Client).Mark),
+		do:   verb(Actions.Mark),
 		done: api.EventResumed, failed: api.EventRollbackFailed,
 	},
 	plan.StepRefuse: {
-		do:     verb((*helm.Client).Mark),
+		do:     verb(Actions.Mark),
 		failed: api.EventRollbackFailed,
 	},
 	plan.StepUninstall: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
-			if err := r.Helm.Uninstall(ctx, request); err != nil {
+			if err := r.Actions.Uninstall(ctx, request); err != nil {
 				return err
 			}
 			return r.leftBehind(v)
@@ -70,7 +102,7 @@ var actions = map[plan.Step]action{
 	},
 	plan.StepOrphan: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
-			if err := r.Helm.Orphan(ctx, request); err != nil {
+			if err := r.Actions.Orphan(ctx, request); err != nil {
 				return err
 			}
 			// Nothing else records that it was done.
@@ -79,23 +111,23 @@ var actions = map[plan.Step]action{
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
 	plan.StepAdopt: {
-		do:   verb((*helm.Client).Adopt),
+		do:   verb(Actions.Adopt),
 		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true,
 	},
 	plan.StepRepair: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
-			repaired, err := r.Helm.Repair(ctx, request, v.repair.objects)
+			repaired, err := r.Actions.Repair(ctx, request, v.repair.objects)
 			r.reportRepairs(v, repaired)
 			return err
 		},
 		failed: api.EventRepairFailed,
 	},
 	plan.StepVerify: {
-		do:     verb((*helm.Client).Verify),
+		do:     verb(Actions.Verify),
 		failed: api.EventRepairFailed, applies: true,
 	},
 	plan.StepRecord: {
-		do:     verb((*helm.Client).Record),
+		do:     verb(Actions.Record),
 		failed: api.EventRepairFailed,
 	},
 	plan.StepDiagnose: {
@@ -104,24 +136,24 @@ var actions = map[plan.Step]action{
 		},
 	},
 	plan.StepTest: {
-		do:   verb((*helm.Client).Test),
+		do:   verb(Actions.Test),
 		done: api.EventTestsPassed, failed: api.EventTestsFailed,
 	},
 	plan.StepSign: {
-		do:     verb((*helm.Client).Sign),
+		do:     verb(Actions.Sign),
 		failed: api.EventRepairFailed,
 	},
 	plan.StepRestore: {
-		do:     verb((*helm.Client).Restore),
+		do:     verb(Actions.Restore),
 		failed: api.EventRepairFailed,
 	},
 	plan.StepTidy: {
-		do:     verb((*helm.Client).Tidy),
+		do:     verb(Actions.Tidy),
 		failed: api.EventUpgradeFailed,
 	},
 	plan.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
-			return r.Helm.MarkFailed(ctx, request, v.History[0],
+			return r.Actions.MarkFailed(ctx, request, v.History[0],
 				"Interrupted: the action ended with the process that ran it")
 		},
 		done: api.EventInterrupted, failed: api.EventInterrupted,

@@ -8,6 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -15,12 +20,6 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-
-	corev1 "k8s.io/api/core/v1"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // conclude tells the world how an action ended: in memory, for the next pass,
@@ -110,7 +109,7 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 		r.tellOverrides(v)
 	}
 	if a.prunes {
-		if err := r.Helm.Prune(ctx, r.request(v, d, helm.NoOp{}), r.Kind.HistoryLimit()); err != nil {
+		if err := r.Actions.Prune(ctx, r.request(v, d, helm.NoOp{}), r.Kind.HistoryLimit()); err != nil {
 			logger.Error(err, "history not pruned")
 		}
 	}

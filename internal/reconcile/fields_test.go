@@ -8,6 +8,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -15,8 +18,6 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // fakeObserved answers with one object a selection, and remembers them.

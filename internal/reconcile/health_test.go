@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // TestANewProcessJudgesNothingOld: a revision that has run for weeks is not taken

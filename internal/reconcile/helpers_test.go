@@ -3,14 +3,14 @@ package reconcile
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const wanted = "digest-of-the-spec"

@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // When to look at a hook that an action waits for. Most hooks end before the

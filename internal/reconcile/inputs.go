@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
@@ -13,7 +15,6 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // specFacts is what follows from the fields of a custom resource beside metadata and
@@ -66,7 +67,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	if err := r.observeSpec(ctx, v); err != nil {
 		return err
 	}
-	capabilities, err := r.Helm.Capabilities().Digest(v.facts.features)
+	capabilities, err := r.Actions.Capabilities().Digest(v.facts.features)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndiscovered, err)
 	}

@@ -4,15 +4,15 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // secretOf returns the metadata of a record that we wrote.

@@ -4,11 +4,12 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // memory holds what this process remembers of each custom resource, by its UID.

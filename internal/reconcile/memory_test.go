@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/plan"
-	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 func failedWith(target, reason, message string) status.Failure {

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -20,10 +24,6 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // snapshot is a custom resource with its release as one reconciliation sees them.
@@ -76,6 +76,8 @@ type effects struct {
 	rollout *rollout.News
 	// reached reports that the release is what the last failure was about.
 	reached bool
+	// driftChecked reports that the snapshot's Drift is known.
+	driftChecked bool
 }
 
 // load returns a custom resource as this process last wrote it or the cache holds
@@ -204,10 +206,7 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.History[0].Inventory),
 	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
-	v.Drift = r.Inventory.Drift(uid)
-	for _, key := range r.memory.found(uid, v.Drift) {
-		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
-	}
+	v.Drift, v.effects.driftChecked = r.Inventory.Drift(uid), true
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return
 	}

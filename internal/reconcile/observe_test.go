@@ -10,6 +10,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -18,11 +24,6 @@ import (
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // oneCR is a cache that holds one custom resource.
@@ -79,7 +80,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	counted := metrics.New(nil, metrics.Sources{})
 	r := &Reconciler{
 		Shared: Shared{
-			Helm: made, Index: index, Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: time.Now,
+			Actions: made, Index: index, Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: time.Now,
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 		},
 		Kind:   catalog.Kind{Chart: readsCapabilities(t)},

@@ -6,23 +6,22 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
-	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Shared is what the reconcilers of all kinds share.
@@ -35,7 +34,7 @@ type Shared struct {
 	// MinReconcilePeriod is the shortest period that an annotation may set.
 	MinReconcilePeriod time.Duration
 	Patcher            Patcher
-	Helm               *helm.Client
+	Actions            Actions
 	Index              *release.Index
 	Inventory          inventory.Inventory
 	Pool               *queue.Pool
@@ -205,8 +204,10 @@ func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
 	}
 	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
 	v.Unwatched = r.unwatched(v)
-	for _, key := range r.memory.found(uid, v.Drift) {
-		r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
+	if v.effects.driftChecked {
+		for _, key := range r.memory.found(uid, v.Drift) {
+			r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
+		}
 	}
 	if v.effects.reached {
 		r.memory.reached(uid, plan.Target(o))

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // findRelease finds the release of a custom resource by the owner in its
@@ -145,7 +146,7 @@ func (r *Reconciler) observeSignature(v *snapshot) {
 	if o.Newest == nil || !o.Newest.Owned || !o.Newest.WrittenByUs || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
 		return
 	}
-	if r.Helm.SignedByCurrentKey(v.History[0]) {
+	if r.Actions.SignedByCurrentKey(v.History[0]) {
 		r.memory.signed(v.CR.GetUID())
 		return
 	}

@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/metrics"
-	"github.com/chartwright/chartwright/internal/plan"
-	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"github.com/chartwright/chartwright/internal/watches"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // report patches the status if it differs from what is observed. It returns

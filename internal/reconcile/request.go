@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -11,7 +13,6 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // request returns what Helm's actions need, without values.

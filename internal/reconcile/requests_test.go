@@ -3,6 +3,8 @@ package reconcile
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -10,7 +12,6 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
-	"github.com/google/go-cmp/cmp"
 )
 
 // asking reads annotations, given as keys without our prefix and values.

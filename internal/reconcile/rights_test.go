@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
-
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/plan"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // someRights knows two words of advice.

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -18,8 +21,6 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // evaluated holds what templates of the watches entry gave for one state of a

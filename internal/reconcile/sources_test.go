@@ -8,14 +8,15 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // fakeSources remembers what it is asked for.

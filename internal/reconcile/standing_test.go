@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -14,7 +16,6 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // ofCharts says of which charts the revisions are, newest first, where "new" is

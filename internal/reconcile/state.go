@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // keys holds the names of custom resources by their UID. The zero value is

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/release"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TestSignAt_SpreadsRecords: a thousand unsigned records are signed one after

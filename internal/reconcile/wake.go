@@ -5,13 +5,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/watches"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/reconcile/status"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Seen notes that the cache now holds this state of a custom resource. It is

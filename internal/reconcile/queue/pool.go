@@ -6,9 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrShutdown is why an action ended early when the operator stops.

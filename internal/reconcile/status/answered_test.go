@@ -3,10 +3,11 @@ package status
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/google/go-cmp/cmp"
 )
 
 // repairFailed is a failure to apply objects again, for a request or for others.

@@ -1,10 +1,10 @@
 package status
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // keepUp keeps up the conditions of the operator-sdk's Helm operator on a custom

@@ -3,10 +3,11 @@ package status
 import (
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/customresource"
 )
 
 // pack packs a custom resource as a cache holds it.

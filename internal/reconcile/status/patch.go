@@ -3,10 +3,11 @@ package status
 import (
 	"fmt"
 
-	"github.com/chartwright/chartwright/internal/api"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Patch returns the merge patch from the stored status of a custom resource to the

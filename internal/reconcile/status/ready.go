@@ -1,11 +1,11 @@
 package status
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"fmt"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"

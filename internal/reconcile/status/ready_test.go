@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // observed changes what was observed.
