@@ -72,7 +72,7 @@ type collector struct {
 	// releases are the custom resources by kind.
 	releases map[string]map[types.UID]Release
 	// rollouts count the custom resources in the rollout of each kind's chart.
-	rollouts map[string]func() map[rollout.Standing]int
+	rollouts map[string]func() map[rollout.Position]int
 }
 
 // SetRelease replaces what is counted of a custom resource.
@@ -93,7 +93,7 @@ func (c *collector) DeleteRelease(kind string, uid types.UID) {
 }
 
 // AddRollout adds the rollout of a kind's chart. counts is called at each scrape.
-func (c *collector) AddRollout(kind string, counts func() map[rollout.Standing]int) {
+func (c *collector) AddRollout(kind string, counts func() map[rollout.Position]int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rollouts[kind] = counts
@@ -116,10 +116,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	rollouts := maps.Clone(c.rollouts)
 	c.mu.Unlock()
 	for kind, counts := range rollouts {
-		standings := counts()
-		// A standing of no custom resource is 0.
-		for _, standing := range []rollout.Standing{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Aside} {
-			to <- gauge(rolloutSize, standings[standing], kind, string(standing))
+		positions := counts()
+		// A position of no custom resource is 0.
+		for _, position := range []rollout.Position{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Skipped} {
+			to <- gauge(rolloutSize, positions[position], kind, string(position))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	})
 	countEach(m)
 	m.SetRelease("A", "1", Release{Status: "deployed"})
-	m.AddRollout("A", func() map[rollout.Standing]int { return map[rollout.Standing]int{rollout.Waiting: 2} })
+	m.AddRollout("A", func() map[rollout.Position]int { return map[rollout.Position]int{rollout.Waiting: 2} })
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

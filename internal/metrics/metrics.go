@@ -72,7 +72,7 @@ func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 			Name: "chartwright_reconciles_total",
 			Help: "Passes over custom resources, by kind and whether there was anything to do.",
 		}, []string{"kind", "outcome"}),
-		collector: &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Standing]int{}},
+		collector: &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Position]int{}},
 	}
 	info := api.BuildInfo()
 	create.NewGaugeVec(prometheus.GaugeOpts{

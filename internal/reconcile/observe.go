@@ -73,7 +73,7 @@ type effects struct {
 	// wake lists custom resources whose position in the rollout has changed, and
 	// rollout that it has stopped or continues.
 	wake    []types.NamespacedName
-	rollout *rollout.News
+	rollout *rollout.Summary
 	// reached reports that the release is what the last failure was about.
 	reached bool
 	// driftChecked reports that the snapshot's Drift is known.

@@ -19,20 +19,20 @@ import (
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
-// line is the kind's rollout.Line, which begins when the first pass asks for it:
+// line is the rollout.Queue of the kind, which begins when the first pass asks for it:
 // the cache is full by then. The zero value is ready.
 type line struct {
 	mu     sync.Mutex
-	line   *rollout.Line
+	queue  *rollout.Queue
 	paused bool
 }
 
-// rollout returns the line, which expects to see what the cache holds.
-func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
+// rollout returns the queue, which expects to see what the cache holds.
+func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
-	if r.line.line != nil {
-		return r.line.line, nil
+	if r.line.queue != nil {
+		return r.line.queue, nil
 	}
 	list := &unstructured.UnstructuredList{}
 	gvk := r.Kind.GVK()
@@ -45,12 +45,12 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 	for i := range list.Items {
 		expected[i] = list.Items[i].GetUID()
 	}
-	r.line.line = rollout.NewLine(rollout.Limits{
+	r.line.queue = rollout.NewQueue(rollout.Limits{
 		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
 	}, expected)
-	r.line.line.Pause(r.line.paused || r.Kind.Rollout.Paused)
-	r.Metrics.AddRollout(r.kindName(), r.line.line.Standings)
-	return r.line.line, nil
+	r.line.queue.Pause(r.line.paused || r.Kind.Rollout.Paused)
+	r.Metrics.AddRollout(r.kindName(), r.line.queue.Positions)
+	return r.line.queue, nil
 }
 
 // Grown tells that the cache holds another namespace, with these custom
@@ -58,8 +58,8 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Line, error) {
 func (r *Reconciler) Grown(others []types.UID) {
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
-	if r.line.line != nil {
-		r.line.line.Expect(others)
+	if r.line.queue != nil {
+		r.line.queue.Expect(others)
 	}
 }
 
@@ -69,8 +69,8 @@ func (r *Reconciler) PauseRollout(paused bool) {
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
 	r.line.paused = paused
-	if r.line.line != nil {
-		r.wakeLine(r.line.line.Pause(paused || r.Kind.Rollout.Paused))
+	if r.line.queue != nil {
+		r.wakeLine(r.line.queue.Pause(paused || r.Kind.Rollout.Paused))
 	}
 }
 
@@ -78,8 +78,8 @@ func (r *Reconciler) PauseRollout(paused bool) {
 func (r *Reconciler) leaveLine(uid types.UID) {
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
-	if r.line.line != nil {
-		r.wakeLine(r.line.line.Forget(uid))
+	if r.line.queue != nil {
+		r.wakeLine(r.line.queue.Forget(uid))
 	}
 }
 
@@ -93,17 +93,17 @@ func (r *Reconciler) wakeLine(keys []types.NamespacedName) {
 // observeRollout finds out where the custom resource stands in the rollout of
 // the kind's chart, and whether its turn has come.
 func (r *Reconciler) observeRollout(ctx context.Context, v *snapshot) error {
-	line, err := r.rollout(ctx)
+	queue, err := r.rollout(ctx)
 	if err != nil {
 		return err
 	}
-	standing := standingOf(v)
+	position := positionOf(v)
 	var turn rollout.Turn
 	switch refusal := r.downgrade(v); {
 	case refusal != "":
 		r.refuseDowngrade(v, refusal)
-		standing = rollout.Aside
-	case standing == rollout.Aside && outdated(v):
+		position = rollout.Skipped
+	case position == rollout.Skipped && outdated(v):
 		if reason := asideReason(v); reason != "" {
 			r.offer(v, turn, reason)
 			// Nothing that a person asks for waits for the pause to end.
@@ -111,14 +111,14 @@ func (r *Reconciler) observeRollout(ctx context.Context, v *snapshot) error {
 		}
 	}
 	uid := v.CR.GetUID()
-	v.effects.wake = line.Put(uid, rollout.Member{Key: v.key, Standing: standing, Ailing: standing == rollout.Waiting && !healthy(v)})
-	if news, is := line.News(); is {
-		v.effects.rollout = &news
+	v.effects.wake = queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v)})
+	if summary, is := queue.Summary(); is {
+		v.effects.rollout = &summary
 	}
-	if standing != rollout.Waiting {
+	if position != rollout.Waiting {
 		return nil
 	}
-	turn = line.Turn(uid)
+	turn = queue.Turn(uid)
 	v.Observation.Postponed = turn.Verdict != rollout.Go
 	v.undecided = turn.Verdict == rollout.Unknown
 	if reason := turnReasons[turn.Verdict]; reason != "" {
@@ -144,19 +144,19 @@ func (r *Reconciler) offer(v *snapshot, turn rollout.Turn, reason string) {
 // tellRollout tells that the rollout of the kind's chart has stopped, or goes
 // on: in the log and, where it has stopped, by an event on those that did it.
 // Of those that wait each has a condition; a thousand events would say no more.
-func (r *Reconciler) tellRollout(ctx context.Context, news rollout.News) {
+func (r *Reconciler) tellRollout(ctx context.Context, summary rollout.Summary) {
 	chart := r.Kind.Chart.Name() + "-" + r.Kind.Chart.Version()
 	logger := log.Log.WithValues("kind", r.Kind.Kind, "group", r.Kind.Group, "chart", chart)
-	if !news.Stopped {
-		logger.Info("rollout continues", "waiting", news.Waiting)
+	if !summary.Stopped {
+		logger.Info("rollout continues", "waiting", summary.Waiting)
 		return
 	}
 	scope := "their namespaces"
-	if news.Everywhere {
+	if summary.Everywhere {
 		scope = "all namespaces"
 	}
-	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(news.Failed), "waiting", news.Waiting)
-	for _, key := range news.Failed {
+	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(summary.Failed), "waiting", summary.Waiting)
+	for _, key := range summary.Failed {
 		cr := &unstructured.Unstructured{}
 		cr.SetGroupVersionKind(r.Kind.GVK())
 		if err := r.Reader.Get(ctx, key, cr); err != nil {
@@ -164,7 +164,7 @@ func (r *Reconciler) tellRollout(ctx context.Context, news rollout.News) {
 			continue
 		}
 		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
-			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, news.Waiting))
+			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, summary.Waiting))
 	}
 }
 
@@ -177,25 +177,25 @@ func names(keys []types.NamespacedName) []string {
 	return list
 }
 
-// standingOf tells where a custom resource stands in the rollout of its kind's
+// positionOf returns the position of a custom resource in the rollout of its kind's
 // chart. All of it is read from its records and objects, but for a failure that
 // came before there was a record: after a restart one is tried once more.
-func standingOf(v *snapshot) rollout.Standing {
+func positionOf(v *snapshot) rollout.Position {
 	o := v.Observation
 	fails := v.Failure != nil && v.Failure.Target == plan.Target(o)
 	switch {
 	case !concerned(v), o.Paused:
-		return rollout.Aside
+		return rollout.Skipped
 	case o.Holding():
 		if v.Marks.Held.ByFailure && chartOf(v.History, v.Marks.Held.From) == v.digests.Chart {
 			return rollout.Failed
 		}
-		return rollout.Aside
+		return rollout.Skipped
 	case !outdated(v):
 		return arrived(v, fails)
 	case fails && (asked(v) || o.Request != nil):
 		// It is what the person asks for that fails.
-		return rollout.Aside
+		return rollout.Skipped
 	case fails:
 		return rollout.Failed
 	case asked(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
@@ -218,7 +218,7 @@ func outdated(v *snapshot) bool { return concerned(v) && v.History[0].ChartDiges
 // that never had another is new, and what was deployed by it once has arrived:
 // their troubles are their own. One that failed has failed while it is tried again,
 // too: each try would else let others go.
-func arrived(v *snapshot, fails bool) rollout.Standing {
+func arrived(v *snapshot, fails bool) rollout.Position {
 	o := v.Observation
 	runs, _ := status.Deployed(v.History)
 	upgraded := slices.ContainsFunc(v.History, func(r release.Record) bool {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// scope is how far a Line has stopped.
+// scope is how far a Queue has stopped.
 type scope int
 
 const (
@@ -16,8 +16,8 @@ const (
 	everywhere
 )
 
-// News is that a Line has stopped, or goes on.
-type News struct {
+// Summary reports that a Queue has stopped, or continues.
+type Summary struct {
 	// Stopped reports which of the two.
 	Stopped bool
 	// Everywhere reports whether it has stopped in all namespaces, and not only
@@ -26,61 +26,61 @@ type News struct {
 	// Failed are those that keep the others waiting, by their names.
 	Failed []types.NamespacedName
 	// Waiting is how many others there are that do not get their turn or, where
-	// the Line goes on, that wait.
+	// the Queue goes on, that wait.
 	Waiting int
 }
 
-// News reports once that the Line has stopped, as soon as some wait for one
+// Summary reports once that the Queue has stopped, as soon as some wait for one
 // that has failed, once more when it stops in all namespaces, and once that it
-// goes on. It returns false where there is nothing new. A pause is no news:
+// goes on. It returns false if nothing has changed. A pause is not reported:
 // whoever made it knows.
-func (l *Line) News() (News, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	verdict := l.verdict()
+func (q *Queue) Summary() (Summary, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	verdict := q.verdict()
 	if verdict == Paused {
-		return News{}, false
+		return Summary{}, false
 	}
-	news := News{Waiting: l.withheld(verdict)}
+	summary := Summary{Waiting: q.withheld(verdict)}
 	reached := nowhere
 	switch {
-	case news.Waiting == 0:
+	case summary.Waiting == 0:
 	case verdict == Stopped:
 		reached = everywhere
 	default:
 		reached = someNamespaces
 	}
-	before := l.stopped
-	l.stopped = reached
+	before := q.stopped
+	q.stopped = reached
 	switch {
 	case reached == nowhere && before != nowhere:
-		return News{Waiting: len(l.waiting) - len(l.let)}, true
+		return Summary{Waiting: len(q.waiting) - len(q.let)}, true
 	case reached <= before:
-		return News{}, false
+		return Summary{}, false
 	}
-	news.Stopped, news.Everywhere = true, reached == everywhere
-	for _, m := range l.members {
-		if m.Standing == Failed {
-			news.Failed = append(news.Failed, m.Key)
+	summary.Stopped, summary.Everywhere = true, reached == everywhere
+	for _, m := range q.members {
+		if m.Position == Failed {
+			summary.Failed = append(summary.Failed, m.Key)
 		}
 	}
-	slices.SortFunc(news.Failed, func(a, b types.NamespacedName) int {
+	slices.SortFunc(summary.Failed, func(a, b types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return news, true
+	return summary, true
 }
 
 // withheld counts those that wait and do not get their turn because of failures.
-func (l *Line) withheld(verdict Verdict) int {
+func (q *Queue) withheld(verdict Verdict) int {
 	switch {
 	case verdict == Stopped:
-		return len(l.waiting) - len(l.let)
-	case len(l.failed) == 0:
+		return len(q.waiting) - len(q.let)
+	case len(q.failed) == 0:
 		return 0
 	}
 	count := 0
-	for _, e := range l.waiting {
-		if !l.let[e.uid] && l.verdictIn(e.Key.Namespace) == Stopped {
+	for _, e := range q.waiting {
+		if !q.let[e.uid] && q.verdictIn(e.Key.Namespace) == Stopped {
 			count++
 		}
 	}

@@ -47,7 +47,7 @@ func unready(failed bool) func(*snapshot) {
 
 func fails(v *snapshot) { withFailure(plan.Target(v.Observation), api.EventUpgradeFailed, false)(v) }
 
-func TestStanding(t *testing.T) {
+func TestPosition(t *testing.T) {
 	const failed, pending = api.StatusFailed, api.StatusPendingUpgrade
 	byFailure := func(from int) func(*snapshot) {
 		return func(v *snapshot) {
@@ -59,20 +59,20 @@ func TestStanding(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		v    *snapshot
-		want rollout.Standing
+		want rollout.Position
 	}{
-		{"nothing is installed", viewOf(nil), rollout.Aside},
+		{"nothing is installed", viewOf(nil), rollout.Skipped},
 		{"the chart is the same", viewOf(one, ofCharts("new")), rollout.Done},
 		{"new and not ready", viewOf(one, ofCharts("new"), unready(true)), rollout.Done},
 		{"another chart", viewOf(one, ofCharts("old")), rollout.Waiting},
 		{"another chart, after an older one failed", viewOf([]string{failed, dep}, ofCharts("old", "oldest")), rollout.Waiting},
-		{"it goes", viewOf(one, ofCharts("old"), beingDeleted), rollout.Aside},
-		{"it is paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Aside},
-		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Aside},
-		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), rollout.Aside},
-		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Owned = false })), rollout.Aside},
-		{"uninstalled behind our back", viewOf([]string{api.StatusUninstalled}, ofCharts("old")), rollout.Aside},
-		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })), rollout.Aside},
+		{"it goes", viewOf(one, ofCharts("old"), beingDeleted), rollout.Skipped},
+		{"it is paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Skipped},
+		{"it is held", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Skipped},
+		{"another's revision", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), rollout.Skipped},
+		{"another's release", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Newest.Owned = false })), rollout.Skipped},
+		{"uninstalled behind our back", viewOf([]string{api.StatusUninstalled}, ofCharts("old")), rollout.Skipped},
+		{"its values cannot be had", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })), rollout.Skipped},
 		{"its upgrade runs", viewOf(one, ofCharts("old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"its upgrade is stored", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
 		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
@@ -91,10 +91,10 @@ func TestStanding(t *testing.T) {
 		{"it is tried again", viewOf(one, ofCharts("old"), fails, runningStep(plan.StepUpgrade)), rollout.Failed},
 		{"a later edit failed", viewOf([]string{failed, dep, sup}, ofCharts("new", "new", "old")), rollout.Done},
 		{"rolled back as it failed", viewOf(three, ofCharts("old", "new", "old"), byFailure(2)), rollout.Failed},
-		{"rolled back as another chart failed", viewOf(three, ofCharts("old", "older", "old"), byFailure(2)), rollout.Aside},
+		{"rolled back as another chart failed", viewOf(three, ofCharts("old", "older", "old"), byFailure(2)), rollout.Skipped},
 		{"edited", viewOf(one, ofCharts("old"), edited), rollout.Moving},
-		{"edited in vain", viewOf(one, ofCharts("old"), edited, fails), rollout.Aside},
-		{"rolled back in vain", viewOf(two, ofCharts("old", "new"), observed(asksBack), fails), rollout.Aside},
+		{"edited in vain", viewOf(one, ofCharts("old"), edited, fails), rollout.Skipped},
+		{"rolled back in vain", viewOf(two, ofCharts("old", "new"), observed(asksBack), fails), rollout.Skipped},
 		{"the upgrade failed, and the rollback, too", viewOf([]string{failed, dep}, ofCharts("new", "old"), observed(asksBack), fails), rollout.Failed},
 		{"asked to reconcile", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.VerifyRequested = true })), rollout.Moving},
 		{"held no more", viewOf(two, ofCharts("old", "new"), resumed("new")), rollout.Moving},
@@ -103,7 +103,7 @@ func TestStanding(t *testing.T) {
 		{"its hold is over", viewOf(two, ofCharts("old", "new"), observed(holdIsOver), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Moving},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := standingOf(test.v); got != test.want {
+			if got := positionOf(test.v); got != test.want {
 				t.Errorf("it stands %s, expected %s", got, test.want)
 			}
 		})
