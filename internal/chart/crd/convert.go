@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,7 +41,11 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 		spec.Description = aboutSpec
 	}
 	spec.Nullable = len(spec.Required) == 0
-	return spec, sortWarnings(c.warnings), nil
+	slices.SortFunc(c.warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Lost, b.Lost))
+	})
+	// Each loss is reported once.
+	return spec, slices.Compact(c.warnings), nil
 }
 
 // keep adds the keys that a closed object would drop.
@@ -99,7 +104,7 @@ func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	c.enum(n, &out, at)
 	c.combine(n, &out, at)
 	for _, key := range inexpressible {
-		if value, ok := n[key]; ok && !isTrue(value) {
+		if value, ok := n[key]; ok && value != true {
 			c.lose(at, key)
 		}
 	}
@@ -185,11 +190,11 @@ func count(n node, out *apiextensionsv1.JSONSchemaProps, defaults map[string]any
 func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	value, given := n["additionalProperties"]
 	patterns, _ := n["patternProperties"].(node)
-	closed := isFalse(value)
+	closed := value == false
 	switch {
 	case out.Type != "object":
 		// Any type at all: it is kept as it is.
-		if given && !isTrue(value) {
+		if given && value != true {
 			c.lose(at, "additionalProperties")
 		}
 		if len(patterns) > 0 {
@@ -209,10 +214,10 @@ func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at loca
 		if closed {
 			c.lose(at, "additionalProperties: false")
 		}
-	case given && !isTrue(value) && len(out.Properties) == 0:
+	case given && value != true && len(out.Properties) == 0:
 		c.entries(value, out, at)
 		return
-	case given && !isTrue(value):
+	case given && value != true:
 		if !isAnything(c.trial().convert(value, at.entry())) {
 			c.lose(at, "additionalProperties: what values of other keys are like")
 		}
@@ -265,7 +270,7 @@ func (c *converter) array(n node, out *apiextensionsv1.JSONSchemaProps, at locat
 		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
 	}
 	out.MinItems, out.MaxItems = whole(n["minItems"]), whole(n["maxItems"])
-	if isTrue(n["uniqueItems"]) {
+	if n["uniqueItems"] == true {
 		c.lose(at, "uniqueItems")
 	}
 }

@@ -130,9 +130,9 @@ func mergeProperties(a, b any) any {
 // true everything.
 func both(a, b any) any {
 	switch {
-	case isFalse(a), isTrue(b):
+	case a == false, b == true:
 		return a
-	case isFalse(b), isTrue(a):
+	case b == false, a == true:
 		return b
 	case reflect.DeepEqual(a, b):
 		return a
@@ -146,7 +146,8 @@ func both(a, b any) any {
 	return node{"allOf": []any{a, b}}
 }
 
-func union(a, b []any) []any {
+// union returns the items of a, and those of b that are not in a.
+func union[T comparable](a, b []T) []T {
 	all := slices.Clone(a)
 	for _, item := range b {
 		if !slices.Contains(all, item) {
