@@ -204,10 +204,9 @@ func Text(to io.Writer, findings []Finding) error {
 		seen[f.Rule] = true
 	}
 	for _, rule := range rules {
-		if !seen[rule.Name] {
-			continue
+		if seen[rule.Name] {
+			fmt.Fprintf(&out, "\n%s\n  why: %s\n  fix: %s\n", rule.Name, rule.Why, rule.Fix)
 		}
-		fmt.Fprintf(&out, "\n%s\n  why: %s\n  fix: %s\n", rule.Name, rule.Why, rule.Fix)
 	}
 	_, err := io.WriteString(to, out.String())
 	return err

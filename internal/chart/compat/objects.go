@@ -107,9 +107,8 @@ func (c *comparer) lists(from, to site, at string) {
 	default:
 		c.breaksf(SizeNarrowed, at, "items have to be different %s", is)
 	}
-	before, after := from.item(), to.item()
-	if before.schema != nil || after.schema != nil {
-		c.schema(orAnything(before), orAnything(after), at+"[*]")
+	if from.schema.Items != nil || to.schema.Items != nil {
+		c.schema(from.item(), to.item(), at+"[*]")
 	}
 }
 
@@ -127,18 +126,10 @@ func uniqueBy(s *props) string {
 // item returns the site of a list's items. What keeps unknown fields keeps them
 // in items of lists, too.
 func (s site) item() site {
-	inner := s.at(nil)
+	inner := s.at(anything())
 	inner.kept = s.shape && s.open()
-	if s.schema.Items != nil {
+	if s.schema.Items != nil && s.schema.Items.Schema != nil {
 		inner.schema = s.schema.Items.Schema
 	}
 	return inner
-}
-
-// orAnything returns the site with a schema in any case.
-func orAnything(s site) site {
-	if s.schema == nil {
-		s.schema = anything()
-	}
-	return s
 }
