@@ -100,7 +100,7 @@ func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, a
 	exact = true
 	for key, value := range n {
 		if !isAnnotation(key) && !slices.Contains(narrowing, key) {
-			exact = exact && (key == "additionalProperties" && value == true || key == "uniqueItems" && value == false)
+			exact = exact && (key == "additionalProperties" && isTrue(value) || key == "uniqueItems" && isFalse(value))
 		}
 	}
 	kind := shapeTypes(shape)
@@ -150,7 +150,7 @@ func (c *converter) narrowObject(n node, shape *apiextensionsv1.JSONSchemaProps,
 		}
 		inner, declared := shape.Properties[name]
 		if !declared || name == "metadata" {
-			exact = exact && properties[name] == true
+			exact = exact && isTrue(properties[name])
 			continue
 		}
 		field, fieldExact := c.narrow(properties[name], &inner, at.child(name))

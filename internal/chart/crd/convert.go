@@ -104,7 +104,7 @@ func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	c.enum(n, &out, at)
 	c.combine(n, &out, at)
 	for _, key := range inexpressible {
-		if value, ok := n[key]; ok && value != true {
+		if value, ok := n[key]; ok && !isTrue(value) {
 			c.lose(at, key)
 		}
 	}
@@ -190,11 +190,11 @@ func count(n node, out *apiextensionsv1.JSONSchemaProps, defaults map[string]any
 func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	value, given := n["additionalProperties"]
 	patterns, _ := n["patternProperties"].(node)
-	closed := value == false
+	closed := isFalse(value)
 	switch {
 	case out.Type != "object":
 		// Any type at all: it is kept as it is.
-		if given && value != true {
+		if given && !isTrue(value) {
 			c.lose(at, "additionalProperties")
 		}
 		if len(patterns) > 0 {
@@ -214,10 +214,10 @@ func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at loca
 		if closed {
 			c.lose(at, "additionalProperties: false")
 		}
-	case given && value != true && len(out.Properties) == 0:
+	case given && !isTrue(value) && len(out.Properties) == 0:
 		c.entries(value, out, at)
 		return
-	case given && value != true:
+	case given && !isTrue(value):
 		if !isAnything(c.trial().convert(value, at.entry())) {
 			c.lose(at, "additionalProperties: what values of other keys are like")
 		}
@@ -270,7 +270,7 @@ func (c *converter) array(n node, out *apiextensionsv1.JSONSchemaProps, at locat
 		out.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
 	}
 	out.MinItems, out.MaxItems = whole(n["minItems"]), whole(n["maxItems"])
-	if n["uniqueItems"] == true {
+	if isTrue(n["uniqueItems"]) {
 		c.lose(at, "uniqueItems")
 	}
 }

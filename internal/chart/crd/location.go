@@ -96,7 +96,7 @@ func describe(n node, kinds string, at location) string {
 	if shown != "" {
 		shown = fmt.Sprintf("Default: %s.", shown)
 	}
-	if n["writeOnly"] == true || n["format"] == "password" || secret.MatchString(at.path) || strings.Contains(strings.ToLower(text+kinds), "default") {
+	if isTrue(n["writeOnly"]) || n["format"] == "password" || secret.MatchString(at.path) || strings.Contains(strings.ToLower(text+kinds), "default") {
 		shown = ""
 	}
 	sentences := slices.DeleteFunc([]string{text, kinds, shown}, func(s string) bool { return s == "" })

@@ -130,9 +130,9 @@ func mergeProperties(a, b any) any {
 // true everything.
 func both(a, b any) any {
 	switch {
-	case a == false, b == true:
+	case isFalse(a), isTrue(b):
 		return a
-	case b == false, a == true:
+	case isFalse(b), isTrue(a):
 		return b
 	case reflect.DeepEqual(a, b):
 		return a
