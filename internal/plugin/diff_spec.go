@@ -260,4 +260,3 @@ func beside(stored, spec map[string]any, same bool) map[string]any {
 	}
 	return rest
 }
-
