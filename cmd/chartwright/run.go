@@ -11,6 +11,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -108,7 +109,7 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 	// What goes wrong here goes wrong in charts and clusters; where in this
 	// program it was noticed helps nobody.
 	logging.StacktraceLevel = zapcore.PanicLevel
-	logging.ZapOpts = append(logging.ZapOpts, unhurried())
+	logging.ZapOpts = append(logging.ZapOpts, zap.WrapCore(newLazyCore))
 	zapFlags := flag.NewFlagSet("zap", flag.ContinueOnError)
 	logging.BindFlags(zapFlags)
 	flags.AddGoFlagSet(zapFlags)
@@ -142,30 +143,30 @@ func contextNamespace() string {
 func metricsFlags(cmd *cobra.Command, m *operator.Metrics) {
 	flags := cmd.Flags()
 	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint, such as :8443; 0 turns it off")
-	secure := flags.VarPF(asked{&m.Secure}, "metrics-secure", "", "serve metrics by TLS; without it on loopback addresses alone (default: unless the address is a loopback one)")
-	rbac := flags.VarPF(asked{&m.RequireRBAC}, "metrics-require-rbac", "", "serve metrics to those alone who may get /metrics, by the API server's word (default: wherever they are served by TLS)")
+	secure := flags.VarPF(optionalBool{&m.Secure}, "metrics-secure", "", "serve metrics by TLS; without it on loopback addresses alone (default: unless the address is a loopback one)")
+	rbac := flags.VarPF(optionalBool{&m.RequireRBAC}, "metrics-require-rbac", "", "serve metrics to those alone who may get /metrics, by the API server's word (default: wherever they are served by TLS)")
 	secure.NoOptDefVal, rbac.NoOptDefVal = "true", "true"
 	flags.StringVar(&m.CertDir, "metrics-cert-path", "", "folder of the metrics endpoint's certificate, which is read again when it changes (default: a self-signed one)")
 	flags.StringVar(&m.CertName, "metrics-cert-name", m.CertName, "file of the certificate in that folder")
 	flags.StringVar(&m.KeyName, "metrics-cert-key", m.KeyName, "file of its key in that folder")
 }
 
-// asked is a flag that is true, false or not given.
-type asked struct{ to **bool }
+// optionalBool is a flag that is true, false or not given.
+type optionalBool struct{ to **bool }
 
-func (a asked) String() string {
-	if a.to == nil || *a.to == nil {
+func (b optionalBool) String() string {
+	if b.to == nil || *b.to == nil {
 		return ""
 	}
-	return strconv.FormatBool(**a.to)
+	return strconv.FormatBool(**b.to)
 }
 
-func (a asked) Set(text string) error {
+func (b optionalBool) Set(text string) error {
 	value, err := strconv.ParseBool(text)
 	if err == nil {
-		*a.to = &value
+		*b.to = &value
 	}
 	return err
 }
 
-func (asked) Type() string { return "bool" }
+func (optionalBool) Type() string { return "bool" }

@@ -201,36 +201,39 @@ func (s serializer) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 // decodeList decodes a list of custom resources, one at a time.
 func (d Decoder) decodeList(from io.Reader) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
-	decoder := json.NewDecoder(from)
+	if err := d.decodeInto(json.NewDecoder(from), list); err != nil {
+		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
+	}
+	return list, nil
+}
+
+func (d Decoder) decodeInto(decoder *json.Decoder, list *unstructured.UnstructuredList) error {
 	switch start, err := decoder.Token(); {
 	case err != nil:
-		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
+		return err
 	case start != json.Delim('{'):
-		return nil, fmt.Errorf("decode a list of custom resources: got %v, want an object", start)
+		return fmt.Errorf("got %v, want an object", start)
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return nil, fmt.Errorf("decode a list of custom resources: %w", err)
+			return err
 		}
-		if key == "items" {
-			if err := d.decodeItems(decoder, list); err != nil {
-				return nil, fmt.Errorf("decode a list of custom resources: %w", err)
-			}
-			continue
-		}
-		var value any
-		if err := decoder.Decode(&value); err != nil {
-			return nil, fmt.Errorf("decode a list of custom resources: %w", err)
-		}
-		if name, is := key.(string); is {
+		// The decoder accepts no other keys than strings.
+		name, _ := key.(string)
+		if name == "items" {
+			err = d.decodeItems(decoder, list)
+		} else {
+			var value any
+			err = decoder.Decode(&value)
 			list.Object[name] = value
 		}
+		if err != nil {
+			return err
+		}
 	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
-	}
-	return list, nil
+	_, err := decoder.Token()
+	return err
 }
 
 func (d Decoder) decodeItems(decoder *json.Decoder, list *unstructured.UnstructuredList) error {

@@ -93,11 +93,17 @@ func withoutLastApplied(raw json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(raw, []byte(corev1.LastAppliedConfigAnnotation)) {
 		return raw, nil
 	}
+	return filterAnnotations(raw, func(name string) bool { return name != corev1.LastAppliedConfigAnnotation })
+}
+
+// filterAnnotations returns the annotations whose names a function keeps, nil if
+// none is left.
+func filterAnnotations(raw json.RawMessage, keep func(name string) bool) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	delete(all, corev1.LastAppliedConfigAnnotation)
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !keep(name) })
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -109,12 +115,7 @@ func withoutLastApplied(raw json.RawMessage) (json.RawMessage, error) {
 func shortened(key string, raw json.RawMessage) (json.RawMessage, error) {
 	switch key {
 	case fieldAnnotations:
-		var all map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return nil, err
-		}
-		maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !ours(name) })
-		return json.Marshal(all)
+		return filterAnnotations(raw, ours)
 	case fieldFinalizers:
 		var all []string
 		if err := json.Unmarshal(raw, &all); err != nil {

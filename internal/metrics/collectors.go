@@ -53,13 +53,78 @@ var (
 	fought   = prometheus.NewDesc("chartwright_releases_in_drift_fight", "Custom resources of which somebody damages an object again and again, by kind.", []string{"kind"}, nil)
 )
 
+// Release is what is counted of one custom resource.
+type Release struct {
+	// Status is Helm's status of the newest revision, empty if there is no revision.
+	Status   string
+	NotReady bool
+	Held     bool
+	Paused   bool
+	// Fought: another client changes a managed object again and again.
+	Fought bool
+}
+
+// collector computes gauges at each scrape.
+type collector struct {
+	sources Sources
+
+	mu sync.Mutex
+	// releases are the custom resources by kind.
+	releases map[string]map[types.UID]Release
+	// rollouts count the custom resources in the rollout of each kind's chart.
+	rollouts map[string]func() map[rollout.Standing]int
+}
+
+// SetRelease replaces what is counted of a custom resource.
+func (c *collector) SetRelease(kind string, uid types.UID, release Release) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.releases[kind] == nil {
+		c.releases[kind] = map[types.UID]Release{}
+	}
+	c.releases[kind][uid] = release
+}
+
+// DeleteRelease stops counting a custom resource that is gone.
+func (c *collector) DeleteRelease(kind string, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.releases[kind], uid)
+}
+
+// AddRollout adds the rollout of a kind's chart. counts is called at each scrape.
+func (c *collector) AddRollout(kind string, counts func() map[rollout.Standing]int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rollouts[kind] = counts
+}
+
 // Describe implements prometheus.Collector.
-func (s Sources) Describe(to chan<- *prometheus.Desc) {
-	describe(to, kindState, rulesMissing, watchedKinds, watchedObjects, unwatchedKind)
+func (c *collector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		kindState, rulesMissing, watchedKinds, watchedObjects, unwatchedKind, rolloutSize, byStatus, notReady, held, paused, fought,
+	} {
+		to <- desc
+	}
 }
 
 // Collect implements prometheus.Collector.
-func (s Sources) Collect(to chan<- prometheus.Metric) {
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	c.sources.collect(to)
+	c.collectReleases(to)
+	c.mu.Lock()
+	rollouts := maps.Clone(c.rollouts)
+	c.mu.Unlock()
+	for kind, counts := range rollouts {
+		standings := counts()
+		// A standing of no custom resource is 0.
+		for _, standing := range []rollout.Standing{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Aside} {
+			to <- gauge(rolloutSize, standings[standing], kind, string(standing))
+		}
+	}
+}
+
+func (s Sources) collect(to chan<- prometheus.Metric) {
 	if s.Kinds != nil {
 		for _, kind := range s.Kinds() {
 			to <- gauge(kindState, 1, kind.Kind, kind.Folder, kind.State)
@@ -83,52 +148,10 @@ func (s Sources) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Release is what is counted of one custom resource.
-type Release struct {
-	// Status is Helm's status of the newest revision, empty if there is no revision.
-	Status   string
-	NotReady bool
-	Held     bool
-	Paused   bool
-	// Fought: another client changes a managed object again and again.
-	Fought bool
-}
-
-// releases counts custom resources by kind.
-type releases struct {
-	mu     sync.Mutex
-	byKind map[string]map[types.UID]Release
-}
-
-func newReleases() *releases { return &releases{byKind: map[string]map[types.UID]Release{}} }
-
-// SetRelease replaces what is counted of a custom resource.
-func (r *releases) SetRelease(kind string, uid types.UID, release Release) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.byKind[kind] == nil {
-		r.byKind[kind] = map[types.UID]Release{}
-	}
-	r.byKind[kind][uid] = release
-}
-
-// DeleteRelease stops counting a custom resource that is gone.
-func (r *releases) DeleteRelease(kind string, uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.byKind[kind], uid)
-}
-
-// Describe implements prometheus.Collector.
-func (r *releases) Describe(to chan<- *prometheus.Desc) {
-	describe(to, byStatus, notReady, held, paused, fought)
-}
-
-// Collect implements prometheus.Collector.
-func (r *releases) Collect(to chan<- prometheus.Metric) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for kind, all := range r.byKind {
+func (c *collector) collectReleases(to chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for kind, all := range c.releases {
 		statuses := map[string]int{}
 		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0, fought: 0}
 		for _, one := range all {
@@ -147,45 +170,6 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 		for desc, n := range counts {
 			to <- gauge(desc, n, kind)
 		}
-	}
-}
-
-// rollouts counts the custom resources in the rollout of each kind's chart.
-type rollouts struct {
-	mu     sync.Mutex
-	counts map[string]func() map[rollout.Standing]int
-}
-
-func newRollouts() *rollouts {
-	return &rollouts{counts: map[string]func() map[rollout.Standing]int{}}
-}
-
-// AddRollout adds the rollout of a kind's chart. counts is called at each scrape.
-func (r *rollouts) AddRollout(kind string, counts func() map[rollout.Standing]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.counts[kind] = counts
-}
-
-// Describe implements prometheus.Collector.
-func (r *rollouts) Describe(to chan<- *prometheus.Desc) { describe(to, rolloutSize) }
-
-// Collect implements prometheus.Collector. A standing of no custom resource is 0.
-func (r *rollouts) Collect(to chan<- prometheus.Metric) {
-	r.mu.Lock()
-	counts := maps.Clone(r.counts)
-	r.mu.Unlock()
-	for kind, count := range counts {
-		standings := count()
-		for _, standing := range []rollout.Standing{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Aside} {
-			to <- gauge(rolloutSize, standings[standing], kind, string(standing))
-		}
-	}
-}
-
-func describe(to chan<- *prometheus.Desc, all ...*prometheus.Desc) {
-	for _, desc := range all {
-		to <- desc
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/rollout"
 )
 
 // Outcomes of an action.
@@ -33,8 +35,7 @@ type Metrics struct {
 	durations                               *prometheus.HistogramVec
 	running, waiting                        prometheus.Gauge
 
-	*releases
-	*rollouts
+	*collector
 }
 
 // New creates the metrics and registers them. With a nil registerer they are
@@ -71,8 +72,7 @@ func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 			Name: "chartwright_reconciles_total",
 			Help: "Passes over custom resources, by kind and whether there was anything to do.",
 		}, []string{"kind", "outcome"}),
-		releases: newReleases(),
-		rollouts: newRollouts(),
+		collector: &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Standing]int{}},
 	}
 	info := api.BuildInfo()
 	create.NewGaugeVec(prometheus.GaugeOpts{
@@ -80,7 +80,7 @@ func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 		Help: "Always 1; the labels tell the build.",
 	}, []string{"version", "commit", "go", "helm"}).WithLabelValues(info.Version, info.Commit, info.Go, info.Helm).Set(1)
 	if registerer != nil {
-		registerer.MustRegister(m.releases, m.rollouts, sources)
+		registerer.MustRegister(m.collector)
 	}
 	return m
 }

@@ -42,7 +42,7 @@ chartwright_releases_not_ready{kind="B"} 1
 chartwright_releases_paused{kind="A"} 1
 chartwright_releases_paused{kind="B"} 0
 `
-	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(m, strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }
@@ -68,7 +68,7 @@ chartwright_watched_kinds 2
 chartwright_watched_objects{dependent="Deployment.apps"} 0
 chartwright_watched_objects{dependent="Service"} 3
 `
-	if err := testutil.CollectAndCompare(sources, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(New(nil, sources), strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }
@@ -89,7 +89,7 @@ chartwright_kind_state{folder="",kind="A",state="Serving"} 1
 chartwright_kind_state{folder="/charts/a",kind="A",state="Broken"} 1
 chartwright_kind_state{folder="/charts/b",kind="",state="Broken"} 1
 `
-	if err := testutil.CollectAndCompare(sources, strings.NewReader(expected)); err != nil {
+	if err := testutil.CollectAndCompare(New(nil, sources), strings.NewReader(expected)); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -93,16 +95,15 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 		case <-ctx.Done():
 		}
 	}
-	ready, err := scope.decided(ctx)
-	if err == nil && !ready {
-		report(nil, reasonForbidden)
-		err = scope.awaitReady(ctx)
-	}
-	if err != nil {
+	if scope.await(ctx, func() { report(nil, reasonForbidden) }) != nil {
 		return
 	}
-	for pause := retryMin; ; pause = min(2*pause, retryMax) {
-		filled, err := s.fill(ctx, scope, func(reason string) { report(nil, reason) })
+	for backoff := retryBackoff; ; {
+		var filled cache.Cache
+		err := s.manager.informers.fill(ctx, func(attempt context.Context) (w watching, err error) {
+			filled, w, err = s.newCache(attempt, scope)
+			return w, err
+		}, func(reason string) { report(nil, reason) })
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -113,105 +114,52 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 		s.logger.Error(err, "kind not watched", "namespace", scope.name)
 		report(nil, err.Error())
 		select {
-		case <-time.After(pause):
+		case <-time.After(backoff.Step()):
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// Bounds of the time between attempts to serve a kind.
-const (
-	retryMin = time.Second
-	retryMax = time.Minute
-)
-
-// fill returns a cache that holds the kind's custom resources of a scope. It passes
-// the errors of the API server to failed. An attempt that has failed retries by
-// itself, with backoff. Another attempt replaces it when the operator's permissions
-// have changed.
-func (s *servedKind) fill(ctx context.Context, scope *namespaceScope, failed func(reason string)) (cache.Cache, error) {
-	for {
-		changed := s.manager.permissions.Changed()
-		attempt, stop := context.WithCancel(ctx)
-		failures := make(chan string, 1)
-		filled, synced, err := s.newCache(attempt, scope, func(reason string) {
-			select {
-			case failures <- reason:
-			default: // another failure is waiting
-			}
-		})
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		var again <-chan struct{}
-		for filling := true; filling; {
-			select {
-			case <-synced:
-				context.AfterFunc(ctx, stop)
-				return filled, nil
-			case reason := <-failures:
-				failed(reason)
-				again = changed
-			case <-again:
-				filling = false
-			case <-ctx.Done():
-				filling = false
-			}
-		}
-		stop()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-}
+// retryBackoff is the time between attempts to serve a kind.
+var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt, Cap: time.Minute}
 
 // newCache returns a cache for the custom resources of a scope, which runs until
-// the context ends, and a channel that is closed when it is filled. The cache holds
-// packed custom resources, which it lists one at a time.
-func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope, failed func(reason string)) (cache.Cache, <-chan struct{}, error) {
+// the context ends. The cache holds packed custom resources, which it lists one at
+// a time.
+func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache.Cache, watching, error) {
 	options := s.manager.informers.options(scope)
 	options.HTTPClient = s.observeResponses(options.HTTPClient)
-	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-		reason := failureReason(err)
-		if reason == reasonForbidden {
-			s.manager.permissions.Check()
-		}
-		if reason != "" {
-			failed(reason)
-		}
-	}
+	failed := s.manager.informers.reportFailures(&options, failureReason)
 	// Reconciles copy what they change.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
 	gvk := s.kind.GVK()
 	mapping, err := options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find the resource of %s: %w", gvk, err)
+		return nil, watching{}, fmt.Errorf("find the resource of %s: %w", gvk, err)
 	}
 	selection := customresource.Selection{Mapping: mapping, Namespace: scope.name}
 	if s.kind.Selector != nil {
 		if selection.Labels, err = metav1.LabelSelectorAsSelector(s.kind.Selector); err != nil {
-			return nil, nil, fmt.Errorf("selector: %w", err)
+			return nil, watching{}, fmt.Errorf("selector: %w", err)
 		}
 	}
 	packed, err := decoderOf(s.kind).ListWatch(s.manager.informers.manager.GetConfig(), options.HTTPClient, selection)
 	if err != nil {
-		return nil, nil, err
+		return nil, watching{}, err
 	}
 	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
 	}
 	customResources, err := s.manager.informers.start(ctx, options)
 	if err != nil {
-		return nil, nil, err
+		return nil, watching{}, err
 	}
 	informer, err := customResources.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
 	if err != nil {
-		return nil, nil, err
+		return nil, watching{}, err
 	}
-	return customResources, informer.HasSyncedChecker().Done(), nil
+	return customResources, watching{synced: informer.HasSyncedChecker().Done(), failed: failed}, nil
 }
 
 // failureReason returns why the custom resources of a kind cannot be listed or
@@ -272,7 +220,7 @@ func (s *servedKind) observeStatus(status int) {
 // that fails is retried, and affects no other kind.
 func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEvent) {
 	var again <-chan time.Time
-	pause := retryMin
+	backoff := retryBackoff
 	for joined := 0; joined < count || again != nil; {
 		select {
 		case event := <-events:
@@ -295,7 +243,7 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 		if err := s.serve(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Error(err, "kind not served")
 			s.manager.readiness.SetState(s.gk, readiness.Failed, err.Error())
-			again, pause = time.After(pause), min(2*pause, retryMax)
+			again = time.After(backoff.Step())
 		}
 	}
 }

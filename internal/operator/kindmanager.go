@@ -62,32 +62,24 @@ const (
 // NeedLeaderElection returns false: watching is not acting.
 func (k *KindManager) NeedLeaderElection() bool { return false }
 
-// Start starts kinds until the context ends.
-func (k *KindManager) Start(parent context.Context) error {
+// Start starts kinds until the context ends. It returns an error if the watches of
+// a namespace cannot be set up before the first kind starts.
+func (k *KindManager) Start(ctx context.Context) error {
 	defer k.tasks.Wait()
-	ctx, fail := context.WithCancelCause(parent)
-	defer fail(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	k.tasks.Go(k.shared.Actions.Capabilities().Warm)
-	k.run(ctx, fail)
-	if parent.Err() != nil {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
-// run is the event loop. It returns when the context ends.
-func (k *KindManager) run(ctx context.Context, fail context.CancelCauseFunc) {
 	// Without a key nothing can be signed, so that nothing is served.
 	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded()} {
 		select {
 		case <-needed:
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 	k.readiness.SetNotReady("the operator is starting")
-	if err := k.openScopes(ctx, fail); err != nil {
-		return
+	if err := k.openScopes(ctx); err != nil || ctx.Err() != nil {
+		return err
 	}
 	k.warnOfOrphanedKinds()
 	lookups := &kindLookups{mapper: k.informers.manager.GetRESTMapper(), tasks: k.tasks, pending: map[schema.GroupVersionKind]chan kindLookup{}}
@@ -115,7 +107,7 @@ func (k *KindManager) run(ctx context.Context, fail context.CancelCauseFunc) {
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-k.crds.Changes():
 			lastChange = time.Now()
 			settled = time.After(crdSettleDelay)
@@ -132,24 +124,31 @@ func (k *KindManager) run(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 // openScopes watches, in each scope, what reconciles need. It returns when each
-// scope is ready or forbidden, and one is ready.
-func (k *KindManager) openScopes(ctx context.Context, fail context.CancelCauseFunc) error {
-	opened := newLatch()
+// scope is ready or forbidden, and one is ready. It returns an error if a scope
+// cannot be watched; a later one is logged.
+func (k *KindManager) openScopes(ctx context.Context) error {
+	opened, failed := newLatch(), make(chan error, len(k.scopes))
 	for _, scope := range k.scopes {
 		k.tasks.Go(func() {
-			if err := k.openScope(ctx, scope); err != nil {
-				if ctx.Err() == nil {
-					k.logger.Error(err, "namespace not served", "namespace", scope.name)
-				}
-				fail(err)
-				return
+			err := k.openScope(ctx, scope)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil:
+				k.logger.Error(err, "namespace not served", "namespace", scope.name)
+				failed <- err
+			default:
+				opened.set()
 			}
-			opened.set()
 		})
 	}
 	for _, scope := range k.scopes {
-		if _, err := scope.decided(ctx); err != nil {
+		select {
+		case <-scope.ready.done:
+		case <-scope.forbidden.done:
+		case err := <-failed:
 			return err
+		case <-ctx.Done():
+			return nil
 		}
 	}
 	if !isClosed(opened.done) {
@@ -159,8 +158,10 @@ func (k *KindManager) openScopes(ctx context.Context, fail context.CancelCauseFu
 	case <-opened.done:
 		k.readiness.SetNotReady("the operator is starting")
 		return nil
+	case err := <-failed:
+		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil
 	}
 }
 
@@ -323,22 +324,10 @@ func (r *reconcilers) each(do func(*reconcile.Reconciler)) {
 	}
 }
 
-// The following methods request a reconcile of one custom resource: of the owner
-// of a managed resource that has drifted, or whose health has changed, and of the
-// user of an object that values or a status come from.
-
-func (r *reconcilers) drifted(owner types.UID) {
-	r.each(func(one *reconcile.Reconciler) { one.Drifted(owner) })
-}
-
-func (r *reconcilers) healthChanged(owner types.UID) {
-	r.each(func(one *reconcile.Reconciler) { one.HealthChanged(owner) })
-}
-
-func (r *reconcilers) sourceChanged(user types.UID) {
-	r.each(func(one *reconcile.Reconciler) { one.SourceChanged(user) })
-}
-
-func (r *reconcilers) observedChanged(user types.UID) {
-	r.each(func(one *reconcile.Reconciler) { one.ObservedChanged(user) })
+// forOne returns a function that calls a method of the reconcilers for one custom
+// resource: for the owner of a managed resource that has drifted, for example.
+func (r *reconcilers) forOne(do func(*reconcile.Reconciler, types.UID)) func(types.UID) {
+	return func(uid types.UID) {
+		r.each(func(one *reconcile.Reconciler) { do(one, uid) })
+	}
 }

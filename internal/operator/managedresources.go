@@ -17,13 +17,14 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/inventory/health"
+	"github.com/chartwright/chartwright/internal/reconcile"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
 // newInventory returns the inventory of the managed resources of this operator.
 // It is empty, and watches no scope yet.
 func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcilers, limited *recordKinds) inventory.Inventory {
-	index := inventory.NewIndex(served.drifted, served.healthChanged)
+	index := inventory.NewIndex(served.forOne((*reconcile.Reconciler).Drifted), served.forOne((*reconcile.Reconciler).HealthChanged))
 	rules := map[schema.GroupKind]health.Rules{}
 	for _, kind := range kinds {
 		if len(kind.HealthRules) > 0 {

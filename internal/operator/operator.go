@@ -154,9 +154,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	})
 	watched, tasks := newScopes(options.Namespaces), &sync.WaitGroup{}
 	caches := informers{manager: mgr, permissions: checker}
-	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.sourceChanged)
+	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.forOne((*reconcile.Reconciler).SourceChanged))
 	inputs := &observedWatches{
-		informers: caches, mapper: mapper, scopes: watched, store: observed.NewStore(served.observedChanged), tasks: tasks, logger: logger,
+		informers: caches, mapper: mapper, scopes: watched, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)), tasks: tasks, logger: logger,
 		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
 	}
 	kinds := &KindManager{

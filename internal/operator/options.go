@@ -74,35 +74,25 @@ func Defaults() Options {
 // Validate reports all problems of the options at once.
 func (o Options) Validate() error {
 	var errs []error
-	if problems := validation.IsDNS1123Label(o.Name); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--operator-name %q: %s", o.Name, strings.Join(problems, "; ")))
-	}
-	for _, namespace := range o.Namespaces {
-		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("$WATCH_NAMESPACE: %q is no namespace: %s; put commas between several", namespace, strings.Join(problems, "; ")))
+	require := func(valid bool, format string, args ...any) {
+		if !valid {
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	if o.MaxConcurrentReconciles < 1 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles))
+	problems := validation.IsDNS1123Label(o.Name)
+	require(len(problems) == 0, "--operator-name %q: %s", o.Name, strings.Join(problems, "; "))
+	for _, namespace := range o.Namespaces {
+		problems := validation.IsDNS1123Label(namespace)
+		require(len(problems) == 0, "$WATCH_NAMESPACE: %q is no namespace: %s; put commas between several", namespace, strings.Join(problems, "; "))
 	}
-	if o.MaxConcurrentActions < 1 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-actions is %d: expected at least 1", o.MaxConcurrentActions))
-	}
-	if o.ReconcilePeriod < 0 {
-		errs = append(errs, fmt.Errorf("--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod))
-	}
-	if o.MinReconcilePeriod < leastPeriod {
-		errs = append(errs, fmt.Errorf("--min-reconcile-period is %s: expected %s or more", o.MinReconcilePeriod, leastPeriod))
-	}
-	if err := o.Metrics.validate(); err != nil {
-		errs = append(errs, err)
-	}
-	if err := checkLoopback(o.PprofBindAddress); err != nil {
-		errs = append(errs, fmt.Errorf("--pprof-bind-address %q: %w", o.PprofBindAddress, err))
-	}
-	if len(o.Kinds)+len(o.Broken) == 0 {
-		errs = append(errs, errors.New("the watches file names no kind, and no folder of --charts-dir holds one: there is nothing to serve"))
-	}
+	require(o.MaxConcurrentReconciles >= 1, "--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles)
+	require(o.MaxConcurrentActions >= 1, "--max-concurrent-actions is %d: expected at least 1", o.MaxConcurrentActions)
+	require(o.ReconcilePeriod >= 0, "--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod)
+	require(o.MinReconcilePeriod >= leastPeriod, "--min-reconcile-period is %s: expected %s or more", o.MinReconcilePeriod, leastPeriod)
+	errs = append(errs, o.Metrics.validate())
+	err := checkLoopback(o.PprofBindAddress)
+	require(err == nil, "--pprof-bind-address %q: %w", o.PprofBindAddress, err)
+	require(len(o.Kinds)+len(o.Broken) > 0, "the watches file names no kind, and no folder of --charts-dir holds one: there is nothing to serve")
 	return errors.Join(errs...)
 }
 

@@ -54,21 +54,17 @@ func (s *namespaceScope) limit(options *cache.Options) {
 // has reports whether a namespace belongs to the scope.
 func (s *namespaceScope) has(namespace string) bool { return s.name == "" || s.name == namespace }
 
-// decided waits until the scope is ready or forbidden, and reports whether it is
-// ready.
-func (s *namespaceScope) decided(ctx context.Context) (ready bool, err error) {
+// await waits until the scope is ready. It calls a function if the scope is
+// forbidden at first.
+func (s *namespaceScope) await(ctx context.Context, onForbidden func()) error {
 	select {
 	case <-s.ready.done:
-		return true, nil
 	case <-s.forbidden.done:
-		return isClosed(s.ready.done), nil
+		if !isClosed(s.ready.done) {
+			onForbidden()
+		}
 	case <-ctx.Done():
-		return false, ctx.Err()
 	}
-}
-
-// awaitReady waits until the scope is ready.
-func (s *namespaceScope) awaitReady(ctx context.Context) error {
 	select {
 	case <-s.ready.done:
 		return nil
@@ -102,12 +98,7 @@ func (s scopes) each(ctx context.Context, tasks *sync.WaitGroup, do func(*namesp
 		tasks.Go(func() {
 			done := sync.OnceFunc(decided.Done)
 			defer done()
-			ready, err := scope.decided(ctx)
-			if err == nil && !ready {
-				done()
-				err = scope.awaitReady(ctx)
-			}
-			if err == nil {
+			if scope.await(ctx, done) == nil {
 				do(scope)
 			}
 		})
@@ -121,12 +112,7 @@ func (s scopes) clusterScope(ctx context.Context, tasks *sync.WaitGroup) *namesp
 	all := newScope("")
 	tasks.Go(func() {
 		for _, scope := range s {
-			ready, err := scope.decided(ctx)
-			if err == nil && !ready {
-				all.forbidden.set()
-				err = scope.awaitReady(ctx)
-			}
-			if err != nil {
+			if scope.await(ctx, all.forbidden.set) != nil {
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -73,22 +74,76 @@ func (replicaCache) NeedLeaderElection() bool { return false }
 
 // watching is the start of a watch.
 type watching struct {
-	// synced is closed when the handler has seen all existing objects, and forbidden
-	// when the API server has forbidden the watch. It may allow it later.
-	synced, forbidden <-chan struct{}
+	// synced is closed when the handler has seen all existing objects.
+	synced <-chan struct{}
+	// failed receives why the API server refuses the watch. It may allow it later.
+	failed <-chan string
+}
+
+// reportFailures returns a channel that receives why watches of a cache fail. Other
+// errors, for which reason returns "", mean that the API server is away, and are
+// retried. A watch that is forbidden requests a check of the permissions.
+func (i informers) reportFailures(options *cache.Options, reason func(error) string) <-chan string {
+	failed := make(chan string, 1)
+	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		why := reason(err)
+		if why == "" {
+			return
+		}
+		if why == reasonForbidden {
+			i.permissions.Check()
+		}
+		select {
+		case failed <- why:
+		default: // another failure is waiting
+		}
+	}
+	return failed
+}
+
+// fill returns when a watch has seen all existing objects. It passes the failures
+// of the watch to failed. A watch that has failed retries by itself, with backoff.
+// Another attempt replaces it when the operator's permissions have changed.
+func (i informers) fill(ctx context.Context, start func(context.Context) (watching, error), failed func(reason string)) error {
+	for ctx.Err() == nil {
+		changed := i.permissions.Changed()
+		attempt, stop := context.WithCancel(ctx)
+		w, err := start(attempt)
+		if err != nil {
+			stop()
+			return err
+		}
+		var again <-chan struct{}
+		for filling := true; filling; {
+			select {
+			case <-w.synced:
+				context.AfterFunc(ctx, stop)
+				return nil
+			case reason := <-w.failed:
+				failed(reason)
+				again = changed
+			case <-again:
+				filling = false
+			case <-ctx.Done():
+				filling = false
+			}
+		}
+		stop()
+	}
+	return ctx.Err()
 }
 
 // watch starts an informer that runs until the context ends.
 func (i informers) watch(ctx context.Context, object client.Object, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
-	forbidden := newLatch()
+	var failed <-chan string
 	if options.DefaultWatchErrorHandler == nil {
-		options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
-			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-			// Other errors mean that the API server is away, and are retried.
+		failed = i.reportFailures(&options, func(err error) string {
 			if apierrors.IsForbidden(err) {
-				forbidden.set()
+				return reasonForbidden
 			}
-		}
+			return ""
+		})
 	}
 	started, err := i.start(ctx, options)
 	if err != nil {
@@ -102,7 +157,7 @@ func (i informers) watch(ctx context.Context, object client.Object, options cach
 	if err != nil {
 		return watching{}, err
 	}
-	return watching{synced: registration.HasSyncedChecker().Done(), forbidden: forbidden.done}, nil
+	return watching{synced: registration.HasSyncedChecker().Done(), failed: failed}, nil
 }
 
 // watchMetadata starts an informer on the metadata of a kind.
@@ -124,34 +179,9 @@ func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) e
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
 	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", release.SecretType)
 	options.DefaultTransform = release.Compact
-	for {
-		changed := k.permissions.Changed()
-		attempt, stop := context.WithCancel(ctx)
-		w, err := k.informers.watchMetadata(attempt, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, options, k.shared.Index.Handler())
-		if err != nil {
-			stop()
-			return err
-		}
-		select {
-		case <-w.forbidden:
-			scope.forbidden.set()
-			k.permissions.Check()
-		case <-w.synced:
-		case <-ctx.Done():
-		}
-		// The attempt retries by itself, with backoff. Another attempt replaces it when
-		// the operator's permissions have changed.
-		select {
-		case <-w.synced:
-			context.AfterFunc(ctx, stop)
-			return nil
-		case <-changed:
-			stop()
-		case <-ctx.Done():
-			stop()
-			return ctx.Err()
-		}
-	}
+	return k.informers.fill(ctx, func(attempt context.Context) (watching, error) {
+		return k.informers.watchMetadata(attempt, corev1.SchemeGroupVersion.WithKind("Secret"), options, k.shared.Index.Handler())
+	}, func(string) { scope.forbidden.set() })
 }
 
 // watchSources watches the kinds that some kind takes values from, and no other:
@@ -173,10 +203,9 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		}
 		select {
 		case <-w.synced:
-		case <-w.forbidden:
+		case <-w.failed:
 			// Kinds that take no values from them are served all the same.
 			k.logger.Info("objects that values come from may not be watched: their changes are not seen", "kind", kind)
-			k.permissions.Check()
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -205,7 +205,7 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 		return nil, err
 	}
 	of := status.Release
-	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.RecordName(of.Name, int(revision)), metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.SecretName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}

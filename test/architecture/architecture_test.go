@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -121,5 +122,31 @@ func TestPackages_HaveNameAndComment(t *testing.T) {
 		if want := "Package " + name + " "; !strings.HasPrefix(file.Doc.Text(), want) {
 			t.Errorf("%s/doc.go has no comment that begins with %q", folder(p.ImportPath), want)
 		}
+	}
+}
+
+// TestPath_NamesExistingFiles checks the walk of one custom resource in
+// docs/dev/architecture.md: its files exist, and a newcomer has to open few of
+// them.
+func TestPath_NamesExistingFiles(t *testing.T) {
+	page := filepath.Join("..", "..", "docs", "dev", "architecture.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, walk, found := strings.Cut(string(text), "\n## The path of one custom resource\n")
+	walk, _, ended := strings.Cut(walk, "\n## ")
+	if !found || !ended {
+		t.Fatalf("%s has no section about the path of one custom resource", page)
+	}
+	files := map[string]bool{}
+	for _, step := range regexp.MustCompile(`(?m)^\d+\. \[[a-z]+\.go\]\(([^)]+)\)`).FindAllStringSubmatch(walk, -1) {
+		files[step[1]] = true
+		if _, err := os.Stat(filepath.Join(filepath.Dir(page), step[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(files) < 15 || len(files) > 22 {
+		t.Errorf("the path names %d files, want 15 to 22", len(files))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -28,11 +30,8 @@ import (
 // errLeft marks a CRD that is left unchanged: another try would fail, too.
 var errLeft = errors.New("the CustomResourceDefinition is left as it is")
 
-// Bounds of the time between tries to install a CRD.
-const (
-	retryMin = 10 * time.Second
-	retryMax = 5 * time.Minute
-)
+// retryBackoff is the time between tries to install a CRD.
+var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: math.MaxInt, Cap: 5 * time.Minute}
 
 // InstallerConfig is what an Installer needs.
 type InstallerConfig struct {
@@ -69,11 +68,11 @@ func (i *Installer) NeedLeaderElection() bool { return true }
 func (i *Installer) Start(ctx context.Context) error {
 	left := i.install(ctx, i.Kinds)
 	close(i.tried)
-	for pause := retryMin; len(left) > 0; pause = min(2*pause, retryMax) {
+	for backoff := retryBackoff; len(left) > 0; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(backoff.Step()):
 			left = i.install(ctx, left)
 		}
 	}

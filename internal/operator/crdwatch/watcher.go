@@ -112,7 +112,14 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	return w.watch(ctx)
+	if err := w.watch(ctx); err != nil {
+		if !w.forbidden.Load() {
+			return err
+		}
+		// Kinds are served already, and are looked for now and then.
+		w.Logger.Error(err, "CRDs not watched")
+	}
+	return nil
 }
 
 func (w *Watcher) watch(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 
@@ -29,11 +31,8 @@ const (
 	previousKey = "previous"
 )
 
-// Bounds of the pause after which a request about the Secret is repeated.
-const (
-	retryMin = time.Second
-	retryMax = time.Minute
-)
+// retryBackoff is the pause after which a request about the Secret is repeated.
+var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt, Cap: time.Minute}
 
 // Config is what a Manager needs.
 type Config struct {
@@ -91,12 +90,14 @@ func (m *Manager) Loaded() <-chan struct{} { return m.loaded }
 // NeedLeaderElection returns false: a standby verifies records, too.
 func (m *Manager) NeedLeaderElection() bool { return false }
 
-// Start follows the Secret until the context ends.
+// Start follows the Secret until the context ends. If the Secret cannot be watched,
+// the operator reports that and is not ready.
 func (m *Manager) Start(ctx context.Context) error {
 	refused := make(chan error, 1)
 	informer, synced, err := m.newInformer(refused)
 	if err != nil {
-		return err
+		m.report(err)
+		return nil
 	}
 	var watch sync.WaitGroup
 	watch.Go(func() { informer.RunWithContext(ctx) })
@@ -111,7 +112,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	elected, pause := m.Elected, retryMin
+	elected, backoff := m.Elected, retryBackoff
 	for {
 		err := m.settle(ctx)
 		if ctx.Err() != nil {
@@ -120,9 +121,9 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.report(err)
 		var again <-chan time.Time
 		if err == nil {
-			pause = retryMin
+			backoff = retryBackoff
 		} else {
-			again, pause = time.After(pause), min(2*pause, retryMax)
+			again = time.After(backoff.Step())
 		}
 		select {
 		case <-m.changed:
@@ -177,10 +178,8 @@ func (m *Manager) settle(ctx context.Context) error {
 	}
 	secret, _ := found.(*corev1.Secret)
 	switch {
-	case !exists && m.current == nil:
+	case !exists && (m.current == nil || m.leads()):
 		return m.create(ctx)
-	case !exists && m.leads():
-		return m.restore(ctx)
 	case !exists, secret.ResourceVersion == m.replaced:
 		return nil
 	}
@@ -201,35 +200,30 @@ func (m *Manager) use(current, previous []byte) error {
 	if err := m.keys.Set(current, previous); err != nil {
 		return err
 	}
-	m.current, m.previous = current, previous
-	if !isClosed(m.loaded) {
+	if m.current == nil {
 		close(m.loaded)
 	}
+	m.current, m.previous = current, previous
 	return nil
 }
 
+// create creates the Secret with a new key, or, if the Secret was deleted, with the
+// keys that this process holds.
 func (m *Manager) create(ctx context.Context) error {
-	created := newKey()
-	_, err := m.Unfenced.CoreV1().Secrets(m.Secret.Namespace).Create(ctx, m.object(created, nil), metav1.CreateOptions{})
+	client, current, previous := m.Clientset, m.current, m.previous
+	if current == nil {
+		client, current = m.Unfenced, newKey()
+	}
+	_, err := client.CoreV1().Secrets(m.Secret.Namespace).Create(ctx, m.object(current, previous), metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		// Another replica was faster: the watch delivers its key.
 		return nil
 	case err != nil:
 		return m.explain("create", err)
-	}
-	m.Logger.Info("signing key created")
-	return m.use(created, nil)
-}
-
-// restore writes the keys that this process holds to a Secret that was deleted.
-func (m *Manager) restore(ctx context.Context) error {
-	_, err := m.Clientset.CoreV1().Secrets(m.Secret.Namespace).Create(ctx, m.object(m.current, m.previous), metav1.CreateOptions{})
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return nil
-	case err != nil:
-		return m.explain("create", err)
+	case m.current == nil:
+		m.Logger.Info("signing key created")
+		return m.use(current, previous)
 	}
 	m.Logger.Info("signing key restored: its Secret was deleted")
 	m.Warn(api.EventSigningKeyRestored, fmt.Sprintf("%s was deleted and has been created again with the same key", m))
@@ -279,6 +273,15 @@ func newKey() []byte {
 
 func (m *Manager) leads() bool { return isClosed(m.Elected) }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // String names the Secret.
 func (m *Manager) String() string {
 	return fmt.Sprintf("the signing key in Secret %s", m.Secret)
@@ -295,15 +298,6 @@ func (m *Manager) explain(verb string, err error) error {
 		`{apiGroups: [""], resources: ["secrets"], verbs: ["create"]}`, verb, m, m.Secret.Namespace, m.Secret.Name)
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // report shows a problem on /readyz for as long as it lasts, and logs and records
 // it once. Until there is a key the operator is not ready.
 func (m *Manager) report(err error) {
@@ -312,7 +306,7 @@ func (m *Manager) report(err error) {
 		problem = err.Error()
 	}
 	switch {
-	case isClosed(m.loaded):
+	case m.current != nil:
 		m.Readiness.SetSigningKey(problem)
 	case problem == "":
 		m.Readiness.SetNotReady("the operator waits for " + m.String())
