@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/chartwright/chartwright/internal/authoring/migrate"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
@@ -171,7 +172,7 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 		return err
 	}
 	if breaking > 0 {
-		return fmt.Errorf("%s custom resources that there are", countedChanges(breaking, "change breaks", "changes break"))
+		return fmt.Errorf("%s custom resources that there are", migrate.Counted(breaking, "change breaks", "changes break"))
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func became(d crd.Difference) string {
 	case crd.Gone:
 		return fmt.Sprintf("the kind %s is in no entry of the watches file: nobody would serve its resources", d.Kind)
 	case crd.Changed:
-		return countedChanges(d.Breaking(), "breaking change", "breaking changes")
+		return migrate.Counted(d.Breaking(), "breaking change", "breaking changes")
 	default:
 		return "nothing that matters has changed"
 	}
@@ -255,10 +256,3 @@ func byClass(changes []compat.Change) []string {
 
 // diffClass returns the first two columns of a line.
 func diffClass(line string) string { return line[:strings.LastIndex(line, "\t")] }
-
-func countedChanges(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

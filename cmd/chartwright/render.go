@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -62,14 +61,11 @@ operator would refuse what the chart renders (allow in the watches file).`,
 func render(cmd *cobra.Command, files []string, kinds []catalog.Kind, f renderFlags) error {
 	read := preview.NewFile(kinds, f.namespace)
 	for _, name := range files {
-		data, err := readFile(cmd, name)
+		shown, data, err := preview.ReadFile(cmd.InOrStdin(), name)
 		if err != nil {
 			return err
 		}
-		if name == "-" {
-			name = "standard input"
-		}
-		if err := read.Parse(name, data); err != nil {
+		if err := read.Parse(shown, data); err != nil {
 			return err
 		}
 	}
@@ -110,13 +106,6 @@ func renderedText(rendered *preview.Preview, f renderFlags) string {
 		text += "# Notes:\n# " + strings.ReplaceAll(notes, "\n", "\n# ") + "\n"
 	}
 	return text
-}
-
-func readFile(cmd *cobra.Command, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(cmd.InOrStdin())
-	}
-	return os.ReadFile(name)
 }
 
 func kindNames(kinds []catalog.Kind) []string {

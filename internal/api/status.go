@@ -144,11 +144,7 @@ const (
 // Pending reports whether a revision's status says that its action has begun and
 // not ended.
 func Pending(status string) bool {
-	switch status {
-	case StatusPendingInstall, StatusPendingUpgrade, StatusPendingRollback:
-		return true
-	}
-	return false
+	return status == StatusPendingInstall || status == StatusPendingUpgrade || status == StatusPendingRollback
 }
 
 // Uninstalled reports whether a release is gone or on its way out.

@@ -52,7 +52,7 @@ const maxAttempts = 20
 // that others hold. It returns the metadata of the result.
 //
 // An object that server-side apply refuses and Helm's own patches would not is
-// mended and sent again: see mend, dropNulls, clearLeftovers and seize.
+// mended and sent again: see normalize, dropNulls, clearLeftovers and forceOwnership.
 func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.PartialObjectMetadata, error) {
 	if options.LeaveReplicas {
 		o.Unstructured = o.DeepCopy()

@@ -278,7 +278,7 @@ func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
 // omitLeftovers changes the refused object so that its dry run shows whether an
 // apply succeeds once the leftovers are gone. A null removes an empty leftover. A
 // union with another leftover is left out, and the whole object is dry-run under
-// another name. The error is errUnclear where a list item has another leftover.
+// another name. The error is errInconclusive where a list item has another leftover.
 func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
 	_, found, err := c.findLeftovers(ctx, o, refusal)
 	if err != nil || len(found) == 0 {

@@ -96,9 +96,6 @@ func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1
 		if live.GetLabels()[api.LabelOwnerUID] != string(owner) {
 			return patch
 		}
-		if patch == nil {
-			patch = map[string]any{}
-		}
 		patch["labels"] = map[string]any{api.LabelOwnerUID: nil, api.LabelOperator: nil}
 		patch["annotations"] = map[string]any{api.AnnotationOwner: nil, api.AnnotationApplied: nil}
 		return patch
@@ -106,22 +103,17 @@ func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1
 }
 
 // withoutOwnerReference returns the change of the metadata that removes the reference to an
-// owner, nil where there is none.
+// owner. The change is empty if there is no such reference.
 func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
-	left := []metav1.OwnerReference{}
-	for _, reference := range live.GetOwnerReferences() {
-		if reference.UID != owner {
-			left = append(left, reference)
-		}
+	if !HasOwnerReference(live, owner) {
+		return map[string]any{}
 	}
-	if len(left) == len(live.GetOwnerReferences()) {
-		return nil
-	}
+	left := slices.DeleteFunc(slices.Clone(live.GetOwnerReferences()), func(r metav1.OwnerReference) bool { return r.UID == owner })
 	return map[string]any{"ownerReferences": left}
 }
 
 // patchOwnership reads an object, changes its metadata, and returns the result. It changes
-// nothing where the change is nil.
+// nothing if the change is empty.
 func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := c.Get(ctx, o)
@@ -130,7 +122,7 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 			return err
 		}
 		metadata := change(live)
-		if metadata == nil {
+		if len(metadata) == 0 {
 			return nil
 		}
 		// A list is written whole, and another client may have changed it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 // Charts hold objects that Helm's own patches bring through and server-side
 // apply refuses: lists in which a key appears twice, and fields that no schema
-// declares. mend makes of such an object what the API server made of it under
+// declares. normalize makes of such an object what the API server made of it under
 // Helm: of equal keys the last counts, and undeclared fields are dropped.
 
 // refusalPattern is one line of the API server's refusal:
@@ -125,18 +126,14 @@ func resolve(value any, path []segment) any {
 }
 
 func itemAt(list []any, step segment) any {
-	if step.key == nil {
-		if step.index < len(list) {
-			return list[step.index]
-		}
+	index := step.index
+	if step.key != nil {
+		index = slices.IndexFunc(list, func(item any) bool { return matches(item, step.key) })
+	}
+	if index < 0 || index >= len(list) {
 		return nil
 	}
-	for _, item := range list {
-		if matches(item, step.key) {
-			return item
-		}
-	}
-	return nil
+	return list[index]
 }
 
 func dropField(object map[string]any, path []segment) bool {

@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -154,13 +155,10 @@ const controllerManager = "kube-controller-manager"
 
 // hasScaleEntry reports whether an autoscaler holds replicas.
 func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
-	for _, e := range entries {
-		if e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
-			strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:replicas"`) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
+			bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
+	})
 }
 
 // replicas is the field that autoscalers set.

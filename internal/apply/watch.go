@@ -49,7 +49,7 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 	}
 }
 
-// watchOnce calls done with the states after the one given. The error is errCut
+// watchOnce calls done with the states after the one given. The error is errInterrupted
 // where some of them cannot be had.
 func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()).String()
@@ -59,7 +59,7 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 			options.FieldSelector = selector
 			events, err := c.dynamic(o).Watch(ctx, options)
 			if isInterruption(err, began) {
-				// Until would ask the same again and again.
+				// Until would send the same request again and again.
 				return singleEvent(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), nil
 			}
 			began = began || err == nil

@@ -39,7 +39,7 @@ type Kind struct {
 	ServiceAccount *NameTemplate
 	// Fields are Status, compiled, and Observes Observe with its labels as
 	// templates.
-	Fields   *kindstatus.Fields
+	Fields   kindstatus.Fields
 	Observes []Observe
 	// HealthRules are Health, compiled.
 	HealthRules health.Rules
@@ -100,7 +100,6 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 		kind, wrong := complete(entry, chart)
 		kinds, problems = append(kinds, kind), append(problems, wrong...)
 	}
-	slices.SortStableFunc(problems, func(a, b watches.LineError) int { return a.Line - b.Line })
 	return kinds, problems.Err()
 }
 

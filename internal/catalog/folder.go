@@ -91,7 +91,6 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 		problems = append(problems, watches.LineError{File: name, Line: entry.Line, Message: fmt.Sprintf(
 			"%s is served already, by %s:%d: one chart a kind", kind.GVK().GroupKind(), beside[at].File, beside[at].Line)})
 	}
-	slices.SortStableFunc(problems, func(a, b watches.LineError) int { return a.Line - b.Line })
 	return kind, errors.Join(problems.Err(), chartErr)
 }
 

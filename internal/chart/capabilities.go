@@ -9,6 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/chartwright/chartwright/internal/chart/analysis"
@@ -78,13 +79,9 @@ func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 	c.mu.Lock()
 	failed := c.failed
 	c.mu.Unlock()
-	kinds := make(map[string]struct{}, len(capabilities.APIVersions))
-	for _, kind := range capabilities.APIVersions {
-		kinds[kind] = struct{}{}
-	}
+	kinds := sets.New(capabilities.APIVersions...)
 	return func(gvk schema.GroupVersionKind) bool {
-		_, served := kinds[gvk.GroupVersion().String()+"/"+gvk.Kind]
-		return served || failed[gvk.GroupVersion()] != nil
+		return kinds.Has(gvk.GroupVersion().String()+"/"+gvk.Kind) || failed[gvk.GroupVersion()] != nil
 	}, nil
 }
 

@@ -58,18 +58,6 @@ func (f *shownFiles) scopeOf(c *helmchart.Chart, above chartutil.Values) (chartu
 	return dot, nil
 }
 
-// subscopes returns the scopes of subcharts by their names.
-func subscopes(scope map[string]any) map[string]map[string]any {
-	found := map[string]map[string]any{}
-	inner, _ := scope["Subcharts"].(map[string]any)
-	for name, value := range inner {
-		if one, ok := value.(map[string]any); ok {
-			found[name] = one
-		}
-	}
-	return found
-}
-
 func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
 	var first *helmchart.File
 	if len(c.Files) > 0 {

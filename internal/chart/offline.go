@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -174,20 +175,27 @@ func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Ca
 // which is too old for many charts.
 const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
 
-// read takes the objects out of a release.
+// ReadRelease takes the objects out of a release, whoever wrote its manifest.
 func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, Release: rls}
 	name := ""
 	if rls.Chart != nil {
 		name = rls.Chart.Name()
 	}
-	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
-	for i, at := range parts {
-		end := len(rls.Manifest)
-		if i+1 < len(parts) {
-			end = parts[i+1][0]
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(rls.Manifest)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		objects, err := ObjectsOf(name, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
+		if err != nil {
+			return nil, err
+		}
+		source := ""
+		if line := sourceLine.FindSubmatch(document); line != nil {
+			source = string(line[1])
+		}
+		objects, err := ObjectsOf(name, source, string(document))
 		if err != nil {
 			return nil, err
 		}
@@ -203,8 +211,9 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	return rendered, nil
 }
 
-// sourceLine is what Helm writes before each object.
-var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
+// sourceLine is what Helm writes before each object, and what a post-renderer may
+// take away.
+var sourceLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
 
 // objectsOf decodes what one template of a chart has rendered for one object,
 // which may be a list of several.

@@ -128,9 +128,10 @@ func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]s
 		scopes[file.Name] = own
 		files = append(files, file)
 	}
-	inner := subscopes(dot)
+	below, _ := dot["Subcharts"].(map[string]any)
 	for _, child := range c.Dependencies() {
-		files = templateFiles(child, inner[child.Name()], scopes, files)
+		inner, _ := below[child.Name()].(map[string]any)
+		files = templateFiles(child, inner, scopes, files)
 	}
 	return files
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -58,10 +59,6 @@ func fieldsOf(object json.RawMessage, names ...string) map[string]json.RawMessag
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
 		return nil
 	}
-	wanted := make(map[string]bool, len(names))
-	for _, name := range names {
-		wanted[name] = true
-	}
 	var skipped json.RawMessage
 	for decoder.More() {
 		key, err := decoder.Token()
@@ -72,7 +69,7 @@ func fieldsOf(object json.RawMessage, names ...string) map[string]json.RawMessag
 		if err := decoder.Decode(&skipped); err != nil {
 			return found
 		}
-		if wanted[name] {
+		if slices.Contains(names, name) {
 			found[name] = bytes.Clone(skipped)
 		}
 	}

@@ -243,12 +243,12 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 		behind := release.NewIndex(func(release.Record) {})
-		w.helm.index = behind
+		w.helm.config.Index = behind
 		err := w.helm.Install(t.Context(), w.request(c, "two", valuesOf("a=2")))
 		if !errors.Is(err, release.ErrStale) {
 			t.Errorf("error %v, want ErrStale", err)
 		}
-		w.helm.index = w.index
+		w.helm.config.Index = w.index
 		equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 		equal(t, "the objects", []string{"a=1"}, w.configMaps())
 	})

@@ -59,7 +59,7 @@ func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, oth
 }
 
 func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
-	history := c.index.History(request.Namespace, request.Release)
+	history := c.config.Index.History(request.Namespace, request.Release)
 	if len(history) == 0 {
 		return fmt.Errorf("%w: it is gone", release.ErrStale)
 	}

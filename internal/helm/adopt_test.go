@@ -108,7 +108,7 @@ func (w *world) leftBySDK(revisions int, controller types.UID) {
 		secrets := owning{w.plain.CoreV1().Secrets(w.namespace), metav1.OwnerReference{
 			APIVersion: "app.example.com/v1", Kind: "Small", Name: "web", UID: controller, Controller: new(true), BlockOwnerDeletion: new(true),
 		}}
-		if err := driver.NewSecrets(secrets).Create(release.RecordName("web", revision), stored); err != nil {
+		if err := driver.NewSecrets(secrets).Create(release.SecretName("web", revision), stored); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
 	stored.Info.Status = helmrelease.StatusDeployed
 	stored.Manifest = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 1, selector: {matchLabels: {app: a}},
   template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
-	if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.RecordName("web", 1), stored); err != nil {
+	if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored); err != nil {
 		t.Fatal(err)
 	}
 	w.watch()

@@ -9,6 +9,7 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -38,7 +39,7 @@ func (a allow) check(namespace string, objects helmkube.ResourceList) error {
 			refused = append(refused, why)
 		}
 	}
-	return notAllowed(refused)
+	return joinReasons(ErrNotAllowed, refused)
 }
 
 // refusesBuilt is refuses for an object that was built from a manifest.
@@ -46,12 +47,7 @@ func (a allow) refusesBuilt(namespace string, info *resource.Info) string {
 	if a.reachesSigningKey(info) {
 		return fmt.Sprintf("%s names Secret %s, which holds the operator's signing key: use another name", apply.Describe(object(info).Unstructured), a.signingKey)
 	}
-	return a.refuses(namespace, placed{
-		what:       apply.Describe(object(info).Unstructured),
-		kind:       info.Mapping.GroupVersionKind.GroupKind(),
-		namespaced: info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		namespace:  info.Namespace,
-	})
+	return a.refusesObject(namespace, object(info))
 }
 
 // reachesSigningKey reports whether an object is the Secret of the signing key, or
@@ -81,31 +77,20 @@ func mentions(value any, text string) bool {
 
 // refusesObject is refuses for an object that was found in the cluster.
 func (a allow) refusesObject(namespace string, o apply.Object) string {
-	return a.refuses(namespace, placed{
-		what:       apply.Describe(o.Unstructured),
-		kind:       o.GroupVersionKind().GroupKind(),
-		namespaced: o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		namespace:  o.GetNamespace(),
-	})
+	return a.refuses(namespace, o.Unstructured, o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace)
 }
 
-// placed is where an object goes.
-type placed struct {
-	what       string
-	kind       schema.GroupKind
-	namespaced bool
-	namespace  string
-}
-
-// refuses says which rule an object of a release is against, nothing if none.
-func (a allow) refuses(namespace string, o placed) string {
+// refuses returns the rule that forbids an object of a release, empty if none does.
+// A namespaced object without a namespace is in the namespace of the release.
+func (a allow) refuses(namespace string, o *unstructured.Unstructured, namespaced bool) string {
+	kind := o.GroupVersionKind().GroupKind()
 	switch {
 	case a.Everything:
 		return ""
-	case o.namespaced && o.namespace != namespace && !a.OtherNamespaces:
-		return fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", o.what, namespace)
-	case !o.namespaced && !a.clusterScoped(o.kind):
-		return fmt.Sprintf("%s is cluster-scoped (allow.clusterScoped does not hold %s)", o.what, o.kind)
+	case namespaced && cmp.Or(o.GetNamespace(), namespace) != namespace && !a.OtherNamespaces:
+		return fmt.Sprintf("%s is outside the release's namespace %s (allow.otherNamespaces is false)", apply.Describe(o), namespace)
+	case !namespaced && !a.clusterScoped(kind):
+		return fmt.Sprintf("%s is cluster-scoped (allow.clusterScoped does not hold %s)", apply.Describe(o), kind)
 	}
 	return ""
 }
@@ -116,23 +101,11 @@ func (a allow) clusterScoped(kind schema.GroupKind) bool {
 	return a.Everything || slices.Contains(a.ClusterScoped, kind.String())
 }
 
-func notAllowed(refused []string) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", ErrNotAllowed, strings.Join(refused, "; "))
-}
-
 // Refused returns why the operator would refuse an object that was rendered
 // offline for a release in a namespace, by which rule of the block; nothing if
 // it would not.
 func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clusterScoped bool) string {
-	return allow{Allow: block}.refuses(namespace, placed{
-		what:       apply.Describe(o.Unstructured),
-		kind:       o.GroupVersionKind().GroupKind(),
-		namespaced: !clusterScoped,
-		namespace:  cmp.Or(o.GetNamespace(), namespace),
-	})
+	return allow{Allow: block}.refuses(namespace, o.Unstructured, !clusterScoped)
 }
 
 // conflictHint says what could be done about an object that is another's.

@@ -287,7 +287,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 	case err != nil:
 		return err
 	case why != "" && isHook(info):
-		return notAllowed([]string{why})
+		return joinReasons(ErrNotAllowed, []string{why})
 	case why != "":
 		k.reportSkipped(info, why)
 		return nil
@@ -324,19 +324,11 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 // markRelease puts on an object what Helm recognizes its own by. Helm's actions
 // do so themselves; what is applied without one must carry the same.
 func markRelease(o *unstructured.Unstructured, release, namespace string) {
-	labels := o.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[api.LabelManagedBy] = api.ManagedByHelm
-	o.SetLabels(labels)
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[api.AnnotationReleaseName] = release
-	annotations[api.AnnotationReleaseNamespace] = namespace
-	o.SetAnnotations(annotations)
+	o.SetLabels(merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
+	o.SetAnnotations(merge(o.GetAnnotations(), map[string]string{
+		api.AnnotationReleaseName:      release,
+		api.AnnotationReleaseNamespace: namespace,
+	}))
 }
 
 func object(info *resource.Info) apply.Object {

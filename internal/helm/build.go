@@ -124,22 +124,23 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 	var list helmkube.ResourceList
 	for i := range objects {
 		stringifyMetadata(&objects[i])
-		infos, err := b.info(&objects[i])
+		info, err := b.info(&objects[i])
 		if err != nil {
 			return nil, err
 		}
-		for _, info := range infos {
-			if hook {
-				info.Source = sourceHook
-			}
+		if info == nil {
+			continue
 		}
-		list = append(list, infos...)
+		if hook {
+			info.Source = sourceHook
+		}
+		list = append(list, info)
 	}
 	return list, nil
 }
 
-// info returns one Info, or none for an object that is to be left out.
-func (b *builder) info(object *unstructured.Unstructured) (helmkube.ResourceList, error) {
+// info returns the Info of an object, nil if the object is to be left out.
+func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error) {
 	gvk := object.GroupVersionKind()
 	if gvk.Kind == "" || gvk.Version == "" {
 		return nil, fmt.Errorf("an object named %q has no apiVersion or kind", object.GetName())
@@ -165,13 +166,7 @@ func (b *builder) info(object *unstructured.Unstructured) (helmkube.ResourceList
 	if err != nil {
 		return nil, err
 	}
-	return helmkube.ResourceList{{
-		Client:    client,
-		Mapping:   mapping,
-		Namespace: object.GetNamespace(),
-		Name:      object.GetName(),
-		Object:    object,
-	}}, nil
+	return &resource.Info{Client: client, Mapping: mapping, Namespace: object.GetNamespace(), Name: object.GetName(), Object: object}, nil
 }
 
 // boundClients makes the REST clients that Helm's ownership check uses. Helm

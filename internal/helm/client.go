@@ -50,10 +50,6 @@ type Client struct {
 	own          identity
 	identitiesMu sync.Mutex
 	identities   map[string]identity // by user name
-	mapper       meta.RESTMapper
-	kubernetes   kubernetes.Interface
-	index        *release.Index
-	inventory    Inventory
 	capabilities *chart.Capabilities
 	renderer     *render.Renderer
 }
@@ -71,10 +67,6 @@ func NewClient(config Config) (*Client, error) {
 		config:       config,
 		own:          own,
 		identities:   map[string]identity{},
-		mapper:       config.Mapper,
-		kubernetes:   config.Clientset,
-		index:        config.Index,
-		inventory:    config.Inventory,
 		capabilities: chart.NewCapabilities(config.Clientset.Discovery()),
 		renderer:     render.New(render.Defaults()),
 	}, nil
@@ -94,6 +86,15 @@ type run struct {
 	input *chart.Prepared
 }
 
+// run prepares an action, does it, and returns its outcome.
+func (c *Client) run(ctx context.Context, r Request, act func(*run) error) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	return run.outcome(ctx, act(run))
+}
+
 // begin prepares an action that ends when the context does.
 func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	capabilities, _, err := c.capabilities.Read()
@@ -104,9 +105,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.inventory.SetReleaseNamespace(r.Owner.UID, r.Namespace)
-	for _, record := range c.index.History(r.Namespace, r.Release) {
-		c.inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
+	c.config.Inventory.SetReleaseNamespace(r.Owner.UID, r.Namespace)
+	for _, record := range c.config.Index.History(r.Namespace, r.Release) {
+		c.config.Inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
 	log := &logBuffer{redact: r.Redactor.Redact}
 	objects := &kubeClient{
@@ -123,7 +124,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		verify:    r.Verify,
 		force:     r.Force,
 		slot:      r.Slot,
-		inventory: c.inventory,
+		inventory: c.config.Inventory,
 		readings:  newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
 		scaled:    map[apply.Key]bool{},
 		left:      map[string]bool{},
@@ -135,7 +136,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 
 		takeOwnership: r.TakeOwnership,
 		builder: &builder{
-			mapper:    c.mapper,
+			mapper:    c.config.Mapper,
 			clients:   newBoundClients(ctx, as.config, as.http),
 			namespace: r.Namespace,
 			ctx:       ctx,
@@ -148,9 +149,9 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	stamp := release.NewStamp(r.Release, r.Owner, r.Digests, r.Marks)
 	stamp.Redact = r.Redactor.Redact
 	storedBy := release.NewDriver(ctx, release.DriverConfig{
-		Secrets:    c.kubernetes.CoreV1().Secrets(r.Namespace),
+		Secrets:    c.config.Clientset.CoreV1().Secrets(r.Namespace),
 		Namespace:  r.Namespace,
-		Index:      c.index,
+		Index:      c.config.Index,
 		Stamp:      stamp,
 		Keys:       c.config.Keys,
 		Redactor:   r.Redactor,

@@ -67,6 +67,14 @@ func (r *run) classify(err error) error {
 	}
 }
 
+// joinReasons returns an error that names all reasons, nil if there are none.
+func joinReasons(err error, reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, strings.Join(reasons, "; "))
+}
+
 // isRefusal reports whether the API server will never accept an object, as opposed
 // to a server that cannot answer now.
 func isRefusal(err error) bool {
@@ -91,7 +99,8 @@ func (r *run) outcome(ctx context.Context, err error) error {
 	case errors.Is(r.driver.WriteErr, release.ErrStale):
 		err = r.driver.WriteErr
 	case errors.Is(r.kube.failedHook, ErrInterrupted):
-		err = interruptedError{error: err, hook: r.kube.failedHook}
+		// The text stays Helm's.
+		err = rewordedError{error: errors.Join(err, r.kube.failedHook), text: err.Error()}
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
@@ -115,27 +124,20 @@ func (e *ActionError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ActionError) Unwrap() error { return e.Err }
 
-// interruptedError is Helm's error for a hook that failed, and the hook's own.
-type interruptedError struct {
-	error
-	hook error
-}
-
-func (e interruptedError) Unwrap() []error { return []error{e.error, e.hook} }
-
 // redactError returns an error with the redacted text of err that wraps err.
 func redactError(redact func(string) string, err error) error {
 	if text := redact(err.Error()); text != err.Error() {
-		return redactedError{error: err, text: text}
+		return rewordedError{error: err, text: text}
 	}
 	return err
 }
 
-type redactedError struct {
+// rewordedError is an error with another text.
+type rewordedError struct {
 	error
 	text string
 }
 
-func (e redactedError) Error() string { return e.text }
+func (e rewordedError) Error() string { return e.text }
 
-func (e redactedError) Unwrap() error { return e.error }
+func (e rewordedError) Unwrap() error { return e.error }

@@ -23,69 +23,65 @@ import (
 // Record notes on the record of the deployed revision which of its Jobs with
 // ttlSecondsAfterFinished have finished.
 func (c *Client) Record(ctx context.Context, r Request) error {
-	history := c.index.History(r.Namespace, r.Release)
-	states, known := c.inventory.Expected(r.Owner.UID)
+	history := c.config.Index.History(r.Namespace, r.Release)
+	states, known := c.config.Inventory.Expected(r.Owner.UID)
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || !known {
 		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 	}
-	jobs := c.inventory.JobOutcomes(r.Owner.UID)
+	jobs := c.config.Inventory.JobOutcomes(r.Owner.UID)
 	stored := release.WithFinished(history[0].Inventory, states, func(s apply.State) string { return jobs[s.Key] })
 	if maps.Equal(stored.Finished, history[0].Inventory.Finished) {
 		return nil
 	}
-	text, err := json.Marshal(stored)
+	return c.storeInventory(ctx, history[0], stored)
+}
+
+// storeInventory writes onto a record what is known of its objects.
+func (c *Client) storeInventory(ctx context.Context, record release.Record, inventory release.Inventory) error {
+	text, err := json.Marshal(inventory)
 	if err != nil {
 		return err
 	}
-	return c.patchRecord(ctx, history[0], map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
+	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
 }
 
 // MarkFailed records that an action was cut short, so that the release can be
 // acted on again. The reason becomes the revision's description.
 func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Record, reason string) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	return run.outcome(ctx, run.restate(record, helmrelease.StatusFailed, reason))
+	return c.run(ctx, r, func(run *run) error { return run.restate(record, helmrelease.StatusFailed, reason) })
 }
 
 // Tidy makes the records agree: the newest of the deployed revisions alone stays
 // so, as Helm leaves it when an action goes well, and one of ours that is pending
 // below a newer one has failed.
 func (c *Client) Tidy(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	deployed := false
-	for i, record := range c.index.History(r.Namespace, r.Release) {
-		var err error
-		switch {
-		case record.Status == api.StatusDeployed && !deployed:
-			deployed = true
-		case record.Status == api.StatusDeployed:
-			err = run.restate(record, helmrelease.StatusSuperseded, "")
-		case i > 0 && record.Written() && api.Pending(record.Status):
-			err = run.restate(record, helmrelease.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
+	return c.run(ctx, r, func(run *run) error {
+		deployed := false
+		for i, record := range c.config.Index.History(r.Namespace, r.Release) {
+			var err error
+			switch {
+			case record.Status == api.StatusDeployed && !deployed:
+				deployed = true
+			case record.Status == api.StatusDeployed:
+				err = run.restate(record, helmrelease.StatusSuperseded, "")
+			case i > 0 && record.Written() && api.Pending(record.Status):
+				err = run.restate(record, helmrelease.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return run.outcome(ctx, err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // restate gives a stored revision another status, and a description unless that
 // is empty. The error is ErrStale where the record is another than the one that
 // was looked at: the revision may have been deployed meanwhile.
 func (r *run) restate(record release.Record, status helmrelease.Status, description string) error {
-	rls, err := r.driver.Get(record.Secret)
+	rls, err := r.readUnchanged(record)
 	if err != nil {
 		return err
-	}
-	if r.driver.Versions[record.Secret] != record.ResourceVersion {
-		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
 	rls.Info.Status = status
 	if description != "" {
@@ -98,7 +94,7 @@ func (r *run) restate(record release.Record, status helmrelease.Status, descript
 // were once deployed the newest are kept, and of those that never were just
 // the newest one.
 func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
-	excess := excess(c.index.History(r.Namespace, r.Release), limit)
+	excess := excess(c.config.Index.History(r.Namespace, r.Release), limit)
 	if len(excess) == 0 {
 		return nil
 	}
@@ -144,7 +140,7 @@ func excess(history []release.Record, limit int) []release.Record {
 // Mark writes the request's marks onto the newest revision that this operator
 // wrote, and changes nothing else.
 func (c *Client) Mark(ctx context.Context, r Request) error {
-	for _, record := range c.index.History(r.Namespace, r.Release) {
+	for _, record := range c.config.Index.History(r.Namespace, r.Release) {
 		if record.Written() {
 			return c.mark(ctx, record, r.Marks.Labels(), nil)
 		}
@@ -160,7 +156,7 @@ func (c *Client) mark(ctx context.Context, record release.Record, labels, annota
 	}
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
 	if apierrors.IsNotFound(err) {
-		c.index.Remove(record)
+		c.config.Index.Remove(record)
 		return fmt.Errorf("%w: record %s is gone", release.ErrStale, record.Secret)
 	}
 	return err
@@ -172,12 +168,12 @@ func (c *Client) patchRecord(ctx context.Context, record release.Record, metadat
 	if err != nil {
 		return err
 	}
-	secret, err := c.kubernetes.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
+	secret, err := c.config.Clientset.CoreV1().Secrets(record.Namespace).Patch(ctx, record.Secret, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("update release record %s: %w", record.Secret, err)
 	}
 	if stored, ok := release.FromMeta(secret); ok {
-		c.index.Put(stored)
+		c.config.Index.Put(stored)
 	}
 	return nil
 }
@@ -221,7 +217,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
 		tested.Message = release.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
 	}
-	history := c.index.History(r.Namespace, r.Release)
+	history := c.config.Index.History(r.Namespace, r.Release)
 	if len(history) == 0 {
 		return run.outcome(ctx, fmt.Errorf("%w: it is gone", release.ErrStale))
 	}

@@ -49,7 +49,7 @@ func (k *kubeClient) GetPodList(namespace string, options metav1.ListOptions) (*
 }
 
 func (k *kubeClient) hookPods(namespace string, options metav1.ListOptions) (list *corev1.PodList, err error) {
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	if err := k.mayReadPods(namespace); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespa
 // printed returns the end of what a container has printed. That it has not run
 // is an error that says why, for that may be what is wrong.
 func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.Pod, container string) (text []byte, err error) {
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waits := status.State.Waiting; status.Name == container && waits != nil && status.LastTerminationState.Terminated == nil {
 			return nil, fmt.Errorf("it has not run: %s: %s", waits.Reason, waits.Message)

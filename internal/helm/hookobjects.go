@@ -269,10 +269,7 @@ func (k *kubeClient) explainConflict(fallback error) error {
 			found = append(found, apply.Describe(o.Unstructured)+" "+why)
 		}
 	}
-	if len(found) == 0 {
-		return fallback
-	}
-	return fmt.Errorf("%w: %s", ErrConflict, strings.Join(found, "; "))
+	return cmp.Or(joinReasons(ErrConflict, found), fallback)
 }
 
 // whyNotOwned says what an object is that Helm does not take for the release's,

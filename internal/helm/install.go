@@ -32,7 +32,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	if err := c.ensureNamespace(ctx, r); err != nil {
 		return run.outcome(ctx, err)
 	}
-	if err := run.forgetFailed(c.index, r); err != nil {
+	if err := run.forgetFailed(c.config.Index, r); err != nil {
 		return run.outcome(ctx, err)
 	}
 	install := action.NewInstall(run.config)
@@ -47,7 +47,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 	install.SkipSchemaValidation = true
 	// Replace lets an uninstalled release, whose record the CLI kept, go on
 	// with the next revision.
-	install.Replace = len(c.index.History(r.Namespace, r.Release)) > 0
+	install.Replace = len(c.config.Index.History(r.Namespace, r.Release)) > 0
 	// That of Helm is 1, too, whatever revision it becomes.
 	defer run.kube.builder.turn.done()
 	rendered, err := c.render(ctx, run, r, chart.FirstRevision(r.Release, r.Namespace))
@@ -118,7 +118,7 @@ func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
 		Labels:      map[string]string{api.LabelCreatedFor: string(r.Owner.UID)},
 		Annotations: map[string]string{api.AnnotationOwner: r.Owner.String()},
 	}}
-	_, err := c.kubernetes.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: api.FieldManager})
+	_, err := c.config.Clientset.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: api.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the release's namespace: %w", err)
 	}
@@ -132,7 +132,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	if !r.CreateNamespace {
 		return nil
 	}
-	namespaces := c.kubernetes.CoreV1().Namespaces()
+	namespaces := c.config.Clientset.CoreV1().Namespaces()
 	namespace, err := namespaces.Get(ctx, r.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -142,7 +142,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	case !createdFor(namespace, r.Owner) || namespace.DeletionTimestamp != nil:
 		return nil
 	}
-	others := c.index.Releases(r.Namespace)
+	others := c.config.Index.Releases(r.Namespace)
 	delete(others, r.Release)
 	if len(others) > 0 {
 		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was made for this release and stays, since other releases are in it: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))

@@ -17,6 +17,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -142,7 +143,7 @@ func (k *kubeClient) IsReachable() error { return nil }
 
 // Build parses a manifest. It never validates: the API server does.
 func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList, err error) {
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	list, err = k.builder.build(reader)
 	switch {
 	case err != nil:
@@ -172,7 +173,7 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 // Create creates hooks and applies everything else.
 func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.Result, err error) {
 	result = &helmkube.Result{}
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	if err := k.allow.check(k.namespace, resources); err != nil {
 		return result, err
 	}
@@ -195,7 +196,7 @@ func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.R
 func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (result *helmkube.Result, err error) {
 	// Helm reads the result of a failed update, too.
 	result = &helmkube.Result{}
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	if err := k.allow.check(k.namespace, target); err != nil {
 		return result, err
 	}
@@ -249,7 +250,7 @@ func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.De
 			errs = append(errs, err)
 		}
 	}()
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	for _, info := range resources {
 		if err := k.deleteOwned(info, policy); err != nil {
 			if isHook(info) {
@@ -265,7 +266,7 @@ func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.De
 
 // WaitForDelete waits until the objects are gone, or the timeout passed.
 func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time.Duration) (err error) {
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	var objects []apply.Object
 	for _, info := range resources {
 		if o := object(info); !k.unowned[apply.KeyOf(o)] {
@@ -322,7 +323,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 
 // WatchUntilReady waits until hooks are done, or the timeout passed.
 func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) (err error) {
-	defer recovered(&err)
+	defer release.RecoverPanic(&err)
 	resume := k.slot.Release()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
@@ -346,11 +347,4 @@ func (k *kubeClient) WaitWithJobs(helmkube.ResourceList, time.Duration) error { 
 // WaitAndGetCompletedPodPhase is no part of any action that is run here.
 func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {
 	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
-}
-
-// recovered turns a panic into an error. Deferred functions only.
-func recovered(err *error) { //nolint:gocritic // a deferred call sets the result
-	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
-		*err = fmt.Errorf("internal error: %v", r)
-	}
 }

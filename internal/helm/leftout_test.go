@@ -112,7 +112,7 @@ func TestRecordsObeyTheRules(t *testing.T) {
 		w := newWorld(t)
 		namespace, manifest := w.vault()
 		w.leftBySDK(2, w.owner.UID)
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 		refuses(w, namespace, func() error { return w.helm.Adopt(t.Context(), r) })
 

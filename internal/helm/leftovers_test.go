@@ -66,7 +66,7 @@ metadata: {name: Not_a_name, annotations: {helm.sh/hook: "post-install,pre-upgra
 		t.Fatal(err)
 	}
 	w.restart()
-	w.helm.inventory = onDemand{w.objects, w}
+	w.helm.config.Inventory = onDemand{w.objects, w}
 	w.must(w.helm.Uninstall(t.Context(), two))
 	if err := secret(); !apierrors.IsNotFound(err) {
 		t.Errorf("what the first revision has made is still there: %v", err)

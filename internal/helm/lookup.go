@@ -96,11 +96,10 @@ func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	prefix := strings.TrimSuffix(base.Path, "/")
-	answers := &answers{prefix: prefix, seen: map[string]answer{}, readings: g.readings}
+	transport := &lookupTransport{getter: g, prefix: strings.TrimSuffix(base.Path, "/"), seen: map[string]answer{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		answers.next = boundTransport{ctx: g.ctx, next: next}
-		return lookupTransport{getter: g, prefix: prefix, next: answers}
+		transport.next = boundTransport{ctx: g.ctx, next: next}
+		return transport
 	})
 	return config, nil
 }
@@ -114,21 +113,6 @@ func (g lookupGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, e
 func (g lookupGetter) ToRESTMapper() (meta.RESTMapper, error) { return nil, errNotUsed }
 
 var errNotUsed = fmt.Errorf("internal error: not used by any action")
-
-// lookupTransport refuses what a template may not read.
-type lookupTransport struct {
-	getter lookupGetter
-	prefix string
-	next   http.RoundTripper
-}
-
-// RoundTrip asks the API server, or fails with the rule that forbids it.
-func (t lookupTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := t.getter.permits(strings.TrimPrefix(request.URL.Path, t.prefix)); err != nil {
-		return nil, err
-	}
-	return t.next.RoundTrip(request)
-}
 
 // permits reports whether a path of the API may be read. Discovery may.
 func (g lookupGetter) permits(path string) error {
@@ -168,15 +152,15 @@ func where(path string) (namespace string, object bool) {
 	return "", true
 }
 
-// answers remembers what was read in one render. Helm asks discovery again for
-// every lookup.
-type answers struct {
-	next http.RoundTripper
+// lookupTransport refuses what a template may not read, and remembers what was read
+// in one render: Helm requests discovery again for every lookup.
+type lookupTransport struct {
+	getter lookupGetter
+	next   http.RoundTripper
 	// prefix is of all paths, where the API server is behind another.
-	prefix   string
-	readings *lookupRecord
-	mu       sync.Mutex
-	seen     map[string]answer
+	prefix string
+	mu     sync.Mutex
+	seen   map[string]answer
 }
 
 type answer struct {
@@ -184,14 +168,19 @@ type answer struct {
 	body     []byte
 }
 
-// RoundTrip answers from memory where it can.
-func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// RoundTrip answers from memory where it can. It fails with the rule that forbids
+// the request.
+func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	path := strings.TrimPrefix(request.URL.Path, t.prefix)
+	if err := t.getter.permits(path); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	key := request.Method + " " + request.URL.String() + " " + request.Header.Get("Accept")
-	known, ok := a.seen[key]
+	known, ok := t.seen[key]
 	if !ok {
-		response, err := a.next.RoundTrip(request)
+		response, err := t.next.RoundTrip(request)
 		if err != nil {
 			return nil, err
 		}
@@ -201,9 +190,9 @@ func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		known = answer{response: *response, body: body}
-		a.seen[key] = known
-		if a.readings != nil {
-			a.readings.note(strings.TrimPrefix(request.URL.Path, a.prefix), response.StatusCode, body)
+		t.seen[key] = known
+		if t.getter.readings != nil {
+			t.getter.readings.note(path, response.StatusCode, body)
 		}
 	}
 	response := known.response

@@ -163,7 +163,7 @@ func TestLookupAsksOnce(t *testing.T) {
 
 func TestLookupForgetsFailures(t *testing.T) {
 	c := counting{err: errors.New("away")}
-	a := &answers{next: &c, seen: map[string]answer{}}
+	a := &lookupTransport{next: &c, seen: map[string]answer{}}
 	if _, err := ask(t, a, "/api/v1", ""); !errors.Is(err, c.err) {
 		t.Errorf("got %v", err)
 	}

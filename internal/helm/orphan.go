@@ -22,7 +22,7 @@ import (
 // objects and records would go with the custom resource; what the kind's rules
 // forbid stays as it is.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
-	if isInherited(c.index.History(r.Namespace, r.Release), r.Owner) {
+	if isInherited(c.config.Index.History(r.Namespace, r.Release), r.Owner) {
 		if err := c.adopt(ctx, r, (*kubeClient).filterRefused, (*kubeClient).unrefer); err != nil {
 			return err
 		}
@@ -31,14 +31,14 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	if len(c.index.History(r.Namespace, r.Release)) == 0 {
+	if len(c.config.Index.History(r.Namespace, r.Release)) == 0 {
 		if err := c.search(ctx, run); err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
 	var errs []error
-	states := c.inventory.OwnedBy(r.Owner.UID)
-	for _, state := range c.inventory.ClaimedBy(r.Owner.UID) {
+	states := c.config.Inventory.OwnedBy(r.Owner.UID)
+	for _, state := range c.config.Inventory.ClaimedBy(r.Owner.UID) {
 		// The release may be in another namespace than the custom resource. The garbage
 		// collector would delete what refers to the custom resource.
 		if state.Referred && state.Namespace == r.Owner.Namespace {
@@ -55,7 +55,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if err := run.outcome(ctx, errors.Join(errs...)); err != nil {
 		return err
 	}
-	c.inventory.Forget(r.Owner.UID)
+	c.config.Inventory.Forget(r.Owner.UID)
 	return nil
 }
 

@@ -123,11 +123,11 @@ func TestUninstall_DeletesARecordWhoseContentNamesAnother(t *testing.T) {
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	secrets := w.plain.CoreV1().Secrets(w.namespace)
-	copied, err := secrets.Get(t.Context(), release.RecordName("web", 1), metav1.GetOptions{})
+	copied, err := secrets.Get(t.Context(), release.SecretName("web", 1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied.ObjectMeta = metav1.ObjectMeta{Name: release.RecordName("web", 9), Labels: copied.Labels, Annotations: copied.Annotations}
+	copied.ObjectMeta = metav1.ObjectMeta{Name: release.SecretName("web", 9), Labels: copied.Labels, Annotations: copied.Annotations}
 	copied.Labels["version"] = "9"
 	if _, err := secrets.Create(t.Context(), copied, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -50,10 +50,7 @@ func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*met
 		// The inventory may not know it yet.
 		k.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
-	if len(foreign) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(foreign, "; "))
-	}
-	return found, nil
+	return found, joinReasons(ErrConflict, foreign)
 }
 
 // splitForeign separates the objects that the release does not own from the rest.
@@ -157,15 +154,7 @@ func (k *kubeClient) owned() []apply.State {
 	if len(claimed) == 0 {
 		return owned
 	}
-	recorded := map[apply.Key]bool{}
-	for _, manifest := range k.recordedManifests() {
-		// A manifest may name kinds that the server does not know. None of its objects
-		// exists.
-		list, err := k.builder.build(strings.NewReader(manifest))
-		if err == nil {
-			maps.Copy(recorded, keys(list))
-		}
-	}
+	recorded := k.namedIn(k.recordedManifests())
 	for i := range claimed {
 		if recorded[claimed[i].Key] {
 			owned = append(owned, claimed[i])
@@ -174,18 +163,20 @@ func (k *kubeClient) owned() []apply.State {
 	return owned
 }
 
-// among returns those of the objects that stand in one of the manifests, too.
-func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
-	stored := map[apply.Key]bool{}
+// namedIn returns the keys of the objects in stored manifests. A manifest may name
+// kinds that the server does not know. None of its objects exists.
+func (k *kubeClient) namedIn(manifests []string) map[apply.Key]bool {
+	found := map[apply.Key]bool{}
 	for _, manifest := range manifests {
-		list, err := k.builder.build(strings.NewReader(manifest))
-		if err != nil {
-			// It names kinds that the server does not know: none of its objects is left.
-			continue
-		}
-		for key := range keys(list) {
-			stored[key] = true
+		if list, err := k.builder.build(strings.NewReader(manifest)); err == nil {
+			maps.Copy(found, keys(list))
 		}
 	}
+	return found
+}
+
+// among returns those of the objects that stand in one of the manifests, too.
+func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
+	stored := k.namedIn(manifests)
 	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored[apply.KeyOf(object(info))] })
 }

@@ -93,10 +93,7 @@ func checkNumbers(objects helmkube.ResourceList) error {
 			refused = append(refused, err.Error())
 		}
 	}
-	if len(refused) > 0 {
-		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
-	}
-	return nil
+	return joinReasons(ErrRefused, refused)
 }
 
 // dryRun applies what changes without changing anything.
@@ -139,10 +136,7 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 			return err
 		}
 	}
-	if len(refused) > 0 {
-		return fmt.Errorf("%w: %s", ErrRefused, strings.Join(refused, "; "))
-	}
-	return nil
+	return joinReasons(ErrRefused, refused)
 }
 
 // missing returns what the API server did not find, by group, kind or resource,

@@ -2,7 +2,6 @@ package helm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,11 +71,11 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 		done = append(done, repaired)
 	}
 	for _, state := range run.kube.applied {
-		c.inventory.ExpectOne(r.Owner.UID, state)
+		c.config.Inventory.ExpectOne(r.Owner.UID, state)
 	}
 	if !within(damaged, keys(is.objects)) {
 		// What is expected is of another revision.
-		c.inventory.Expect(r.Owner.UID, nil)
+		c.config.Inventory.Expect(r.Owner.UID, nil)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return done, run.outcome(ctx, err)
@@ -184,12 +183,15 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	for key := range keys(foreign) {
 		run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
 	}
-	c.inventory.Expect(r.Owner.UID, run.kube.applied)
+	c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
 	if inTheWay != nil {
 		return run.outcome(ctx, inTheWay)
 	}
-	if err := c.store(ctx, is.record, run.kube.stored()); err != nil {
-		return err
+	recorded, stored := is.record.Inventory, run.kube.stored()
+	if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {
+		if err := c.storeInventory(ctx, is.record, stored); err != nil {
+			return err
+		}
 	}
 	outdated, err := run.lookAgain(ctx, is)
 	if err != nil {
@@ -206,18 +208,6 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	return c.Mark(ctx, r)
 }
 
-// store writes onto a record what its objects are, if it says anything else.
-func (c *Client) store(ctx context.Context, record release.Record, inventory release.Inventory) error {
-	if record.Inventory.Digest == inventory.Digest && slices.Equal(record.Inventory.Outside, inventory.Outside) {
-		return nil
-	}
-	text, err := json.Marshal(inventory)
-	if err != nil {
-		return err
-	}
-	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
-}
-
 // current is the revision that runs.
 type current struct {
 	record  release.Record
@@ -228,7 +218,7 @@ type current struct {
 // deployed reads the newest deployed revision. Where some of its objects are
 // named, others may be left out.
 func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (current, error) {
-	for _, record := range c.index.History(request.Namespace, request.Release) {
+	for _, record := range c.config.Index.History(request.Namespace, request.Release) {
 		if record.Status != api.StatusDeployed {
 			continue
 		}

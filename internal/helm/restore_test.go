@@ -22,7 +22,7 @@ func (w *world) byCLI(change func(*helmrelease.Release)) {
 	w.Helper()
 	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
 	cli.Log = func(string, ...any) {}
-	key := release.RecordName("web", 2)
+	key := release.SecretName("web", 2)
 	stored, err := cli.Get(key)
 	w.must(err)
 	change(stored)
@@ -179,7 +179,7 @@ func TestRestore_GivesWay(t *testing.T) {
 	w.byCLI(asTests(helmrelease.HookPhaseRunning))
 	// The index learns nothing of this.
 	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
-	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), release.RecordName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), release.SecretName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.helm.Restore(t.Context(), r); !errors.Is(err, release.ErrStale) {

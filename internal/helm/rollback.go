@@ -31,7 +31,7 @@ var errNoSuchRevision = errors.New("no such revision is stored")
 // says so where the revision is not stored, where nothing was changed; ErrStale
 // where the index was behind, or the API server's own.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
-	target, found := find(c.index.History(r.Namespace, r.Release), revision)
+	target, found := find(c.config.Index.History(r.Namespace, r.Release), revision)
 	if !found {
 		return fmt.Errorf("%w: %d", errNoSuchRevision, revision)
 	}
@@ -43,10 +43,10 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	if err != nil {
 		return err
 	}
-	if err := run.forgetFailedRollback(c.index, r, revision); err != nil {
+	if err := run.forgetFailedRollback(c.config.Index, r, revision); err != nil {
 		return run.outcome(ctx, err)
 	}
-	if err := run.findLeftovers(c.index, r); err != nil {
+	if err := run.findLeftovers(c.config.Index, r); err != nil {
 		return run.outcome(ctx, err)
 	}
 	// Nothing is rendered, and what the earlier one was rendered from counts on.

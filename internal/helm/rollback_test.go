@@ -275,7 +275,7 @@ func TestRollbackLooksForWhatFailedRevisionsLeft(t *testing.T) {
 	}
 	w.restart()
 	told := needed{w.objects, map[string]bool{}}
-	w.helm.inventory = told
+	w.helm.config.Inventory = told
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
 	equal(t, "the kinds that are looked for", map[string]bool{"ConfigMap": true, "Secret": true}, told.kinds)
 }

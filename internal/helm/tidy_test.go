@@ -271,10 +271,10 @@ func TestUninstallUnderATakenName(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			w.theirs("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
-			w.rewrite(release.RecordName("web", 1), func(*helmrelease.Release) {})
+			w.rewrite(release.SecretName("web", 1), func(*helmrelease.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
 			told := needed{w.objects, map[string]bool{}}
-			w.helm.inventory = told
+			w.helm.config.Inventory = told
 			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
 
 			objects, statuses, hooks := []string{"b=1"}, []string{}, []string{"post-delete", "pre-delete"}

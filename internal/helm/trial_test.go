@@ -38,7 +38,7 @@ data:
 	if err := w.helm.Install(t.Context(), w.request(loaded, "one", map[string]any{"size": int64(1)})); err != nil {
 		t.Fatal(err)
 	}
-	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(t.Context(), release.RecordName("web", 1), metav1.GetOptions{})
+	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(t.Context(), release.SecretName("web", 1), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

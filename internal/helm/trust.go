@@ -33,15 +33,11 @@ import (
 // The error is ErrUntrusted, and nothing was written, where somebody else has
 // changed the manifest, values, chart or hooks of the revision.
 func (c *Client) Restore(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	return run.outcome(ctx, run.restore(c, r))
+	return c.run(ctx, r, func(run *run) error { return run.restore(c, r) })
 }
 
 func (r *run) restore(c *Client, request Request) error {
-	history := c.index.History(request.Namespace, request.Release)
+	history := c.config.Index.History(request.Namespace, request.Release)
 	if len(history) == 0 || !history[0].Stripped() {
 		return fmt.Errorf("%w: the newest record has its annotations", release.ErrStale)
 	}
@@ -67,11 +63,17 @@ func (r *run) restore(c *Client, request Request) error {
 		secret.Annotations[release.AnnotationTested] = string(text)
 	}
 	// The helm CLI writes without asking who else does, and may do so again.
-	err = c.patchRecord(r.driver.Ctx, record, map[string]any{
-		"resourceVersion": record.ResourceVersion,
-		"annotations":     secret.Annotations,
-		"labels":          map[string]string{api.LabelSignature: signature},
+	return r.patchUnchanged(c, record, map[string]any{
+		"annotations": secret.Annotations,
+		"labels":      map[string]string{api.LabelSignature: signature},
 	})
+}
+
+// patchUnchanged merges into the metadata of a record that the action has read. The
+// error is ErrStale if the record has changed since.
+func (r *run) patchUnchanged(c *Client, record release.Record, metadata map[string]any) error {
+	metadata["resourceVersion"] = r.driver.Versions[record.Secret]
+	err := c.patchRecord(r.driver.Ctx, record, metadata)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
@@ -92,15 +94,11 @@ func (c *Client) SignedByCurrentKey(record release.Record) bool {
 // The error is ErrUntrusted, and nothing was written, where the record stores
 // something else than was signed, or where the cluster does not prove it.
 func (c *Client) Sign(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	return run.outcome(ctx, run.signNewest(c, r))
+	return c.run(ctx, r, func(run *run) error { return run.signNewest(c, r) })
 }
 
 func (r *run) signNewest(c *Client, request Request) error {
-	history := c.index.History(request.Namespace, request.Release)
+	history := c.config.Index.History(request.Namespace, request.Release)
 	if len(history) == 0 || history[0].Status != api.StatusDeployed {
 		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 	}
@@ -116,14 +114,21 @@ func (r *run) signNewest(c *Client, request Request) error {
 // the record is not the one in the index any more, and ErrUntrusted if its content
 // must not be used.
 func (r *run) readTrusted(c *Client, request Request, record release.Record) (*helmrelease.Release, error) {
-	stored, err := r.driver.Get(record.Secret)
+	stored, err := r.readUnchanged(record)
 	if err != nil {
 		return nil, err
 	}
-	if r.driver.Versions[record.Secret] != record.ResourceVersion {
-		return nil, fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
-	}
 	return stored, r.trust(c, request, record, stored)
+}
+
+// readUnchanged reads a record. The error is ErrStale if it is not the one in the
+// index any more.
+func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error) {
+	stored, err := r.driver.Get(record.Secret)
+	if err == nil && r.driver.Versions[record.Secret] != record.ResourceVersion {
+		err = fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
+	}
+	return stored, err
 }
 
 // trust returns nil if what a record stores may be used. The error is
@@ -153,20 +158,13 @@ func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.R
 	case record.Signature:
 		return nil
 	}
-	err := c.patchRecord(r.driver.Ctx, record, map[string]any{
-		"resourceVersion": r.driver.Versions[record.Secret],
-		"labels":          map[string]string{api.LabelSignature: signature},
-	})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
-	}
-	return err
+	return r.patchUnchanged(c, record, map[string]any{"labels": map[string]string{api.LabelSignature: signature}})
 }
 
 // signUnlessCurrent signs the newest record if its label shows that the current
 // key has not signed it.
 func (r *run) signUnlessCurrent(c *Client, request Request) error {
-	history := c.index.History(request.Namespace, request.Release)
+	history := c.config.Index.History(request.Namespace, request.Release)
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.Keys.Current(history[0].Signature) {
 		return nil
 	}

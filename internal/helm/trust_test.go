@@ -77,35 +77,35 @@ var forgeries = []struct {
 	want  error
 }{
 	{"manifest", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
 	}, signing.ErrForged},
 	{"hooks", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) {
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) {
 			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookTest), hookedBy(helmrelease.HookPreDelete), hookedBy(helmrelease.HookPostUpgrade)}
 		})
 	}, signing.ErrForged},
 	{"values", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Config["fail"] = "x" })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Config["fail"] = "x" })
 	}, signing.ErrForged},
 	{"manifest, signature removed", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"manifest, signature of an unknown key", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
-		rls, err := release.Decode(w.secret(release.RecordName("web", 2)))
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		rls, err := release.Decode(w.secret(release.SecretName("web", 2)))
 		w.must(err)
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+newTestKeys("x").Sign(release.SignedContent(w.namespace, rls))+`"}}}`)
 	}, signing.ErrUnsigned},
 	{"hooks, signature removed", func(w *world) {
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)} })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)} })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"content and signature of revision 1", func(w *world) {
-		first := w.secret(release.RecordName("web", 1))
+		first := w.secret(release.SecretName("web", 1))
 		old, err := release.Decode(first)
 		w.must(err)
-		w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) { *rls = *old })
+		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { *rls = *old })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+first.Labels[api.LabelSignature]+`"}}}`)
 	}, signing.ErrForged},
 	{"labels", func(w *world) {
@@ -146,14 +146,14 @@ func TestForgedRecord_IsNotApplied(t *testing.T) {
 		} {
 			t.Run(forgery.name+"/"+name, func(t *testing.T) {
 				w, r := forged(t, forgery.forge)
-				before := w.secret(release.RecordName("web", 2)).Labels[api.LabelSignature]
+				before := w.secret(release.SecretName("web", 2)).Labels[api.LabelSignature]
 				p := &disturbance{}
 				w.net.armed.Store(p)
 				err := act(w, r)
 				w.net.armed.Store(nil)
 				untrustedBy(t, err, forgery.want)
 				equal(t, "the writes", 0, len(writes(p.log())))
-				equal(t, "the signature", before, w.secret(release.RecordName("web", 2)).Labels[api.LabelSignature])
+				equal(t, "the signature", before, w.secret(release.SecretName("web", 2)).Labels[api.LabelSignature])
 				w.expectNoPwn()
 			})
 		}
@@ -172,7 +172,7 @@ func TestForgedRecord_IsOvertakenByAnUpgrade(t *testing.T) {
 			equal(t, "the objects", []string{"a=3"}, w.configMaps())
 			w.expectPlatform()
 			for revision, want := range map[int]bool{1: true, 2: false, 3: true} {
-				secret := w.secret(release.RecordName("web", revision))
+				secret := w.secret(release.SecretName("web", revision))
 				rls, err := release.Decode(secret)
 				w.must(err)
 				if err := testKeys.Verify(secret.Labels[api.LabelSignature], release.SignedContent(w.namespace, rls)); (err == nil) != want {
@@ -228,7 +228,7 @@ func TestRollback_ToAForgedRevision(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := forged(t, func(w *world) {
-				w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) { test.forge(w, rls) })
+				w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { test.forge(w, rls) })
 			})
 			told := r.tell()
 			p := &disturbance{}
@@ -266,7 +266,7 @@ func TestRollback_ToAForgedRole(t *testing.T) {
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	r := w.request(c, "two", valuesOf("a=2"))
 	w.must(w.helm.Upgrade(t.Context(), r))
-	w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) {
+	w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) {
 		rls.Manifest = strings.ReplaceAll(rls.Manifest, "[pods]", "[resourcequotas]")
 	})
 	w.watch()
@@ -310,7 +310,7 @@ func TestSign_ByTheNextKey(t *testing.T) {
 			w.net.armed.Store(p)
 			w.must(w.helm.Sign(t.Context(), r))
 			w.net.armed.Store(nil)
-			path := "/api/v1/namespaces/" + w.namespace + "/secrets/" + release.RecordName("web", 2)
+			path := "/api/v1/namespaces/" + w.namespace + "/secrets/" + release.SecretName("web", 2)
 			equal(t, "the requests", []string{"GET " + path, "PATCH " + path}, p.log())
 			if !w.helm.SignedByCurrentKey(w.newest()) {
 				t.Error("the record does not count as signed")
@@ -328,7 +328,7 @@ func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
 			w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), "b", metav1.DeleteOptions{}))
 		},
 		"an object was applied with other content": func(w *world) {
-			w.forge(release.RecordName("web", 2), func(rls *helmrelease.Release) {
+			w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) {
 				rls.Manifest = strings.ReplaceAll(rls.Manifest, `"2"`, `"9"`)
 			})
 		},
@@ -366,12 +366,12 @@ func TestAdopt_CreatesAndChangesNothingFromAForgedRecord(t *testing.T) {
 			c := mapsChart().load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1")).widely()))
 			// The helm CLI has made the same.
-			w.forge(release.RecordName("web", 1), func(rls *helmrelease.Release) { forge(w, rls) })
-			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(release.RecordName("web", 1))
+			w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { forge(w, rls) })
+			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(release.SecretName("web", 1))
 			w.must(err)
-			w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), release.RecordName("web", 1), metav1.DeleteOptions{}))
+			w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), release.SecretName("web", 1), metav1.DeleteOptions{}))
 			stored.Labels = nil
-			w.must(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.RecordName("web", 1), stored))
+			w.must(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored))
 			w.restart()
 			r := w.request(c, "one", valuesOf("a=1")).widely()
 			w.must(w.helm.Adopt(t.Context(), r))

@@ -29,7 +29,7 @@ import (
 // one request for each kind that the server has, and skips those that the operator
 // may not list.
 func (c *Client) search(ctx context.Context, r *run) error {
-	lists, err := c.kubernetes.Discovery().ServerPreferredResources()
+	lists, err := c.config.Clientset.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("read the server's kinds: %w", err)
 	}
@@ -131,7 +131,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		return err
 	}
 	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
-	history := c.index.History(r.Namespace, r.Release)
+	history := c.config.Index.History(r.Namespace, r.Release)
 	store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
 		before: sync.OnceValue(func() error {
 			if err := run.deleteHookObjects(r, history); err != nil {
@@ -155,7 +155,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	}
 	if len(history) > 1 {
 		// Helm deletes what the newest revision names.
-		if err := run.findLeftovers(c.index, r); err != nil {
+		if err := run.findLeftovers(c.config.Index, r); err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
@@ -163,14 +163,14 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		if err = run.uninstall(r, store); err != nil {
 			err = errors.Join(run.kube.cause(err), store.mark())
 		} else {
-			err = run.deleteRecords(c.index, r)
+			err = run.deleteRecords(c.config.Index, r)
 		}
 	}
 	if run.kube.failedHook != nil {
 		// Helm makes a text of some.
 		err = run.kube.failedHook
 	}
-	left := c.inventory.OwnedBy(r.Owner.UID)
+	left := c.config.Inventory.OwnedBy(r.Owner.UID)
 	if err == nil {
 		err = c.sweep(ctx, run, r, len(history) > 0)
 	}
@@ -184,7 +184,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	if err := run.outcome(ctx, err); err != nil {
 		return err
 	}
-	c.inventory.Forget(r.Owner.UID)
+	c.config.Inventory.Forget(r.Owner.UID)
 	return nil
 }
 
@@ -321,6 +321,6 @@ func (c *Client) accountGone(ctx context.Context, r Request) bool {
 	if r.ServiceAccount == "" {
 		return false
 	}
-	account, err := c.kubernetes.CoreV1().ServiceAccounts(r.Namespace).Get(ctx, r.ServiceAccount, metav1.GetOptions{})
+	account, err := c.config.Clientset.CoreV1().ServiceAccounts(r.Namespace).Get(ctx, r.ServiceAccount, metav1.GetOptions{})
 	return apierrors.IsNotFound(err) || err == nil && account.DeletionTimestamp != nil
 }

@@ -104,12 +104,12 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	if err != nil {
 		return err
 	}
-	if len(c.index.History(r.Namespace, r.Release)) > 1 {
-		if err := run.forgetFailed(c.index, r); err != nil {
+	if len(c.config.Index.History(r.Namespace, r.Release)) > 1 {
+		if err := run.forgetFailed(c.config.Index, r); err != nil {
 			return run.outcome(ctx, err)
 		}
 	}
-	if err := run.findLeftovers(c.index, r); err != nil {
+	if err := run.findLeftovers(c.config.Index, r); err != nil {
 		return run.outcome(ctx, err)
 	}
 	upgrade := action.NewUpgrade(run.config)
@@ -124,7 +124,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	// Without it Helm takes empty values for "as before".
 	upgrade.ResetValues = true
 	options := chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: 1, IsUpgrade: true}
-	if history := c.index.History(r.Namespace, r.Release); len(history) > 0 {
+	if history := c.config.Index.History(r.Namespace, r.Release); len(history) > 0 {
 		options.Revision = history[0].Revision + 1
 	}
 	defer run.kube.builder.turn.done()

@@ -57,20 +57,7 @@ func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.claimedBy(owner)
-}
-
-func (x *Index) claimedBy(uid types.UID) []apply.State {
-	of := x.owners[uid]
-	if of == nil {
-		return nil
-	}
-	var claimed []apply.State
-	for _, s := range of.live {
-		if s.Managed && !x.isOwned(of, s) {
-			claimed = append(claimed, *s)
-		}
-	}
+	_, claimed := x.labelled(owner)
 	return claimed
 }
 
@@ -117,7 +104,8 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 	x.AddObjects(uid, outside)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.ownedBy(uid), x.claimedBy(uid), false
+	owned, claimed = x.labelled(uid)
+	return owned, claimed, false
 }
 
 // ExpectedUID returns the UID of an object that an owner's release expects, empty

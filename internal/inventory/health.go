@@ -117,7 +117,8 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 		return of.expected
 	}
 	var keys []apply.Key
-	for _, s := range x.ownedBy(owner) {
+	owned, _ := x.labelled(owner)
+	for _, s := range owned {
 		keys = append(keys, s.Key)
 	}
 	return keys

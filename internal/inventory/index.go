@@ -99,21 +99,27 @@ func (x *Index) Get(key apply.Key) (apply.State, bool) {
 func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.ownedBy(owner)
+	owned, _ := x.labelled(owner)
+	return owned
 }
 
-func (x *Index) ownedBy(uid types.UID) []apply.State {
+// labelled returns the objects that carry the label of an owner and an Apply entry of
+// our field manager: those that count for the owner, and those that do not.
+func (x *Index) labelled(uid types.UID) (owned, claimed []apply.State) {
 	of := x.owners[uid]
 	if of == nil {
-		return []apply.State{}
+		return []apply.State{}, nil
 	}
-	owned := make([]apply.State, 0, len(of.live))
+	owned = make([]apply.State, 0, len(of.live))
 	for _, s := range of.live {
-		if x.isOwned(of, s) {
+		switch {
+		case x.isOwned(of, s):
 			owned = append(owned, *s)
+		case s.Managed:
+			claimed = append(claimed, *s)
 		}
 	}
-	return owned
+	return owned, claimed
 }
 
 // Put tells the index what this process has just applied.

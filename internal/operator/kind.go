@@ -47,8 +47,6 @@ type servedKind struct {
 	filled map[string]cache.Cache
 	// unwatched is why a scope is not watched.
 	unwatched map[string]string
-	// reported are the scopes of which anything is known.
-	reported map[string]bool
 
 	controller controller.Controller
 	reconciler *reconcile.Reconciler
@@ -72,7 +70,7 @@ func (k *KindManager) startKind(ctx context.Context, kind catalog.Kind, scope me
 		manager: k, kind: kind, gk: kind.GVK().GroupKind(),
 		object: &unstructured.Unstructured{},
 		logger: k.logger.WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version),
-		filled: map[string]cache.Cache{}, unwatched: map[string]string{}, reported: map[string]bool{},
+		filled: map[string]cache.Cache{}, unwatched: map[string]string{},
 	}
 	s.object.SetGroupVersionKind(kind.GVK())
 	all := k.scopes
@@ -224,7 +222,6 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 	for joined := 0; joined < count || again != nil; {
 		select {
 		case event := <-events:
-			s.reported[event.scope] = true
 			if event.cache == nil {
 				s.unwatched[event.scope] = event.reason
 				break
@@ -236,7 +233,8 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 		case <-ctx.Done():
 			return
 		}
-		if len(s.reported) < count {
+		if joined+len(s.unwatched) < count {
+			// Nothing is known of the other scopes yet.
 			continue
 		}
 		again = nil

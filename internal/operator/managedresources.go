@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -176,20 +178,16 @@ func (r *recordKinds) refresh(serves func(schema.GroupVersionKind) bool) {
 // choose decides on the kinds of many records at once. The kinds that records in
 // most namespaces name come first, since a tenant writes in few.
 func (r *recordKinds) choose(all []release.Record) {
-	namespaces := map[schema.GroupVersionKind]map[string]struct{}{}
+	namespaces := map[schema.GroupVersionKind]sets.Set[string]{}
 	for i := range all {
 		for _, gvk := range all[i].Inventory.GVKs() {
 			if namespaces[gvk] == nil {
-				namespaces[gvk] = map[string]struct{}{}
+				namespaces[gvk] = sets.Set[string]{}
 			}
-			namespaces[gvk][all[i].Namespace] = struct{}{}
+			namespaces[gvk].Insert(all[i].Namespace)
 		}
 	}
-	ranked := make([]schema.GroupVersionKind, 0, len(namespaces))
-	for gvk := range namespaces {
-		ranked = append(ranked, gvk)
-	}
-	slices.SortFunc(ranked, func(a, b schema.GroupVersionKind) int {
+	ranked := slices.SortedFunc(maps.Keys(namespaces), func(a, b schema.GroupVersionKind) int {
 		return cmp.Or(len(namespaces[b])-len(namespaces[a]), cmp.Compare(a.String(), b.String()))
 	})
 	r.mu.Lock()

@@ -175,12 +175,18 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Observed:           inputs.store,
 			Recorder:           recorder,
 			Metrics:            counted,
-			Why:                newDiagnosis(clientset),
-			Hook:               newHookDiagnosis(clientset),
-			Namespaces:         options.Namespaces,
-			OwnNamespace:       notices.namespace(),
-			Signatures:         rate.NewLimiter(signaturesPerSecond, signaturesPerSecond),
-			Now:                time.Now,
+			Why: func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
+				cause, err := diagnose.Why(ctx, clientset, object, uid)
+				return cause.String(), err
+			},
+			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
+				found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
+				return reconcile.HookReport{State: found.State, Why: found.Why()}, err
+			},
+			Namespaces:   options.Namespaces,
+			OwnNamespace: notices.namespace(),
+			Signatures:   rate.NewLimiter(signaturesPerSecond, signaturesPerSecond),
+			Now:          time.Now,
 		},
 	}
 
@@ -316,20 +322,4 @@ func newPatcher(mgr manager.Manager, kinds []catalog.Kind) *customresource.Patch
 // decoderOf returns the decoder for the custom resources of a kind.
 func decoderOf(kind catalog.Kind) customresource.Decoder {
 	return customresource.Decoder{Scale: kind.ScalePath()}
-}
-
-// newDiagnosis returns the function that finds out why an object is not ready.
-func newDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (string, error) {
-	return func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
-		cause, err := diagnose.Why(ctx, clientset, object, uid)
-		return cause.String(), err
-	}
-}
-
-// newHookDiagnosis returns the function that finds out the progress of a hook.
-func newHookDiagnosis(clientset kubernetes.Interface) func(context.Context, apply.Key, types.UID) (reconcile.HookReport, error) {
-	return func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
-		found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
-		return reconcile.HookReport{State: found.State, Why: found.Why()}, err
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -178,13 +177,11 @@ func (s *session) printDiff(out diffOutput, before, after manifest) error {
 	if len(out.Objects) == 0 {
 		s.note("No object differs between %s and %s.", before.title, after.title)
 	}
-	return s.print(out, func(w io.Writer) error {
-		with := s.painter(w)
+	return s.print(out, func() string {
+		text := ""
 		for _, object := range out.Objects {
-			if _, err := io.WriteString(w, with.paintDiff(object.Diff)); err != nil {
-				return err
-			}
+			text += s.painter().paintDiff(object.Diff)
 		}
-		return nil
+		return text
 	})
 }

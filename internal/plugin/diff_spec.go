@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
@@ -28,13 +26,9 @@ import (
 
 // diffSpec compares the deployed revision with what a spec would make of it.
 func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstructured, f diffFlags) error {
-	data, err := s.readFile(f.spec)
+	file, data, err := preview.ReadFile(s.In, f.spec)
 	if err != nil {
 		return fmt.Errorf("--spec: %w", err)
-	}
-	file := f.spec
-	if file == "-" {
-		file = "standard input"
 	}
 	gk := t.mapping.GroupVersionKind.GroupKind()
 	given, err := readSpec(data, gk, t.name)
@@ -46,7 +40,7 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 		return err
 	}
 	status := statusOf(cr)
-	stored, err := s.revision(ctx, status, deployedIn(status.History))
+	stored, err := s.revision(ctx, status, deployedRevision(status))
 	if err != nil {
 		return err
 	}
@@ -97,14 +91,18 @@ func findChart(f diffFlags, gk schema.GroupKind) (chart *chart.Chart, overrides 
 	return kinds[i].Chart, kinds[i].Overrides, nil
 }
 
-// deployedIn returns the newest revision that is deployed, or else the newest.
-func deployedIn(history []api.HistoryEntry) int64 {
-	for _, entry := range history {
+// deployedRevision returns the newest revision that is deployed, or else the
+// newest.
+func deployedRevision(status api.Status) int64 {
+	for _, entry := range status.History {
 		if entry.Status == api.StatusDeployed {
 			return entry.Revision
 		}
 	}
-	return history[0].Revision
+	if len(status.History) > 0 {
+		return status.History[0].Revision
+	}
+	return status.Release.Revision
 }
 
 // withoutSecrets returns the text of a render error with redacted secrets.
@@ -203,12 +201,8 @@ func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, 
 	if documents(data) > 1 {
 		return nil, errors.New("it holds several documents: expected one custom resource, or its spec")
 	}
-	text, err := yaml.YAMLToJSONStrict(data)
+	content, err := preview.DecodeStrict(data)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	var content any
-	if err := json.Unmarshal(text, &content); err != nil {
 		return nil, err
 	}
 	object, ok := content.(map[string]any)
@@ -265,12 +259,4 @@ func beside(stored, spec map[string]any, same bool) map[string]any {
 		}
 	}
 	return rest
-}
-
-// readFile reads a file, or standard input for "-".
-func (s *session) readFile(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(s.In)
-	}
-	return os.ReadFile(name)
 }

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,7 +87,7 @@ shown, which has the newest ten revisions.`,
 			for _, missing := range out.Missing {
 				s.note("Note: %s", missing)
 			}
-			return s.print(out, func(w io.Writer) error { return printHistory(w, out, time.Now()) })
+			return s.print(out, func() string { return historyTable(out.Revisions, time.Now()) })
 		},
 	}
 }
@@ -113,14 +112,13 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 func fromRecords(history []release.Record) []revisionOutput {
 	revisions := make([]revisionOutput, len(history))
 	held := release.MarksOf(history).Held
-	before := 0
-	if len(history) > 0 {
-		before = history[0].Revision
-	}
-	if held != nil {
-		before = held.Revision
-	}
-	previous := false
+	previous := slices.IndexFunc(history, func(r release.Record) bool {
+		before := history[0].Revision
+		if held != nil {
+			before = held.Revision
+		}
+		return r.Revision < before && r.WasGood()
+	})
 	for i := range history {
 		r := &history[i]
 		at := r.Deployed
@@ -131,16 +129,13 @@ func fromRecords(history []release.Record) []revisionOutput {
 			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
 			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady,
 			// The newest runs already, if it was deployed.
-			RollbackTo: i > 0 && r.WasDeployed(),
+			RollbackTo: i > 0 && r.WasDeployed(), Previous: i == previous,
 		}
 		if r.Chart != "" {
 			revisions[i].Chart = r.Chart + "-" + r.ChartVersion
 		}
 		if !r.Written() {
 			revisions[i].By = release.OwnerHelm
-		}
-		if !previous && r.Revision < before && r.WasGood() {
-			previous, revisions[i].Previous = true, true
 		}
 	}
 	return revisions
@@ -160,10 +155,9 @@ func fromStatus(status api.Status) []revisionOutput {
 	return revisions
 }
 
-func printHistory(w io.Writer, out historyOutput, now time.Time) error {
-	lines := make([][]string, 0, 1+len(out.Revisions))
-	lines = append(lines, []string{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"})
-	for _, r := range out.Revisions {
+func historyTable(revisions []revisionOutput, now time.Time) string {
+	lines := [][]string{{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"}}
+	for _, r := range revisions {
 		age := ""
 		if r.LastDeployed != nil {
 			age = duration.HumanDuration(now.Sub(r.LastDeployed.Time))
@@ -172,7 +166,7 @@ func printHistory(w io.Writer, out historyOutput, now time.Time) error {
 			strconv.FormatInt(r.Revision, 10), age, r.Status, r.Chart, r.AppVersion, r.rollback(), r.story(),
 		})
 	}
-	return rows(w, lines...)
+	return rows(lines...)
 }
 
 // rollback returns the column ROLLBACK.
@@ -211,7 +205,7 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 		return nil, err
 	}
 	of := status.Release
-	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.RecordName(of.Name, int(revision)), metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.SecretName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}

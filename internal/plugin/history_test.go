@@ -95,17 +95,14 @@ func TestPrintHistory(t *testing.T) {
 		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}},
 		stored{number: "1", status: api.StatusSuperseded},
 	))
-	var out strings.Builder
-	if err := printHistory(&out, historyOutput{Revisions: revisions}, at); err != nil {
-		t.Fatal(err)
-	}
+	out := historyTable(revisions, at)
 	const want = `
 REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
 3          10m   deployed     box-1.0.0   9     -          Upgrade complete; made by helm, not by the operator
 2          10m   superseded   box-1.0.0   9     yes        Upgrade complete; never became ready
 1          10m   superseded   box-1.0.0   9     yes        Upgrade complete; held: it runs again
 `
-	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out.String()); diff != "" {
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -49,8 +49,8 @@ func choiceFlag(cmd *cobra.Command, name, short, usage string, flag choice) {
 }
 
 // print prints a value in the format of -o: as JSON or YAML by its json tags, or
-// by table.
-func (s *session) print(value any, table func(io.Writer) error) error {
+// as the text that table returns.
+func (s *session) print(value any, table func() string) error {
 	switch s.output {
 	case formatJSON:
 		encoder := json.NewEncoder(s.Out)
@@ -65,20 +65,21 @@ func (s *session) print(value any, table func(io.Writer) error) error {
 		_, err = s.Out.Write(data)
 		return err
 	default:
-		return table(s.Out)
+		_, err := io.WriteString(s.Out, table())
+		return err
 	}
 }
 
-// rows prints a table, the header first. If a cell is colored, all cells of its
+// rows returns a table, the header first. If a cell is colored, all cells of its
 // column must be: the color counts for the width.
-func rows(w io.Writer, lines ...[]string) error {
-	table := printers.GetNewTabWriter(w)
+func rows(lines ...[]string) string {
+	var text strings.Builder
+	table := printers.GetNewTabWriter(&text)
 	for _, cells := range lines {
-		if _, err := fmt.Fprintln(table, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	return table.Flush()
+	_ = table.Flush()
+	return text.String()
 }
 
 // note writes to stderr: progress, and what is left out of the output.
@@ -94,20 +95,19 @@ type branch struct {
 	below             []branch
 }
 
-// printTree prints a tree as three columns below a header.
-func (p painter) printTree(w io.Writer, header branch, root branch) error {
+// tree returns a tree as three columns below a header.
+func (p painter) tree(header branch, root branch) string {
 	lines := append([]branch{header}, root.lines("", "")...)
 	name, state := 0, 0
 	for _, line := range lines {
 		name, state = max(name, utf8.RuneCountInString(line.name)), max(state, utf8.RuneCountInString(line.state))
 	}
+	var text strings.Builder
 	for _, line := range lines {
-		text := pad(line.name, name) + "  " + p.paint(pad(line.state, state), line.paint) + "  " + line.text
-		if _, err := io.WriteString(w, strings.TrimRight(text, " ")+"\n"); err != nil {
-			return err
-		}
+		columns := pad(line.name, name) + "  " + p.paint(pad(line.state, state), line.paint) + "  " + line.text
+		text.WriteString(strings.TrimRight(columns, " ") + "\n")
 	}
-	return nil
+	return text.String()
 }
 
 // lines returns a branch and all that grows from it, with what is drawn before

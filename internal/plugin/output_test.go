@@ -30,11 +30,8 @@ PodSet web  False  Progressing
 		"colors": {colors: true, want: strings.Replace(want, "False", "\x1b[31mFalse\x1b[0m", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out strings.Builder
-			if err := (painter{test.colors}).printTree(&out, branch{name: "NAME", state: "READY", text: "WHY"}, root); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+			out := painter{test.colors}.tree(branch{name: "NAME", state: "READY", text: "WHY"}, root)
+			if diff := cmp.Diff(test.want, out); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

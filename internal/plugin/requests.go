@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -120,10 +119,7 @@ func (s *session) send(ctx context.Context, t target, r request, w waiting) erro
 	if failure != nil && s.output == formatTable {
 		return failure
 	}
-	if err := s.print(said, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "%s: %s\n", t, said.Message)
-		return err
-	}); err != nil {
+	if err := s.print(said, func() string { return fmt.Sprintf("%s: %s\n", t, said.Message) }); err != nil {
 		return err
 	}
 	return failure

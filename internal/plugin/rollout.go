@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,9 +83,8 @@ watch the custom resources.`,
 			case w.wait:
 				return s.showRollout(cmd.Context(), args[0], w, judge)
 			}
-			return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func(out io.Writer) error {
-				_, err := fmt.Fprintf(out, "the rollout of %s is %sd\n", kind, verb)
-				return err
+			return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func() string {
+				return fmt.Sprintf("the rollout of %s is %sd\n", kind, verb)
 			})
 		},
 	}
@@ -140,14 +138,11 @@ func (s *session) pausedKind(ctx context.Context, mapping *meta.RESTMapping) *bo
 	return new(definition.GetAnnotations()[api.AnnotationRolloutPaused] == "true")
 }
 
-// printRollout prints a rollout as a table: the versions, then the failures.
-func (s *session) printRollout(w io.Writer, r rollout) error {
-	p := s.painter(w)
-	if _, err := fmt.Fprintln(w, p.paint(r.headline(), bold)); err != nil {
-		return err
-	}
+// table returns a rollout as a table: the versions, then the failures.
+func (r rollout) table(p painter) string {
+	text := p.paint(r.headline(), bold) + "\n"
 	if r.Total == 0 {
-		return nil
+		return text
 	}
 	lines := [][]string{{"VERSION", "TOTAL", "READY", "PROGRESSING", "FAILED", "WAITING", "HELD", "PAUSED"}}
 	for _, v := range r.Versions {
@@ -156,22 +151,15 @@ func (s *session) printRollout(w io.Writer, r rollout) error {
 			strconv.Itoa(v.Failed), strconv.Itoa(v.Waiting), strconv.Itoa(v.Held), strconv.Itoa(v.Paused),
 		})
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	if err := rows(w, lines...); err != nil {
-		return err
-	}
-	failed := slices.DeleteFunc(slices.Clone(r.Resources), func(m rolloutMember) bool { return m.Phase != phaseFailed })
-	for i, m := range failed {
-		if i == 0 {
-			if _, err := fmt.Fprintln(w); err != nil {
-				return err
-			}
-		}
-		if _, err := fmt.Fprintf(w, "%s %s: %s\n", p.paint("failed", red), m.name(), m.Message); err != nil {
-			return err
+	var failed strings.Builder
+	for _, m := range r.Resources {
+		if m.Phase == phaseFailed {
+			fmt.Fprintf(&failed, "%s %s: %s\n", p.paint("failed", red), m.name(), m.Message)
 		}
 	}
-	return nil
+	text += "\n" + rows(lines...)
+	if failed.Len() > 0 {
+		text += "\n" + failed.String()
+	}
+	return text
 }

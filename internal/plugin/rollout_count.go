@@ -3,12 +3,12 @@ package plugin
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -149,7 +149,7 @@ func count(members []rolloutMember) rollout {
 	if r.Resources == nil {
 		r.Resources = []rolloutMember{}
 	}
-	to := map[string]bool{}
+	to := sets.New[string]()
 	for _, m := range r.Resources {
 		i := slices.IndexFunc(r.Versions, func(v versionPhases) bool { return v.Version == m.Version })
 		if i < 0 {
@@ -160,11 +160,11 @@ func count(members []rolloutMember) rollout {
 		r.Versions[i].add(m.Phase)
 		r.Phases.add(m.Phase)
 		if m.Phase == phaseWaiting && m.To != "" {
-			to[m.To] = true
+			to.Insert(m.To)
 		}
 	}
 	slices.SortFunc(r.Versions, func(a, b versionPhases) int { return cmp.Compare(a.Version, b.Version) })
-	r.To = strings.Join(slices.Sorted(maps.Keys(to)), ", ")
+	r.To = strings.Join(sets.List(to), ", ")
 	return r
 }
 

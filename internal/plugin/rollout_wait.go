@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -160,7 +159,7 @@ func (s *session) showRollout(ctx context.Context, word string, w waiting, judge
 		return err
 	}
 	r.Paused = s.pausedKind(ctx, k.mapping)
-	if err := s.print(r, func(out io.Writer) error { return s.printRollout(out, r) }); err != nil || !w.wait {
+	if err := s.print(r, func() string { return r.table(s.painter()) }); err != nil || !w.wait {
 		return err
 	}
 	return v.err("the rollout of " + r.Kind)

@@ -162,26 +162,45 @@ func (s *session) completeKind(_ *cobra.Command, args []string, typed string) ([
 // kind is: they are those of groups that are nobody's of Kubernetes, and have a
 // status. What cannot be found out is no help, and no error either.
 func (s *session) kinds() []string {
-	client, err := s.flags.ToDiscoveryClient()
+	resources, err := s.resourcesFor("patch")
 	if err != nil {
 		return nil
 	}
-	// A group that does not answer leaves the others.
-	lists, _ := client.ServerPreferredResources()
 	var found []string
-	for _, list := range lists {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || !strings.Contains(group.Group, ".") || strings.HasSuffix(group.Group, ".k8s.io") {
-			continue
-		}
-		for i := range list.APIResources {
-			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/") {
-				found = append(found, r.SingularName)
-			}
+	for _, r := range resources {
+		if strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io") {
+			found = append(found, r.SingularName)
 		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// resourcesFor returns the resources of the cluster that have a verb. A group
+// that does not answer leaves the others.
+func (s *session) resourcesFor(verb string) ([]metav1.APIResource, error) {
+	client, err := s.flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	lists, err := client.ServerPreferredResources()
+	if len(lists) > 0 {
+		err = nil
+	}
+	var found []metav1.APIResource
+	for _, list := range lists {
+		gv, wrong := schema.ParseGroupVersion(list.GroupVersion)
+		if wrong != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, verb) && !strings.Contains(r.Name, "/") {
+				r.Group, r.Version = gv.Group, gv.Version
+				found = append(found, r)
+			}
+		}
+	}
+	return found, err
 }
 
 // names returns those of the custom resources of a kind.

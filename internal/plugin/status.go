@@ -3,9 +3,9 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -109,7 +109,9 @@ it, and the right that is missing is named.`,
 			for _, missing := range out.Missing {
 				s.note("Note: %s", missing)
 			}
-			return s.print(out, func(w io.Writer) error { return s.painter(w).printStatus(w, out) })
+			return s.print(out, func() string {
+				return s.painter().tree(branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
+			})
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -57,42 +56,20 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 
 // listable returns the resources that may be listed, as far as the API server
 // can tell.
-func (x *objectSearch) listable(ctx context.Context) ([]listed, error) {
+func (x *objectSearch) listable(ctx context.Context) ([]metav1.APIResource, error) {
 	review, err := x.typed.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: x.status.Release.Namespace},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("find out what you may list: %w", err)
 	}
-	client, err := x.session.flags.ToDiscoveryClient()
+	resources, err := x.session.resourcesFor("list")
 	if err != nil {
 		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
 	}
-	// A group that does not answer leaves the others.
-	groups, err := client.ServerPreferredResources()
-	if len(groups) == 0 && err != nil {
-		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
-	}
-	var kinds []listed
-	for _, group := range groups {
-		gv, err := schema.ParseGroupVersion(group.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for i := range group.APIResources {
-			r := &group.APIResources[i]
-			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && mayList(review.Status.ResourceRules, gv.Group, r.Name) {
-				kinds = append(kinds, listed{gv.WithResource(r.Name), r.Namespaced})
-			}
-		}
-	}
-	return kinds, nil
-}
-
-// listed is a resource to be listed.
-type listed struct {
-	schema.GroupVersionResource
-	namespaced bool
+	return slices.DeleteFunc(resources, func(r metav1.APIResource) bool {
+		return !mayList(review.Status.ResourceRules, r.Group, r.Name)
+	}), nil
 }
 
 // mayList reports whether rules allow listing all objects of a resource.
@@ -107,18 +84,19 @@ func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool 
 }
 
 // list returns the objects of a kind that carry the label.
-func (x *objectSearch) list(ctx context.Context, kind listed) ([]unstructured.Unstructured, error) {
+func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]unstructured.Unstructured, error) {
 	namespace := metav1.NamespaceAll
-	if kind.namespaced {
+	if kind.Namespaced {
 		namespace = x.status.Release.Namespace
 	}
-	list, err := x.dynamic.Resource(kind.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
+	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Name}
+	list, err := x.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		// What is allowed in the namespace need not be beyond it.
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 	}
 	return list.Items, nil
 }

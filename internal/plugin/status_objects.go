@@ -76,7 +76,7 @@ func (f found) key() apply.Key {
 // read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	var all []found
-	stored, err := x.session.revision(ctx, x.status, deployedOf(x.status))
+	stored, err := x.session.revision(ctx, x.status, deployedRevision(x.status))
 	if err == nil {
 		all = x.read(ctx, stored)
 	} else {
@@ -93,14 +93,6 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	}
 	sortObjects(objects)
 	return objects, nil
-}
-
-// deployedOf returns the revision whose objects should exist.
-func deployedOf(status api.Status) int64 {
-	if len(status.History) == 0 {
-		return status.Release.Revision
-	}
-	return deployedIn(status.History)
 }
 
 func (x *objectSearch) lacks(what string) {

@@ -37,10 +37,7 @@ func TestStatusTree(t *testing.T) {
 			}},
 		},
 	}
-	var text strings.Builder
-	if err := (painter{}).printTree(&text, branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, now)); err != nil {
-		t.Fatal(err)
-	}
+	text := painter{}.tree(branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, now))
 	const want = `
 NAME                       READY    STATUS
 PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
@@ -58,7 +55,7 @@ PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
    └─ Hook Job up          False    Stuck
       └─ Pod up-1          False    ImagePullBackOff
 `
-	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text.String()); diff != "" {
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	out.Release = nil

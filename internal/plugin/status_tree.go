@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,19 +11,12 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// printStatus prints a custom resource and everything below it as a tree.
-func (p painter) printStatus(w io.Writer, out statusOutput) error {
-	return p.printTree(w, branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
-}
-
 func statusTree(out statusOutput, now time.Time) branch {
 	root := branch{
 		name:  apply.Key{Kind: out.Kind, Namespace: out.Namespace, Name: out.Name}.String(),
 		state: string(out.Ready), paint: paintOf(out.Ready), text: joined(": ", out.State, out.Message),
 	}
-	if out.Warning != "" {
-		root.below = append(root.below, branch{name: "last warning", text: out.Warning})
-	}
+	root.add("last warning", out.Warning)
 	for _, c := range out.Conditions {
 		root.below = append(root.below, branch{name: c.Type, text: joined(": ", c.Reason, oneLine(c.Message))})
 	}
@@ -70,23 +62,24 @@ func objectTree(object objectOutput, namespace string) branch {
 		return b
 	}
 	if cause.Kind == object.Kind && cause.Name == object.Name {
-		if why := joined(": ", cause.Reason, cause.Message); why != "" {
-			b.below = append(b.below, branch{name: "cause", text: why})
-		}
-		if cause.Warning != "" {
-			b.below = append(b.below, branch{name: "last warning", text: cause.Warning})
-		}
+		b.add("cause", joined(": ", cause.Reason, cause.Message))
+		b.add("last warning", cause.Warning)
 		return b
 	}
 	inner := branch{
 		name:  shortName(cause.Kind, cause.Namespace, cause.Name, namespace),
 		state: string(metav1.ConditionFalse), paint: red, text: joined(": ", cause.Reason, cause.Message),
 	}
-	if cause.Warning != "" {
-		inner.below = []branch{{name: "last warning", text: cause.Warning}}
-	}
+	inner.add("last warning", cause.Warning)
 	b.below = []branch{inner}
 	return b
+}
+
+// add adds a line below a branch, unless its text is empty.
+func (b *branch) add(name, text string) {
+	if text != "" {
+		b.below = append(b.below, branch{name: name, text: text})
+	}
 }
 
 // shortName names an object, without the namespace that all are in.

@@ -1,11 +1,11 @@
 package plugin
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,58 +33,35 @@ func (w *terminalWriter) Fd() uintptr {
 
 // Write writes all of the text but an incomplete character at its end.
 func (w *terminalWriter) Write(text []byte) (int, error) {
-	all := slices.Concat(w.rest, text)
-	w.rest = nil
-	if cut := incomplete(all); cut > 0 {
-		w.rest = slices.Clone(all[len(all)-cut:])
-		all = all[:len(all)-cut]
-	}
-	if _, err := io.WriteString(w.to, escaped(string(all))); err != nil {
+	safe, rest := escaped(slices.Concat(w.rest, text))
+	w.rest = rest
+	if _, err := w.to.Write(safe); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
-// incomplete returns how many bytes at the end of a text begin a character that
-// is not complete.
-func incomplete(text []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
-			if utf8.FullRune(last) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
-}
-
 // colors are the only escape sequences that pass.
 var colors = []paint{red, green, yellow, cyan, bold, unpainted}
 
-func escaped(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, unsafeInTerminal) < 0 {
-		return text
-	}
-	var safe strings.Builder
-next:
-	for i := 0; i < len(text); {
-		for _, color := range colors {
-			if strings.HasPrefix(text[i:], string(color)) {
-				safe.WriteString(string(color))
-				i += len(color)
-				continue next
-			}
+// escaped returns a text with unsafe characters escaped, and the incomplete
+// character at its end, if there is one.
+func escaped(text []byte) (safe, rest []byte) {
+	for utf8.FullRune(text) {
+		r, size := utf8.DecodeRune(text)
+		color := slices.IndexFunc(colors, func(color paint) bool { return bytes.HasPrefix(text, []byte(color)) })
+		switch {
+		case color >= 0:
+			size = len(colors[color])
+			safe = append(safe, text[:size]...)
+		case unsafeInTerminal(r):
+			safe = fmt.Appendf(safe, `\u%04x`, r)
+		default:
+			safe = utf8.AppendRune(safe, r)
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if unsafeInTerminal(r) {
-			fmt.Fprintf(&safe, `\u%04x`, r)
-		} else {
-			safe.WriteRune(r)
-		}
-		i += size
+		text = text[size:]
 	}
-	return safe.String()
+	return safe, text
 }
 
 // unsafeInTerminal reports whether a character is a control character (C0, C1,
@@ -117,9 +94,9 @@ const (
 // painter colors text, or leaves it as it is.
 type painter struct{ on bool }
 
-// painter returns one for what is written to w.
-func (s *session) painter(w io.Writer) painter {
-	return painter{colored(s.color, w, os.Getenv("NO_COLOR"))}
+// painter returns one for the output.
+func (s *session) painter() painter {
+	return painter{colored(s.color, s.Out, os.Getenv("NO_COLOR"))}
 }
 
 // colored decides by the flag, the stream and https://no-color.org.

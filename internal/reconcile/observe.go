@@ -187,6 +187,8 @@ func (r *Reconciler) observeFailures(v *snapshot) {
 func (r *Reconciler) observeObjects(v *snapshot) {
 	uid := v.CR.GetUID()
 	o := &v.Observation
+	// What the inventory knows of the objects depends on it.
+	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting

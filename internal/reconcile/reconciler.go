@@ -202,7 +202,6 @@ func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
 	if v.Release.Namespace != "" {
 		r.Pool.Use(uid, v.Release.Namespace)
 	}
-	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
 	v.Unwatched = r.unwatched(v)
 	if v.effects.driftChecked {
 		for _, key := range r.memory.found(uid, v.Drift) {

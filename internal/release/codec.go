@@ -86,14 +86,14 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	if len(data) > MaxRecord {
 		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
 	}
-	labels := maps.Clone(rls.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelName] = rls.Name
-	labels[LabelOwner] = OwnerHelm
-	labels[LabelStatus] = rls.Info.Status.String()
-	labels[LabelVersion] = strconv.Itoa(rls.Version)
+	labels := map[string]string{}
+	maps.Copy(labels, rls.Labels)
+	maps.Copy(labels, map[string]string{
+		LabelName:    rls.Name,
+		LabelOwner:   OwnerHelm,
+		LabelStatus:  rls.Info.Status.String(),
+		LabelVersion: strconv.Itoa(rls.Version),
+	})
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: key, Labels: labels},
 		Type:       SecretType,
@@ -129,33 +129,41 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
-// decode reads a record. The error is ErrDamaged where it cannot.
+// Decode reads a record. The error is ErrDamaged if the content cannot be read.
 func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
-	packed, err := base64.StdEncoding.DecodeString(string(secret.Data["release"]))
-	if err != nil {
+	rls := &helmrelease.Release{}
+	if err := decodeData(secret.Data["release"], rls); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-	}
-	reader := readers.get()
-	defer readers.put(reader)
-	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-	}
-	var rls helmrelease.Release
-	if err := readRelease(reader, &rls); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-	}
-	if rls.Info == nil {
-		return nil, fmt.Errorf("%w: %s: it has no info", ErrDamaged, secret.Name)
-	}
-	if slices.Contains(rls.Hooks, nil) {
-		// Every reader of hooks would fail on it.
-		return nil, fmt.Errorf("%w: %s: one of its hooks is null", ErrDamaged, secret.Name)
 	}
 	rls.Labels = maps.Clone(secret.Labels)
 	for _, key := range driver.GetSystemLabels() {
 		delete(rls.Labels, key)
 	}
-	return &rls, nil
+	return rls, nil
+}
+
+// decodeData reads what Pack returns.
+func decodeData(data []byte, into *helmrelease.Release) error {
+	packed, err := base64.StdEncoding.DecodeString(string(data))
+	if err != nil {
+		return err
+	}
+	reader := readers.get()
+	defer readers.put(reader)
+	if err := reader.Reset(bytes.NewReader(packed)); err != nil {
+		return err
+	}
+	if err := readRelease(reader, into); err != nil {
+		return err
+	}
+	if into.Info == nil {
+		return errors.New("it has no info")
+	}
+	if slices.Contains(into.Hooks, nil) {
+		// Every reader of hooks would fail on it.
+		return errors.New("one of its hooks is null")
+	}
+	return nil
 }
 
 // readRelease reads the JSON of a release.
@@ -212,10 +220,7 @@ func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 		Type: secret.Type,
 		Data: secret.Data,
 	}
-	if aside.Labels == nil {
-		aside.Labels = map[string]string{}
-	}
-	aside.Labels[LabelOwner] = OwnerDamaged
+	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerDamaged)
 	if _, err := d.Secrets.Create(d.Ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
 	}

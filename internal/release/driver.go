@@ -255,7 +255,7 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
-	if rls.Info.Status == helmrelease.StatusSuperseded && d.failed(key) {
+	if known, _ := d.Index.Get(d.Namespace, key); known.Status == api.StatusFailed && rls.Info.Status == helmrelease.StatusSuperseded {
 		// Helm calls whatever a good revision comes after superseded, and what
 		// never was deployed must not pass for good.
 		rls.Info.Status = helmrelease.StatusFailed
@@ -301,10 +301,8 @@ func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("delete release record %s: %w", key, err)
 	}
-	for _, r := range d.Index.History(d.Namespace, d.Stamp.release) {
-		if r.Secret == key {
-			d.Index.Remove(r)
-		}
+	if r, known := d.Index.Get(d.Namespace, key); known {
+		d.Index.Remove(r)
 	}
 	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
 }
@@ -332,19 +330,9 @@ func (d *Driver) inventoryOf(rls *helmrelease.Release) Inventory {
 	return d.Inventory()
 }
 
-// failed reports whether the index has a record as failed.
-func (d *Driver) failed(key string) bool {
-	for _, r := range d.Index.History(d.Namespace, d.Stamp.release) {
-		if r.Secret == key {
-			return r.Status == api.StatusFailed
-		}
-	}
-	return false
-}
-
-// keyOf is the name under which Helm's storage keeps a revision.
+// KeyOf is the name under which Helm's storage keeps a revision.
 func (d *Driver) KeyOf(rls *helmrelease.Release) string {
-	return RecordName(rls.Name, rls.Version)
+	return SecretName(rls.Name, rls.Version)
 }
 
 func (d *Driver) saw(secret *corev1.Secret) {

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -45,6 +46,16 @@ func NewIndex(changed func(Record)) *Index {
 	}
 }
 
+// Get returns the record that a Secret holds.
+func (x *Index) Get(namespace, secret string) (Record, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if r := x.records[types.NamespacedName{Namespace: namespace, Name: secret}]; r != nil {
+		return *r, true
+	}
+	return Record{}, false
+}
+
 // History returns the records of a release, newest revision first.
 func (x *Index) History(namespace, release string) []Record {
 	x.mu.RLock()
@@ -54,13 +65,13 @@ func (x *Index) History(namespace, release string) []Record {
 
 // Releases returns the names of the releases that are stored in a namespace.
 // The caller may change the map.
-func (x *Index) Releases(namespace string) map[string]struct{} {
+func (x *Index) Releases(namespace string) sets.Set[string] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	names := map[string]struct{}{}
+	names := sets.New[string]()
 	for release := range x.byRelease {
 		if release.Namespace == namespace {
-			names[release.Name] = struct{}{}
+			names.Insert(release.Name)
 		}
 	}
 	return names

@@ -95,7 +95,7 @@ func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
 
 // verify returns nil if this operator has signed what a record stores.
 func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
-	if RecordName(rls.Name, rls.Version) != secret.Name || rls.Namespace != d.Namespace {
+	if SecretName(rls.Name, rls.Version) != secret.Name || rls.Namespace != d.Namespace {
 		return signing.ErrForged
 	}
 	return d.Keys.Verify(secret.Labels[api.LabelSignature], SignedContent(d.Namespace, rls))

@@ -43,11 +43,6 @@ func WithFinished(stored Inventory, states []apply.State, outcome func(apply.Sta
 // jobName is how a record names a Job.
 func JobName(key apply.Key) string { return key.Namespace + "/" + key.Name }
 
-func keyOfJob(name string) apply.Key {
-	namespace, name, _ := strings.Cut(name, "/")
-	return apply.Key{Group: "batch", Kind: "Job", Namespace: namespace, Name: name}
-}
-
 // FinishedJobs returns the keys of the Jobs that have finished according to a
 // record, and how.
 func FinishedJobs(stored Inventory) map[apply.Key]string {
@@ -55,8 +50,9 @@ func FinishedJobs(stored Inventory) map[apply.Key]string {
 		return nil
 	}
 	jobs := make(map[apply.Key]string, len(stored.Finished))
-	for name, outcome := range stored.Finished {
-		jobs[keyOfJob(name)] = outcome
+	for job, outcome := range stored.Finished {
+		namespace, name, _ := strings.Cut(job, "/")
+		jobs[apply.Key{Group: "batch", Kind: "Job", Namespace: namespace, Name: name}] = outcome
 	}
 	return jobs
 }
@@ -131,10 +127,8 @@ func NewStamp(rls string, owner apply.Owner, digests Digests, marks Marks) stamp
 // mark puts our labels on a new revision, in place of any that Helm copied
 // from an older one.
 func (s stamp) Mark(rls *helmrelease.Release) {
-	labels := maps.Clone(rls.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := map[string]string{}
+	maps.Copy(labels, rls.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, api.Domain+"/") })
 	maps.Copy(labels, map[string]string{
 		api.LabelOwnerUID:     string(s.owner.UID),

@@ -1,23 +1,14 @@
 package release
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
-	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
-
-// RecordName is the name of the Secret that holds a revision.
-func RecordName(rls string, revision int) string { return SecretName(rls, revision) }
 
 // Stored is a revision as its record has it.
 type Stored struct {
@@ -41,18 +32,12 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
 	}
-	stored := &Stored{Record: record, Values: values.Normalize(rls.Config), Helm: rls}
-	stored.describe()
-	if stored.Objects, err = stored.documents(); err != nil {
+	rendered, err := chart.ReadRelease(rls)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
-	for _, hook := range rls.Hooks {
-		objects, err := chart.ObjectsOf(stored.Chart, hook.Path, hook.Manifest)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-		}
-		stored.Hooks = append(stored.Hooks, objects...)
-	}
+	stored := &Stored{Record: record, Objects: rendered.Objects, Hooks: rendered.Hooks, Values: values.Normalize(rls.Config), Helm: rls}
+	stored.describe()
 	return stored, nil
 }
 
@@ -61,33 +46,5 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 func (s *Stored) describe() {
 	if s.Helm.Chart != nil && s.Helm.Chart.Metadata != nil && s.Chart == "" {
 		s.Chart, s.ChartVersion, s.AppVersion = s.Helm.Chart.Metadata.Name, s.Helm.Chart.Metadata.Version, s.Helm.Chart.Metadata.AppVersion
-	}
-}
-
-// templateLine is what Helm writes before an object, and what a post-renderer
-// may take away.
-var templateLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
-
-// documents takes the objects out of the manifest, whoever wrote it.
-func (s *Stored) documents() ([]chart.RenderedObject, error) {
-	reader := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(s.Helm.Manifest)))
-	var found []chart.RenderedObject
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		source := ""
-		if line := templateLine.FindSubmatch(document); line != nil {
-			source = string(line[1])
-		}
-		objects, err := chart.ObjectsOf(s.Chart, source, string(document))
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, objects...)
 	}
 }

@@ -37,7 +37,7 @@ func TestReadRecord(t *testing.T) {
 	if stored.Release != "web" || stored.Revision != 3 || stored.Status != api.StatusDeployed {
 		t.Errorf("the record is %+v", stored.Record)
 	}
-	if name := RecordName("web", 3); name != recordKey {
+	if name := SecretName("web", 3); name != recordKey {
 		t.Errorf("its name is %s", name)
 	}
 }

@@ -35,8 +35,8 @@ const maxDeprecationWarning = 256
 // checkVersions reports names and versions that no CRD can have.
 func (p *parser) checkVersions(w *Watch, lines map[string]int) {
 	for _, name := range []struct{ key, value string }{{"plural", w.Plural}, {"singular", w.Singular}} {
-		if problems := validation.IsDNS1035Label(name.value); name.value != "" && len(problems) > 0 {
-			p.problemf(lines[name.key], "%s: %q: %s", name.key, name.value, strings.Join(problems, "; "))
+		if name.value != "" {
+			p.checkName(lines[name.key], name.key, name.value, validation.IsDNS1035Label)
 		}
 	}
 	// Nothing is told of a list that could not be read.
@@ -72,11 +72,10 @@ func (p *parser) checkVersions(w *Watch, lines map[string]int) {
 }
 
 func (p *parser) checkVersion(line int, at string, v CRDVersion) {
-	switch problems := validation.IsDNS1035Label(v.Name); {
-	case v.Name == "":
+	if v.Name == "" {
 		p.problemf(line, "%s has no name: add one, for example name: v1", at)
-	case len(problems) > 0:
-		p.problemf(line, "%s.name: %q: %s", at, v.Name, strings.Join(problems, "; "))
+	} else {
+		p.checkName(line, at+".name", v.Name, validation.IsDNS1035Label)
 	}
 	switch warning := v.DeprecationWarning; {
 	case warning == "":
@@ -182,10 +181,9 @@ func (p *parser) checkDisplay(w *Watch, lines map[string]int) {
 		names []string
 	}{{"shortNames", w.ShortNames}, {"categories", w.Categories}} {
 		for i, name := range list.names {
-			if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
-				p.problemf(lines[list.key], "%s[%d]: %q: %s", list.key, i, name, strings.Join(problems, "; "))
-			} else if slices.Contains(list.names[:i], name) {
-				p.problemf(lines[list.key], "%s[%d]: %s stands there twice", list.key, i, name)
+			at := fmt.Sprintf("%s[%d]", list.key, i)
+			if p.checkName(lines[list.key], at, name, validation.IsDNS1035Label) && slices.Contains(list.names[:i], name) {
+				p.problemf(lines[list.key], "%s: %s stands there twice", at, name)
 			}
 		}
 	}

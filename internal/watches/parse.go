@@ -23,7 +23,6 @@ import (
 func Parse(name string, data []byte) ([]Watch, error) {
 	p := &parser{file: name, data: data, seen: map[schema.GroupKind]int{}}
 	watches := p.parse(data)
-	slices.SortStableFunc(p.problems, func(a, b LineError) int { return a.Line - b.Line })
 	return watches, p.problems.Err()
 }
 
@@ -39,6 +38,16 @@ type parser struct {
 
 func (p *parser) problemf(line int, format string, args ...any) {
 	p.problems = append(p.problems, LineError{File: p.file, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// checkName reports a value that the given check of names refuses. It returns whether the
+// value is valid.
+func (p *parser) checkName(line int, at, value string, check func(string) []string) bool {
+	problems := check(value)
+	if len(problems) > 0 {
+		p.problemf(line, "%s: %q: %s", at, value, strings.Join(problems, "; "))
+	}
+	return len(problems) == 0
 }
 
 func (p *parser) parse(data []byte) []Watch {
@@ -213,21 +222,30 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 }
 
 // keys are the keys of an entry, in the order of the Watch type.
-var keys = func() []string {
+var keys = jsonNames(reflect.TypeFor[Watch]())
+
+// jsonNames returns the names of a struct's fields in JSON.
+func jsonNames(of reflect.Type) []string {
 	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Watch]()) {
+	for _, f := range reflect.VisibleFields(of) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
 			names = append(names, name)
 		}
 	}
 	return names
-}()
+}
+
+// dereference returns the node that an alias stands for, and any other node itself.
+func dereference(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
 
 // items returns the items of a list, or of a list that an alias stands for.
 func items(node *yaml.Node) []*yaml.Node {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
+	node = dereference(node)
 	if node.Kind != yaml.SequenceNode {
 		return nil
 	}
@@ -236,9 +254,7 @@ func items(node *yaml.Node) []*yaml.Node {
 
 // keyLines returns the line of each key of a map.
 func keyLines(node *yaml.Node) map[string]int {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
+	node = dereference(node)
 	lines := map[string]int{}
 	if node.Kind != yaml.MappingNode {
 		return lines
@@ -320,7 +336,6 @@ func ParseKind(name string, data []byte) (Watch, error) {
 	default:
 		w = p.entry(node)
 	}
-	slices.SortStableFunc(p.problems, func(a, b LineError) int { return a.Line - b.Line })
 	return w, p.problems.Err()
 }
 
@@ -342,8 +357,7 @@ func (p LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
-// LineErrors is every problem that was found, in the order of the file. It is an
-// error of as many lines.
+// LineErrors is every problem that was found. It is an error of as many lines.
 type LineErrors []LineError
 
 // Error joins the problems, one a line.
@@ -355,11 +369,12 @@ func (ps LineErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns nil where there is no problem, for a nil slice in an error
-// interface is not nil.
+// Err returns the problems in the order of the file. It returns nil if there is none,
+// because a nil slice in an error interface is not nil.
 func (ps LineErrors) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(ps, func(a, b LineError) int { return a.Line - b.Line })
 	return ps
 }

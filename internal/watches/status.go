@@ -18,18 +18,7 @@ import (
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // builtIn are the fields of the status that every kind has.
-var builtIn = func() []string {
-	fields := reflect.VisibleFields(reflect.TypeFor[api.Status]())
-	names := make([]string, 0, len(fields)+1)
-	for _, f := range fields {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	// What is told of the release's objects is one of them in any case.
-	names = append(names, "resources")
-	slices.Sort(names)
-	return slices.Compact(names)
-}()
+var builtIn = slices.Sorted(slices.Values(jsonNames(reflect.TypeFor[api.Status]())))
 
 // checkStatus reports fields that cannot be told. Expressions are the catalog's
 // to compile.

@@ -53,13 +53,9 @@ func (p *parser) checkValuesFrom(w *Watch, lines map[string]int) {
 		case from.Name == "":
 			p.problemf(line, "%s has no name: add one, for example name: \"{{ .metadata.name }}-values\"", at)
 		case !IsTemplate(from.Name):
-			if problems := validation.IsDNS1123Subdomain(from.Name); len(problems) > 0 {
-				p.problemf(line, "%s.name: %q: %s", at, from.Name, strings.Join(problems, "; "))
-			}
+			p.checkName(line, at+".name", from.Name, validation.IsDNS1123Subdomain)
 		}
-		if problems := validation.IsConfigMapKey(from.DataKey()); len(problems) > 0 {
-			p.problemf(line, "%s.key: %q: %s", at, from.Key, strings.Join(problems, "; "))
-		}
+		p.checkName(line, at+".key", from.DataKey(), validation.IsConfigMapKey)
 	}
 }
 

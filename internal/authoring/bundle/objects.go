@@ -32,16 +32,12 @@ func Build(folder string) ([]*unstructured.Unstructured, error) {
 	for _, resource := range built.Resources() {
 		// Numbers have to be those that the API machinery expects, which the
 		// maps of kustomize do not hold.
-		text, err := resource.AsYAML()
-		if err != nil {
-			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
-		}
-		data, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
-		}
 		object := &unstructured.Unstructured{}
-		if err := object.UnmarshalJSON(data); err != nil {
+		data, err := resource.MarshalJSON()
+		if err == nil {
+			err = object.UnmarshalJSON(data)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("kustomize %s: %w", folder, err)
 		}
 		objects = append(objects, object)

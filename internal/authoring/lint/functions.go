@@ -76,23 +76,18 @@ func (c *check) lookup(call analysis.Call, at location) {
 		return
 	}
 	c.findf(ruleLookup, at, "lookup of %s: a change of what it finds is not seen at once", what)
-	if len(call.Args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll {
+	if len(call.Args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll || c.ownNamespace(call.Args[2]) {
 		return
 	}
-	severity := Warning
-	namespace, fixed := analysis.Literal(call.Args[2])
-	switch {
-	case c.ownNamespace(call.Args[2]):
-		return
-	case fixed && !c.Alone:
-		severity = Error
-	}
-	where := "a namespace that is computed"
-	if fixed {
+	severity, where := Warning, "a namespace that is computed"
+	if namespace, fixed := analysis.Literal(call.Args[2]); fixed {
 		where = "namespace " + namespace
-	}
-	if fixed && namespace == "" {
-		where = "no namespace, which is all of them, or a kind that has none"
+		if namespace == "" {
+			where = "no namespace, which is all of them, or a kind that has none"
+		}
+		if !c.Alone {
+			severity = Error
+		}
 	}
 	c.findAsf(severity, ruleLookupAway, at, "lookup of %s in %s needs allow.lookup: all", what, where)
 }

@@ -59,7 +59,7 @@ var inTemplate = regexp.MustCompile(`([^\s:()"]+):(\d+)`)
 
 // permissions applies the rule on permissions that cannot be derived.
 func (c *check) permissions() error {
-	if slices.ContainsFunc(c.findings, func(f Finding) bool { return f.Rule == ruleSchemaUseless || f.Rule == ruleExample }) {
+	if slices.ContainsFunc(c.findings, func(f Finding) bool { return f.Rule == ruleSchemaUseless.Name || f.Rule == ruleExample.Name }) {
 		// They come first, and nothing can be derived.
 		return nil
 	}

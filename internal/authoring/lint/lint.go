@@ -102,8 +102,7 @@ func gather(sorted []Finding) []Finding {
 
 // Broken returns the finding of a chart that cannot be loaded.
 func Broken(at string, err error) Finding {
-	rule, _ := ruleNamed(ruleHelm)
-	return Finding{Rule: rule.Name, Severity: Error, File: at, Message: err.Error(), Why: rule.Why, Fix: rule.Fix}
+	return Finding{Rule: ruleHelm.Name, Severity: Error, File: at, Message: err.Error(), Why: ruleHelm.Why, Fix: ruleHelm.Fix}
 }
 
 // location is a line of a file of the chart.
@@ -113,16 +112,14 @@ type location struct {
 }
 
 // findf notes a finding with the severity of its rule.
-func (c *check) findf(name string, at location, format string, args ...any) {
-	rule, _ := ruleNamed(name)
-	c.findAsf(rule.Severity, name, at, format, args...)
+func (c *check) findf(rule Rule, at location, format string, args ...any) {
+	c.findAsf(rule.Severity, rule, at, format, args...)
 }
 
 // findAsf notes a finding that is worse, or less bad, than most of its rule.
-func (c *check) findAsf(severity Severity, name string, at location, format string, args ...any) {
-	rule, _ := ruleNamed(name)
+func (c *check) findAsf(severity Severity, rule Rule, at location, format string, args ...any) {
 	c.findings = append(c.findings, Finding{
-		Rule: name, Severity: severity, File: at.file, Line: at.line,
+		Rule: rule.Name, Severity: severity, File: at.file, Line: at.line,
 		Message: fmt.Sprintf(format, args...), Why: rule.Why, Fix: rule.Fix,
 	})
 }
@@ -171,7 +168,7 @@ func (c *check) named(list string, at location) []string {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		if _, exists := ruleNamed(name); !exists {
+		if !slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Name == name }) {
 			c.findf(ruleUnknown, at, "%q is no rule", name)
 		}
 		names = append(names, name)
@@ -207,10 +204,9 @@ func Text(to io.Writer, findings []Finding) error {
 		seen[f.Rule] = true
 	}
 	for _, rule := range rules {
-		if !seen[rule.Name] {
-			continue
+		if seen[rule.Name] {
+			fmt.Fprintf(&out, "\n%s\n  why: %s\n  fix: %s\n", rule.Name, rule.Why, rule.Fix)
 		}
-		fmt.Fprintf(&out, "\n%s\n  why: %s\n  fix: %s\n", rule.Name, rule.Why, rule.Fix)
 	}
 	_, err := io.WriteString(to, out.String())
 	return err

@@ -164,25 +164,18 @@ func (c *check) allowed(t trial, o seen) {
 	if helm.Refused(o.RenderedObject, c.Kind.Allow, first.namespace, o.cluster) == "" {
 		return
 	}
-	need := "allow.otherNamespaces: true"
+	what := o.GetKind() + " " + generic(o.name)
+	where, need := "in namespace "+generic(o.namespace), "allow.otherNamespaces: true"
 	if o.cluster {
-		need = fmt.Sprintf("allow.clusterScoped to hold %s", o.kind)
-	}
-	severity := Info
-	if t.offered && !c.Alone {
-		severity = Error
-	}
-	where := "cluster-scoped"
-	if !o.cluster {
-		where = "in namespace " + generic(o.namespace)
+		where, need = "cluster-scoped", fmt.Sprintf("allow.clusterScoped to hold %s", o.kind)
 	}
 	switch {
-	case severity == Error:
-		c.findAsf(severity, ruleNotAllowed, o.at, "%s %s is %s: it takes %s", o.GetKind(), generic(o.name), where, need)
-	case t.offered:
-		c.findAsf(severity, ruleNotAllowed, o.at, "%s %s is %s: an entry in watches.yaml takes %s", o.GetKind(), generic(o.name), where, need)
+	case !t.offered:
+		c.findAsf(Info, ruleNotAllowed, o.at, "%s, which some values bring, is %s: it takes %s", what, where, need)
+	case c.Alone:
+		c.findAsf(Info, ruleNotAllowed, o.at, "%s is %s: an entry in watches.yaml takes %s", what, where, need)
 	default:
-		c.findAsf(severity, ruleNotAllowed, o.at, "%s %s, which some values bring, is %s: it takes %s", o.GetKind(), generic(o.name), where, need)
+		c.findf(ruleNotAllowed, o.at, "%s is %s: it takes %s", what, where, need)
 	}
 }
 

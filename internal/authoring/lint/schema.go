@@ -49,42 +49,31 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	node, line := follow(doc, doc), doc.Line
 	for step := range strings.SplitSeq(path, ".") {
 		key, isList := strings.CutSuffix(step, "[*]")
-		if key != "spec" {
-			under := "properties"
-			if key == "*" {
-				under, key = "additionalProperties", ""
-			}
-			var next *yaml.Node
-			if next, line = child(doc, node, line, under, key); next == nil {
-				return line
-			}
-			node = next
+		var descents [][]string
+		switch key {
+		case "spec":
+		case "*":
+			descents = append(descents, []string{"additionalProperties"})
+		default:
+			descents = append(descents, []string{"properties", key})
 		}
 		if isList {
-			var next *yaml.Node
-			if next, line = child(doc, node, line, "items", ""); next == nil {
-				return line
+			descents = append(descents, []string{"items"})
+		}
+		for _, keys := range descents {
+			inner, at := node, line
+			for _, key := range keys {
+				if inner, at = value(inner, key); inner == nil {
+					return line
+				}
 			}
-			node = next
+			node, line = follow(doc, inner), at
 		}
 	}
 	if _, at := value(node, keyword); at > 0 {
 		return at
 	}
 	return line
-}
-
-// child returns the schema under a keyword, of a key of it where there is one,
-// and its line; nil and the line so far where there is none.
-func child(doc, node *yaml.Node, line int, under, key string) (*yaml.Node, int) {
-	found, at := value(node, under)
-	if found != nil && key != "" {
-		found, at = value(found, key)
-	}
-	if found == nil {
-		return nil, line
-	}
-	return follow(doc, found), at
 }
 
 // value returns what a map has under a key, and the line of the key.

@@ -36,7 +36,7 @@ func (p *Project) watchesFindings() []Finding {
 		}
 	}
 	if len(p.kinds) > 0 {
-		f.addf(Works, watchesFile, "%s can be loaded, with %s", counted(len(p.kinds), "kind", "kinds"), counted(len(p.kinds), "chart", "charts"))
+		f.addf(Works, watchesFile, "%s can be loaded, with %s", Counted(len(p.kinds), "kind", "kinds"), Counted(len(p.kinds), "chart", "charts"))
 	}
 	return f.findings
 }
@@ -153,7 +153,7 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 		}
 	}
 	if warnings > 0 {
-		f.addf(ToDo, path.Clean(kind.Watch.Chart), "%s of chartwright lint", counted(warnings, "warning", "warnings")).
+		f.addf(ToDo, path.Clean(kind.Watch.Chart), "%s of chartwright lint", Counted(warnings, "warning", "warnings")).
 			Do = "look at them before the move, or after it: chartwright lint"
 	}
 	if kind.Chart.Features.Lookup && kind.ReconcilePeriod == nil {
@@ -228,7 +228,7 @@ func (p *Project) roleFindings() []Finding {
 	}
 	generate := "or have the whole role derived: chartwright rbac --output-file " + roleFile
 	if missing > 0 {
-		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing, or not whole", counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
+		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing, or not whole", Counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
 		found.Do, found.Lines = "add these rules; "+generate, lines.String()
 	} else {
 		f.addf(Works, roleFile, "it has all rights that the operator and the charts need").Do = generate + ", which has no wildcards"

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Verdict is what a finding means for the move.
@@ -76,7 +78,7 @@ func Count(findings []Finding, verdict Verdict) int {
 func Blockers(findings []Finding) error {
 	var counts []string
 	if n := Count(findings, Breaks); n > 0 {
-		counts = append(counts, counted(n, "thing would break", "things would break"))
+		counts = append(counts, Counted(n, "thing would break", "things would break"))
 	}
 	if n := Count(findings, Unknown); n > 0 {
 		counts = append(counts, fmt.Sprintf("%d could not be looked at", n))
@@ -94,21 +96,16 @@ func Sort(findings []Finding) []Finding {
 	for _, f := range findings {
 		at := slices.IndexFunc(gathered, f.same)
 		if at < 0 {
-			f.Resources = slices.Clone(f.Resources)
 			gathered = append(gathered, f)
 			continue
 		}
-		for _, resource := range f.Resources {
-			if !slices.Contains(gathered[at].Resources, resource) {
-				gathered[at].Resources = append(gathered[at].Resources, resource)
-			}
-		}
+		gathered[at].Resources = slices.Concat(gathered[at].Resources, f.Resources)
 		if !strings.Contains(gathered[at].Lines, f.Lines) {
 			gathered[at].Lines += f.Lines
 		}
 	}
 	for i := range gathered {
-		slices.Sort(gathered[i].Resources)
+		gathered[i].Resources = sets.List(sets.New(gathered[i].Resources...))
 	}
 	slices.SortStableFunc(gathered, func(a, b Finding) int {
 		return cmp.Or(
@@ -208,8 +205,8 @@ func named(resources []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(resources[:maxNamed], ", "), len(resources)-maxNamed)
 }
 
-// counted returns a number with its noun.
-func counted(n int, one, many string) string {
+// Counted returns a number with its noun.
+func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

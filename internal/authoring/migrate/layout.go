@@ -158,14 +158,11 @@ func (p *Project) makefileFindings() []Finding {
 	}
 	for i, line := range strings.Split(text, "\n") {
 		recipe := strings.TrimSpace(strings.TrimLeft(line, "\t@"))
-		if !strings.HasPrefix(line, "\t") || !strings.Contains(recipe, "helm-operator") && !strings.HasPrefix(recipe, "$(HELM_OPERATOR)") {
-			continue
-		}
-		if strings.HasSuffix(recipe, " run") || strings.Contains(recipe, " run ") {
+		theirs := strings.Contains(recipe, "helm-operator") || strings.HasPrefix(recipe, "$(HELM_OPERATOR)")
+		if strings.HasPrefix(line, "\t") && theirs && strings.Contains(recipe+" ", " run ") {
 			found := f.addf(ToDo, at(makefile, i+1), "the operator is run on this machine by %s", recipe)
 			found.Do = "run Chartwright instead"
 			found.Lines = "- " + line + "\n+ \tchartwright run\n"
-			continue
 		}
 	}
 	if len(f.findings) == 0 {
@@ -191,9 +188,7 @@ type stage struct {
 
 // stagesOf returns the stages of a Dockerfile.
 func stagesOf(text string) (stages []stage) {
-	number := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		number++
+	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
 		switch {
 		case len(words) == 0:
@@ -202,7 +197,7 @@ func stagesOf(text string) (stages []stage) {
 			for len(words) > 0 && strings.HasPrefix(words[0], "--") {
 				words = words[1:]
 			}
-			one := stage{numbered: numbered{number, line}}
+			one := stage{numbered: numbered{i + 1, line}}
 			if len(words) > 0 {
 				one.from = words[0]
 			}
@@ -212,7 +207,7 @@ func stagesOf(text string) (stages []stage) {
 			stages = append(stages, one)
 		case len(stages) > 0:
 			last := &stages[len(stages)-1]
-			last.lines = append(last.lines, numbered{number, line})
+			last.lines = append(last.lines, numbered{i + 1, line})
 		}
 	}
 	return stages

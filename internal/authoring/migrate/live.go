@@ -131,7 +131,7 @@ func (k *kindCheck) run(ctx context.Context) error {
 		}
 	}
 	if adoptable > 0 {
-		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", adoptable, counted(len(resources), "resource", "resources"))
+		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", adoptable, Counted(len(resources), "resource", "resources"))
 	}
 	return k.allowFindings(given)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-openapi/jsonpointer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -149,28 +150,19 @@ var step = regexp.MustCompile(`[^.\[\]]+`)
 func pointerTo(path string) string {
 	var pointer strings.Builder
 	for _, part := range step.FindAllString(path, -1) {
-		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(part))
+		pointer.WriteString("/" + jsonpointer.Escape(part))
 	}
 	return pointer.String()
 }
 
 // fieldAt returns the value at a path.
-func fieldAt(value any, path string) (any, bool) {
-	for _, part := range step.FindAllString(path, -1) {
-		exists := false
-		switch v := value.(type) {
-		case map[string]any:
-			value, exists = v[part]
-		case []any:
-			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(v) {
-				value, exists = v[i], true
-			}
-		}
-		if !exists {
-			return nil, false
-		}
+func fieldAt(object any, path string) (any, bool) {
+	pointer, err := jsonpointer.New(pointerTo(path))
+	if err != nil {
+		return nil, false
 	}
-	return value, true
+	value, _, err := pointer.Get(object)
+	return value, err == nil
 }
 
 // expectedType finds the type that the API server expects.

@@ -3,10 +3,12 @@ package preview
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,18 +75,31 @@ func (f *File) Parse(name string, data []byte) error {
 	}
 }
 
-func (f *File) document(place string, data []byte) error {
-	// kubectl refuses duplicate keys, too.
+// ReadFile reads a file, or standard input for "-", and returns its name in
+// messages.
+func ReadFile(stdin io.Reader, name string) (shown string, data []byte, err error) {
+	if name == "-" {
+		data, err = io.ReadAll(stdin)
+		return "standard input", data, err
+	}
+	data, err = os.ReadFile(name)
+	return name, data, err
+}
+
+// DecodeStrict decodes a YAML document, nil if it is empty. Like kubectl, it
+// refuses duplicate keys.
+func DecodeStrict(data []byte) (decoded any, err error) {
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	var decoded any
-	if err := json.Unmarshal(text, &decoded); err != nil {
+	return decoded, json.Unmarshal(text, &decoded)
+}
+
+func (f *File) document(place string, data []byte) error {
+	decoded, err := DecodeStrict(data)
+	if err != nil || decoded == nil {
 		return err
-	}
-	if decoded == nil {
-		return nil
 	}
 	content, ok := decoded.(map[string]any)
 	if !ok {
@@ -151,10 +166,7 @@ func (f *File) source(object *unstructured.Unstructured) error {
 			keys[key] = []byte(text)
 		}
 	}
-	namespace := object.GetNamespace()
-	if namespace == "" {
-		namespace = f.namespace
-	}
+	namespace := cmp.Or(object.GetNamespace(), f.namespace)
 	f.sources[valuesfrom.Ref{Kind: watches.SourceKind(object.GetKind()), Namespace: namespace, Name: object.GetName()}] = keys
 	return nil
 }

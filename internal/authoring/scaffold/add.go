@@ -178,7 +178,7 @@ func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*ch
 // bind writes the entry of the kind: a new one, or other values in the one that
 // is there.
 func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart) ([]byte, error) {
-	allow, notes, err := a.allow(loaded)
+	allow, notes, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 	if a.Group == "k8s.io" || strings.HasSuffix(a.Group, ".k8s.io") || strings.HasSuffix(a.Group, ".kubernetes.io") {
 		return fmt.Errorf("--group %s belongs to Kubernetes itself: choose one of a domain of yours", a.Group)
 	}
-	if at := slices.IndexFunc(file.entries, func(w watches.Watch) bool { return w.Group == a.Group && w.Kind == a.Kind }); at >= 0 && a.Version == "" {
+	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 && a.Version == "" {
 		a.Version = file.entries[at].Version
 	}
 	if a.Version == "" {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
@@ -19,11 +21,6 @@ const (
 	trialRelease   = "release"
 	trialNamespace = "namespace-of-the-release"
 )
-
-// allow is Allow for the kind that is to be added.
-func (a Add) allow(loaded *chart.Chart) (watches.Allow, []string, error) {
-	return Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded})
-}
 
 // Allow returns what a kind has to be allowed for its chart to install what it
 // renders with its defaults, with the least that it takes, with the values that
@@ -51,7 +48,7 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 		trials[fmt.Sprintf("given %d", i)] = values
 	}
 
-	kinds := map[string]bool{}
+	kinds := sets.New[string]()
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
 		rendered, err := loaded.Render(chart.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
@@ -65,7 +62,7 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 			kind := object.GroupVersionKind().GroupKind()
 			switch namespace := object.GetNamespace(); {
 			case clusterScoped(kind):
-				kinds[kind.String()] = true
+				kinds.Insert(kind.String())
 			case namespace != "" && namespace != trialNamespace:
 				allow.OtherNamespaces = true
 			}
@@ -114,12 +111,7 @@ func Lacks(have, need watches.Allow) []string {
 	if need.OtherNamespaces && !have.OtherNamespaces {
 		missing = append(missing, "otherNamespaces: true")
 	}
-	var kinds []string
-	for _, kind := range need.ClusterScoped {
-		if !slices.Contains(have.ClusterScoped, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
+	kinds := sets.List(sets.New(need.ClusterScoped...).Delete(have.ClusterScoped...))
 	if len(kinds) > 0 {
 		missing = append(missing, "clusterScoped: ["+strings.Join(kinds, ", ")+"]")
 	}

@@ -72,14 +72,12 @@ func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	}
 	defer func() { _ = os.RemoveAll(parent) }()
 	dir := filepath.Join(parent, filepath.Base(folder))
-	for name, data := range have {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			return nil, err
-		}
+	copied := newPlan()
+	if err := copied.writeAll(have, dir); err != nil {
+		return nil, err
+	}
+	if err := copied.Write(); err != nil {
+		return nil, err
 	}
 	return catalog.OpenChart(dir)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
-// Fields are the status fields of a kind. A nil Fields has none. It may be used
+// Fields are the status fields of a kind, in the order of their names. They may be used
 // concurrently.
-type Fields struct{ fields []field }
+type Fields []field
 
 type field struct {
 	name    string
@@ -35,19 +35,16 @@ type Error = expression.Error
 // Compile checks the expression of each field. Observed are the names of the
 // entries of observe. It returns nil Fields where there is no field, and every
 // Error, in the order of the names.
-func Compile(expressions map[string]string, observed []string) (*Fields, []expression.Error) {
-	if len(expressions) == 0 {
-		return nil, nil
-	}
+func Compile(expressions map[string]string, observed []string) (Fields, []expression.Error) {
 	var problems []expression.Error
-	compiled := &Fields{}
+	var compiled Fields
 	for _, name := range slices.Sorted(maps.Keys(expressions)) {
 		f, err := compile(name, expressions[name], observed)
 		if err != nil {
 			problems = append(problems, expression.Error{Field: name, Message: err.Error()})
 			continue
 		}
-		compiled.fields = append(compiled.fields, f)
+		compiled = append(compiled, f)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -76,32 +73,29 @@ func compile(name, text string, observed []string) (field, error) {
 }
 
 // Names returns the names of the fields, in order.
-func (f *Fields) Names() []string {
-	if f == nil {
+func (f Fields) Names() []string {
+	if len(f) == 0 {
 		return nil
 	}
-	names := make([]string, len(f.fields))
-	for i, field := range f.fields {
+	names := make([]string, len(f))
+	for i, field := range f {
 		names[i] = field.name
 	}
 	return names
 }
 
 // Shape returns the shape of a field, and whether there is such a field.
-func (f *Fields) Shape(name string) (Shape, bool) {
-	if f == nil {
-		return Shape{}, false
-	}
-	i := slices.IndexFunc(f.fields, func(f field) bool { return f.name == name })
+func (f Fields) Shape(name string) (Shape, bool) {
+	i := slices.IndexFunc(f, func(f field) bool { return f.name == name })
 	if i < 0 {
 		return Shape{}, false
 	}
-	return f.fields[i].shape, true
+	return f[i].shape, true
 }
 
 // UseValues reports whether some expression speaks of values.
-func (f *Fields) UseValues() bool {
-	return f != nil && slices.ContainsFunc(f.fields, func(f field) bool { return f.values })
+func (f Fields) UseValues() bool {
+	return slices.ContainsFunc(f, func(f field) bool { return f.values })
 }
 
 // The variables of an expression.

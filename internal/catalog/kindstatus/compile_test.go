@@ -92,7 +92,7 @@ func TestFieldsAreKnownByName(t *testing.T) {
 	if !fields.UseValues() {
 		t.Error("no field uses values")
 	}
-	var none *kindstatus.Fields
+	var none kindstatus.Fields
 	if _, ok := none.Shape("a"); ok || none.Names() != nil || none.UseValues() || len(none.Evaluate(kindstatus.Input{}).Values) > 0 {
 		t.Error("nil fields are some")
 	}

@@ -17,16 +17,13 @@ type Result struct {
 }
 
 // Evaluate computes every field. One that fails keeps no other from being told.
-func (f *Fields) Evaluate(in Input) Result {
+func (f Fields) Evaluate(in Input) Result {
 	result := Result{Values: map[string]any{}}
-	if f == nil {
-		return result
-	}
 	if in.Redact == nil {
 		in.Redact = func(text string) string { return text }
 	}
 	variables := in.variables()
-	for _, field := range f.fields {
+	for _, field := range f {
 		if field.values && in.Values == nil {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
-func compile(t *testing.T, expressions map[string]string) *kindstatus.Fields {
+func compile(t *testing.T, expressions map[string]string) kindstatus.Fields {
 	t.Helper()
 	fields, problems := kindstatus.Compile(expressions, []string{"pods", "claims"})
 	if len(problems) > 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
@@ -167,21 +168,13 @@ func (m *measurer) expanded(node *goyaml.Node) Size {
 // may report an alias where a comment or a script only looks like one.
 func hasAlias(text string) bool {
 	anchors := names(text, '&')
-	if len(anchors) == 0 {
-		return false
-	}
-	for name := range names(text, '*') {
-		if anchors[name] {
-			return true
-		}
-	}
-	return false
+	return len(anchors) > 0 && names(text, '*').HasAny(anchors.UnsortedList()...)
 }
 
 // names returns what follows each occurrence of an indicator, up to the first
 // character that a name cannot have in any version of YAML.
-func names(text string, indicator byte) map[string]bool {
-	found := map[string]bool{}
+func names(text string, indicator byte) sets.Set[string] {
+	found := sets.Set[string]{}
 	for rest := text; ; {
 		at := strings.IndexByte(rest, indicator)
 		if at < 0 {
@@ -193,7 +186,7 @@ func names(text string, indicator byte) map[string]bool {
 			end = len(rest)
 		}
 		if end > 0 {
-			found[rest[:end]] = true
+			found.Insert(rest[:end])
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Class is a kind of change.
@@ -196,10 +197,8 @@ func (c *comparer) names(from, to *apiextensionsv1.CustomResourceDefinition) {
 		what    string
 		was, is []string
 	}{{"short name", was.ShortNames, is.ShortNames}, {"category", was.Categories, is.Categories}} {
-		for _, name := range list.was {
-			if !slices.Contains(list.is, name) {
-				c.notef(NamesChanged, "", "the %s %s is gone", list.what, name)
-			}
+		for _, name := range without(list.was, list.is) {
+			c.notef(NamesChanged, "", "the %s %s is gone", list.what, name)
 		}
 	}
 }
@@ -243,13 +242,8 @@ func root(schema *apiextensionsv1.CustomResourceValidation, open bool) *apiexten
 }
 
 func (c *comparer) subresources(from, to *apiextensionsv1.CustomResourceSubresources) {
-	var was, is apiextensionsv1.CustomResourceSubresources
-	if from != nil {
-		was = *from
-	}
-	if to != nil {
-		is = *to
-	}
+	was := ptr.Deref(from, apiextensionsv1.CustomResourceSubresources{})
+	is := ptr.Deref(to, apiextensionsv1.CustomResourceSubresources{})
 	switch {
 	case was.Status != nil && is.Status == nil:
 		c.breaksf(SubresourceChanged, "", "the subresource status is gone")

@@ -1,9 +1,10 @@
 package compat
 
 import (
-	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 func (c *comparer) objects(from, to site, at string) {
@@ -36,14 +37,8 @@ func (c *comparer) required(from, to site, at string) {
 }
 
 func (c *comparer) properties(from, to site, at string) {
-	names := slices.Collect(maps.Keys(from.schema.Properties))
-	for name := range to.schema.Properties {
-		if _, had := from.schema.Properties[name]; !had {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	names := sets.KeySet(from.schema.Properties).Union(sets.KeySet(to.schema.Properties))
+	for _, name := range sets.List(names) {
 		was, had := from.schema.Properties[name]
 		is, has := to.schema.Properties[name]
 		path := child(at, name)
@@ -89,16 +84,14 @@ func (c *comparer) others(from, to site, at string) {
 // entries returns the schema of keys that are not declared, nil if there is
 // none. The mere word true takes any value and keeps nothing that is in it.
 func (s site) entries() *props {
-	switch more := s.schema.AdditionalProperties; {
-	case more == nil:
+	more := s.schema.AdditionalProperties
+	switch {
+	case more == nil, more.Schema == nil && !more.Allows:
 		return nil
-	case more.Schema != nil:
-		return more.Schema
-	case more.Allows:
+	case more.Schema == nil:
 		return &props{Nullable: true}
-	default:
-		return nil
 	}
+	return more.Schema
 }
 
 func child(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
@@ -114,9 +107,8 @@ func (c *comparer) lists(from, to site, at string) {
 	default:
 		c.breaksf(SizeNarrowed, at, "items have to be different %s", is)
 	}
-	before, after := from.item(), to.item()
-	if before.schema != nil || after.schema != nil {
-		c.schema(orAnything(before), orAnything(after), at+"[*]")
+	if from.schema.Items != nil || to.schema.Items != nil {
+		c.schema(from.item(), to.item(), at+"[*]")
 	}
 }
 
@@ -134,18 +126,10 @@ func uniqueBy(s *props) string {
 // item returns the site of a list's items. What keeps unknown fields keeps them
 // in items of lists, too.
 func (s site) item() site {
-	inner := s.at(nil)
+	inner := s.at(anything())
 	inner.kept = s.shape && s.open()
-	if s.schema.Items != nil {
+	if s.schema.Items != nil && s.schema.Items.Schema != nil {
 		inner.schema = s.schema.Items.Schema
 	}
 	return inner
-}
-
-// orAnything returns the site with a schema in any case.
-func orAnything(s site) site {
-	if s.schema == nil {
-		s.schema = anything()
-	}
-	return s
 }

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -21,8 +22,7 @@ func (c *comparer) enum(from, to site, at string) {
 	case len(was) == 0:
 		c.breaksf(EnumNarrowed, at, "nothing but %s is possible", strings.Join(is, ", "))
 	default:
-		lost := without(was, is)
-		if len(lost) > 0 {
+		if lost := without(was, is); len(lost) > 0 {
 			c.breaksf(EnumNarrowed, at, "%s is no longer possible", strings.Join(lost, ", "))
 		}
 		if more := without(is, was); len(more) > 0 {
@@ -105,9 +105,9 @@ func (c *comparer) format(from, to *props, at string) {
 	switch was, is := from.Format, to.Format; {
 	case was == is:
 	case is == "", is == "password", wider[was] == is:
-		c.notef(Widened, at, "format %s becomes %s", orNone(was), orNone(is))
+		c.notef(Widened, at, "format %s becomes %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
 	default:
-		c.breaksf(FormatAdded, at, "format %s becomes %s", orNone(was), orNone(is))
+		c.breaksf(FormatAdded, at, "format %s becomes %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
 	}
 }
 
@@ -117,11 +117,12 @@ type edge struct {
 	exclusive bool
 }
 
-func bound(value *float64, exclusive bool, none float64) edge {
+// bound returns the edge at a limit, or at none if there is no limit.
+func bound[N int64 | float64](value *N, exclusive bool, none float64) edge {
 	if value == nil {
 		return edge{value: none}
 	}
-	return edge{*value, exclusive}
+	return edge{float64(*value), exclusive}
 }
 
 // String writes the edge; one at infinity is none.
@@ -154,21 +155,7 @@ func (c *comparer) count(class Class, at, what string, was, is *int64, sign floa
 		none = 0
 	}
 	none *= sign
-	c.limit(class, at, what, counted(was, none), counted(is, none), sign)
-}
-
-func counted(value *int64, none float64) edge {
-	if value == nil {
-		return edge{value: none}
-	}
-	return edge{value: float64(*value)}
+	c.limit(class, at, what, bound(was, false, none), bound(is, false, none), sign)
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}

@@ -80,12 +80,7 @@ func (c *comparer) schema(from, to site, at string) {
 func accepts(from, to *props, kinds types) bool {
 	c := &comparer{}
 	c.schema(site{schema: from, kinds: kinds}, site{schema: to, kinds: kinds}, "")
-	for _, change := range c.changes {
-		if change.Breaking {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.changes, func(change Change) bool { return change.Breaking })
 }
 
 func shown(value *apiextensionsv1.JSON) string {
@@ -114,18 +109,9 @@ func (t types) has(name string) bool { return t == nil || slices.Contains(t, nam
 
 // within reports whether every value of t's types is of other's types, too.
 func (t types) within(other types) bool {
-	if other == nil {
-		return true
-	}
-	if t == nil {
-		return false
-	}
-	for _, name := range t {
-		if !other.has(name) && (name != "integer" || !other.has("number")) {
-			return false
-		}
-	}
-	return true
+	return other == nil || t != nil && !slices.ContainsFunc(t, func(name string) bool {
+		return !other.has(name) && (name != "integer" || !other.has("number"))
+	})
 }
 
 // intersect returns the narrower of two, one of which is any or within the

@@ -113,7 +113,13 @@ func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, a
 	}
 	exact = trial.narrowObject(n, shape, at, &out) && exact
 	exact = trial.narrowItems(n, shape, at, &out) && exact
-	exact = narrowEnum(n, &out) && exact
+	if list, ok := n["enum"].([]any); ok {
+		if values, null, plain := plainValues(list); plain && !null && len(values) > 0 {
+			out.Enum = values
+		} else {
+			exact = false
+		}
+	}
 	trial.scalars(n, kind, at, &out)
 
 	// What is combined inside has the same shape.
@@ -122,19 +128,6 @@ func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, a
 	trial.combine(n, &inner, at)
 	out.AllOf, out.AnyOf, out.OneOf, out.Not = inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not
 	return out, exact && len(trial.warnings) == 0
-}
-
-func narrowEnum(n node, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
-	list, ok := n["enum"].([]any)
-	if !ok {
-		return true
-	}
-	values, null, plain := plainValues(list)
-	if !plain || null || len(values) == 0 {
-		return false
-	}
-	out.Enum = values
-	return true
 }
 
 // narrowObject narrows by keys. Where the chart has defaults, the value that

@@ -13,24 +13,18 @@ import (
 )
 
 // texts is what the comments of a values.yaml say of a key, and of the keys
-// within. A nil one says nothing.
+// within.
 type texts struct {
 	about string
 	keys  map[string]*texts
 }
 
-func (t *texts) text() string {
-	if t == nil {
-		return ""
-	}
-	return t.about
-}
-
+// key returns the texts of a key, to be read.
 func (t *texts) key(name string) *texts {
-	if t == nil {
-		return nil
+	if inner := t.keys[name]; inner != nil {
+		return inner
 	}
-	return t.keys[name]
+	return &texts{}
 }
 
 // at returns the texts of a key, to be added to.

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,7 +41,11 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 		spec.Description = aboutSpec
 	}
 	spec.Nullable = len(spec.Required) == 0
-	return spec, sortWarnings(c.warnings), nil
+	slices.SortFunc(c.warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Lost, b.Lost))
+	})
+	// Each loss is reported once.
+	return spec, slices.Compact(c.warnings), nil
 }
 
 // keep adds the keys that a closed object would drop.

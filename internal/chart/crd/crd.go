@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -164,12 +163,4 @@ func (w Warning) String() string {
 		return fmt.Sprintf("%s: %s: not checked by the API server, but by Helm before it renders", w.Path, w.Lost)
 	}
 	return fmt.Sprintf("%s: %s: checked by nobody", w.Path, w.Lost)
-}
-
-// sortWarnings puts the warnings in order and drops what is said twice.
-func sortWarnings(warnings []Warning) []Warning {
-	slices.SortFunc(warnings, func(a, b Warning) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Lost, b.Lost))
-	})
-	return slices.Compact(warnings)
 }

@@ -14,7 +14,6 @@ import (
 )
 
 func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
-	names := namesOf(kind.Watch)
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
@@ -23,16 +22,11 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 		ObjectMeta: metav1.ObjectMeta{Name: Name(kind)},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group:    kind.Group,
-			Scope:    scope(kind),
-			Names:    names,
+			Scope:    apiextensionsv1.ResourceScope(cmp.Or(kind.Scope, watches.ScopeNamespaced)),
+			Names:    namesOf(kind.Watch),
 			Versions: versions(kind, schema),
 		},
 	}
-}
-
-// scope is the kind's, by the words that a watches entry and a CRD share.
-func scope(kind catalog.Kind) apiextensionsv1.ResourceScope {
-	return apiextensionsv1.ResourceScope(cmp.Or(kind.Scope, watches.ScopeNamespaced))
 }
 
 // subresources returns the status, which every kind has, and the scale of those
@@ -124,9 +118,7 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	all := make([]apiextensionsv1.CustomResourceColumnDefinition, 0, len(kind.AdditionalPrinterColumns)+len(usual()))
 	named := map[string]bool{}
 	for _, own := range kind.AdditionalPrinterColumns {
-		all = append(all, apiextensionsv1.CustomResourceColumnDefinition{
-			Name: own.Name, Type: own.Type, Format: own.Format, Description: own.Description, Priority: own.Priority, JSONPath: own.JSONPath,
-		})
+		all = append(all, apiextensionsv1.CustomResourceColumnDefinition(own))
 		named[strings.ToLower(own.Name)] = true
 	}
 	for _, column := range usual() {

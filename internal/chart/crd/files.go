@@ -38,7 +38,7 @@ func ReadDir(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := definitionsIn(data, name)
+		found, err := definitionsIn(bytes.NewReader(data), name)
 		if err != nil {
 			return nil, err
 		}
@@ -49,22 +49,17 @@ func ReadDir(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 
 // ReadFile reads the definitions of one file.
 func ReadFile(name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	file, err := os.Open(name)
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	return Read(file, name)
+	return Read(bytes.NewReader(data), name)
 }
 
 // Read reads definitions as kubectl get -o yaml or -o json prints them, also in
 // a list. The name is only used in messages.
 func Read(from io.Reader, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	data, err := io.ReadAll(from)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	found, err := definitionsIn(data, name)
+	found, err := definitionsIn(from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +73,9 @@ func someOf(found []*apiextensionsv1.CustomResourceDefinition, name string) ([]*
 	return found, nil
 }
 
-func definitionsIn(data []byte, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+func definitionsIn(from io.Reader, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var found []*apiextensionsv1.CustomResourceDefinition
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	decoder := utilyaml.NewYAMLOrJSONDecoder(from, 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		switch err := decoder.Decode(&object.Object); {
@@ -98,22 +93,19 @@ func definitionsIn(data []byte, name string) ([]*apiextensionsv1.CustomResourceD
 			items = list.Items
 		}
 		for i := range items {
+			if items[i].GetKind() != "CustomResourceDefinition" {
+				continue
+			}
 			definition, err := typed(&items[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			if definition != nil {
-				found = append(found, definition)
-			}
+			found = append(found, definition)
 		}
 	}
 }
 
-// typed returns nil for what is no definition.
 func typed(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	if object.GetKind() != "CustomResourceDefinition" {
-		return nil, nil //nolint:nilnil // there is neither a definition nor anything wrong
-	}
 	if version := object.GetAPIVersion(); version != apiextensionsv1.SchemeGroupVersion.String() {
 		return nil, fmt.Errorf("%s is of %s: expected %s, which kubectl get writes", object.GetName(), version, apiextensionsv1.SchemeGroupVersion)
 	}

@@ -73,7 +73,7 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 	case s.XIntOrString:
 		kinds = types{names: []string{"integer", "string"}, known: true}.sentence()
 	}
-	s.Description = describe(node{"description": comments.text()}, kinds, at)
+	s.Description = describe(node{"description": comments.about}, kinds, at)
 	return s
 }
 
@@ -81,7 +81,7 @@ func (i *inferrer) object(values map[string]any, comments *texts, at location) a
 	s := object("", nil)
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.key(key).text() == "" {
+		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.key(key).about == "" {
 			// Helm's own doing.
 			continue
 		}

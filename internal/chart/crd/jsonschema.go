@@ -128,15 +128,9 @@ func (d jsonSchema) asserts(format string) bool {
 	return !d.siblings && slices.Contains(assertedFormats, format)
 }
 
-func isTrue(schema any) bool {
-	is, ok := schema.(bool)
-	return ok && is
-}
+func isTrue(schema any) bool { return schema == any(true) }
 
-func isFalse(schema any) bool {
-	is, ok := schema.(bool)
-	return ok && !is
-}
+func isFalse(schema any) bool { return schema == any(false) }
 
 // addresses knows the schemas of a document that have a name of their own: by
 // $id, which also changes what relative references within are relative to, by

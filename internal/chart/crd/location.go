@@ -23,12 +23,7 @@ type location struct {
 
 // inlining returns the location within what more references lead to.
 func (l location) inlining(refs []string) location {
-	l.refs = slices.Clip(l.refs)
-	for _, ref := range refs {
-		if !slices.Contains(l.refs, ref) {
-			l.refs = append(l.refs, ref)
-		}
-	}
+	l.refs = union(l.refs, refs)
 	return l
 }
 
@@ -98,19 +93,13 @@ func describe(n node, kinds string, at location) string {
 	}
 	text = strings.TrimSpace(text)
 	shown := showDefault(at)
+	if shown != "" {
+		shown = fmt.Sprintf("Default: %s.", shown)
+	}
 	if isTrue(n["writeOnly"]) || n["format"] == "password" || secret.MatchString(at.path) || strings.Contains(strings.ToLower(text+kinds), "default") {
 		shown = ""
 	}
-	var sentences []string
-	if text != "" {
-		sentences = append(sentences, text)
-	}
-	if kinds != "" {
-		sentences = append(sentences, kinds)
-	}
-	if shown != "" {
-		sentences = append(sentences, fmt.Sprintf("Default: %s.", shown))
-	}
+	sentences := slices.DeleteFunc([]string{text, kinds, shown}, func(s string) bool { return s == "" })
 	if len(sentences) > 1 {
 		sentences[0] = sentence(sentences[0])
 	}

@@ -146,7 +146,8 @@ func both(a, b any) any {
 	return node{"allOf": []any{a, b}}
 }
 
-func union(a, b []any) []any {
+// union returns the items of a, and those of b that are not in a.
+func union[T comparable](a, b []T) []T {
 	all := slices.Clone(a)
 	for _, item := range b {
 		if !slices.Contains(all, item) {

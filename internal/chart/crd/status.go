@@ -152,9 +152,7 @@ func shaped(shape kindstatus.Shape) apiextensionsv1.JSONSchemaProps {
 	case kindstatus.TypeInteger:
 		s.Format = "int64"
 	case kindstatus.TypeList:
-		item := shaped(*shape.Item)
-		s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}
-		s.XListType = new("atomic")
+		return list("", shaped(*shape.Item))
 	case kindstatus.TypeMap:
 		item := shaped(*shape.Item)
 		s.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &item}

@@ -54,30 +54,18 @@ func (t types) sentence() string {
 
 // disjoint reports whether no value has a type of both.
 func (t types) disjoint(other types) bool {
-	if !t.known || !other.known {
-		return false
-	}
-	for _, name := range t.names {
-		if slices.Contains(other.names, name) ||
+	return t.known && other.known && !slices.ContainsFunc(t.names, func(name string) bool {
+		return slices.Contains(other.names, name) ||
 			name == "integer" && slices.Contains(other.names, "number") ||
-			name == "number" && slices.Contains(other.names, "integer") {
-			return false
-		}
-	}
-	return true
+			name == "number" && slices.Contains(other.names, "integer")
+	})
 }
 
 // within reports whether every value of t's types is of other's types, too.
 func (t types) within(other types) bool {
-	if !other.known {
-		return true
-	}
-	for _, name := range t.names {
-		if !slices.Contains(other.names, name) && (name != "integer" || !slices.Contains(other.names, "number")) {
-			return false
-		}
-	}
-	return t.known
+	return !other.known || t.known && !slices.ContainsFunc(t.names, func(name string) bool {
+		return !slices.Contains(other.names, name) && (name != "integer" || !slices.Contains(other.names, "number"))
+	})
 }
 
 // typesOf returns the types that the schema names or, where it names none, those

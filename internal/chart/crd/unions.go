@@ -145,12 +145,7 @@ func disjoint(kinds []types) bool {
 
 // same reports whether all are of one and the same type.
 func same(kinds []types) bool {
-	for _, t := range kinds {
-		if len(t.names) != 1 || t.names[0] != kinds[0].names[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(kinds, func(t types) bool { return len(t.names) != 1 || t.names[0] != kinds[0].names[0] })
 }
 
 func asAny[T any](items []T) []any {

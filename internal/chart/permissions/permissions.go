@@ -68,13 +68,13 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	if o.InstallCRDs {
 		needs.installCRDs(kinds, served)
 	}
-	for i, kind := range kinds {
+	for _, kind := range kinds {
 		c, err := newChartNeeds(needs, kind, served)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kinds[i].Kind, err)
+		if err == nil {
+			err = c.derive()
 		}
-		if err := c.derive(); err != nil {
-			return nil, fmt.Errorf("%s: %w", kinds[i].Kind, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}
 	return &Report{Rules: needs.result(), Unresolved: needs.unresolved, options: o}, nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -67,32 +66,21 @@ func (r resources) of(kind schema.GroupKind) resource {
 	if known, ok := r[kind]; ok {
 		return known
 	}
-	guess := resource{
+	return resource{
 		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
 		cluster:       chart.ClusterScoped(kind),
+		// It is none of Kubernetes.
+		guessed: !slices.Contains(groupsOf(kind.Kind), kind.Group),
 	}
-	guess.guessed = !builtin(kind)
-	return guess
 }
 
 // guess returns the usual name of a kind's resource. It is right for all kinds of
 // Kubernetes.
 func guess(kind string) string {
-	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Version: "v1", Kind: kind})
-	lower := strings.ToLower(kind)
-	switch {
-	case strings.HasSuffix(lower, "ay") || strings.HasSuffix(lower, "ey") || strings.HasSuffix(lower, "oy"):
-		// It makes "gatewaies" of them.
-		return lower + "s"
-	case strings.HasSuffix(lower, "x") || strings.HasSuffix(lower, "ch") || strings.HasSuffix(lower, "sh"):
-		return lower + "es"
+	if lower := strings.ToLower(kind); strings.HasSuffix(lower, "endpoints") {
+		return lower
 	}
-	return plural.Resource
-}
-
-// builtin reports whether a kind is one of Kubernetes.
-func builtin(kind schema.GroupKind) bool {
-	return slices.Contains(groupsOf(kind.Kind), kind.Group)
+	return crd.DefaultPlural(kind)
 }
 
 // groupsOf returns the groups of Kubernetes that have a kind of the name. Of

@@ -41,17 +41,15 @@ func (r schemaReader) read(path []string, schema map[string]any, depth int) {
 // branches are the schemas that apply to the same value.
 func branches(schema map[string]any) []map[string]any {
 	var found []map[string]any
-	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
-		list, _ := schema[key].([]any)
+	for _, key := range []string{"oneOf", "anyOf", "allOf", "if", "then", "else"} {
+		list, isList := schema[key].([]any)
+		if !isList {
+			list = []any{schema[key]}
+		}
 		for _, item := range list {
 			if branch, ok := item.(map[string]any); ok {
 				found = append(found, branch)
 			}
-		}
-	}
-	for _, key := range []string{"if", "then", "else"} {
-		if branch, ok := schema[key].(map[string]any); ok {
-			found = append(found, branch)
 		}
 	}
 	return found

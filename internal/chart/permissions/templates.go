@@ -49,16 +49,14 @@ func readTemplates(loaded *chart.Chart) (*templates, error) {
 // what a chart may ask the server for before it renders such an object.
 func (t *templates) apiVersions() []string {
 	var found []string
-	add := func(name string) {
-		if !strings.Contains(name, analysis.Unknown) {
-			found = append(found, name)
-		}
-	}
 	for _, d := range t.documents {
 		for _, o := range d.Objects() {
-			if o.APIVersion != "" {
-				add(o.APIVersion)
-				add(o.APIVersion + "/" + o.Kind)
+			if o.APIVersion == "" || strings.Contains(o.APIVersion, analysis.Unknown) {
+				continue
+			}
+			found = append(found, o.APIVersion)
+			if !strings.Contains(o.Kind, analysis.Unknown) {
+				found = append(found, o.APIVersion+"/"+o.Kind)
 			}
 		}
 	}

@@ -24,14 +24,14 @@ var functions = func() template.FuncMap {
 	delete(all, "expandenv")
 	maps.Copy(all, template.FuncMap{
 		"toToml":        toTOML,
-		"fromToml":      fromTOML,
+		"fromToml":      readMap(toml.Unmarshal),
 		"toYaml":        toYAML,
 		"toYamlPretty":  toYAMLPretty,
-		"fromYaml":      fromYAML,
-		"fromYamlArray": fromYAMLArray,
+		"fromYaml":      readMap(unmarshalYAML),
+		"fromYamlArray": readList(unmarshalYAML),
 		"toJson":        toJSON,
-		"fromJson":      fromJSON,
-		"fromJsonArray": fromJSONArray,
+		"fromJson":      readMap(json.Unmarshal),
+		"fromJsonArray": readList(json.Unmarshal),
 		"required":      required,
 		"fail":          func(message string) (string, error) { return "", &saidError{message} },
 		// A name could be asked for to tell somebody a secret.
@@ -77,20 +77,26 @@ func toYAMLPretty(value any) string {
 	return strings.TrimSuffix(data.String(), "\n")
 }
 
-func fromYAML(text string) map[string]any {
-	read := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
-		read["Error"] = err.Error()
+func unmarshalYAML(data []byte, into any) error { return yaml.Unmarshal(data, into) }
+
+func readMap(unmarshal func([]byte, any) error) func(string) map[string]any {
+	return func(text string) map[string]any {
+		read := map[string]any{}
+		if err := unmarshal([]byte(text), &read); err != nil {
+			read["Error"] = err.Error()
+		}
+		return read
 	}
-	return read
 }
 
-func fromYAMLArray(text string) []any {
-	read := []any{}
-	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
-		read = []any{err.Error()}
+func readList(unmarshal func([]byte, any) error) func(string) []any {
+	return func(text string) []any {
+		read := []any{}
+		if err := unmarshal([]byte(text), &read); err != nil {
+			return []any{err.Error()}
+		}
+		return read
 	}
-	return read
 }
 
 func toTOML(value any) string {
@@ -101,34 +107,10 @@ func toTOML(value any) string {
 	return data.String()
 }
 
-func fromTOML(text string) map[string]any {
-	read := map[string]any{}
-	if err := toml.Unmarshal([]byte(text), &read); err != nil {
-		read["Error"] = err.Error()
-	}
-	return read
-}
-
 func toJSON(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return ""
 	}
 	return string(data)
-}
-
-func fromJSON(text string) map[string]any {
-	read := map[string]any{}
-	if err := json.Unmarshal([]byte(text), &read); err != nil {
-		read["Error"] = err.Error()
-	}
-	return read
-}
-
-func fromJSONArray(text string) []any {
-	read := []any{}
-	if err := json.Unmarshal([]byte(text), &read); err != nil {
-		read = []any{err.Error()}
-	}
-	return read
 }

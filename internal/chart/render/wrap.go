@@ -1,6 +1,10 @@
 package render
 
-import "reflect"
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // The functions below return a function that takes a step, calls before, if
 // there is one, and counts what comes out.
@@ -111,18 +115,12 @@ func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 
 // shallow are functions that look into no value that they are given, not even
 // to say what is wrong with it.
-var shallow = map[string]bool{}
-
-func init() {
-	for _, name := range []string{
-		"all", "any", "append", "chunk", "coalesce", "compact", "default", "dig", "empty", "first", "get", "hasKey", "initial",
-		"keys", "kindIs", "kindOf", "last", "list", "mustAppend", "mustChunk", "mustCompact", "mustFirst", "mustInitial",
-		"mustLast", "mustPrepend", "mustPush", "mustRest", "mustReverse", "omit", "pick", "pluck", "prepend",
-		"push", "required", "rest", "reverse", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
-	} {
-		shallow[name] = true
-	}
-}
+var shallow = sets.New(
+	"all", "any", "append", "chunk", "coalesce", "compact", "default", "dig", "empty", "first", "get", "hasKey", "initial",
+	"keys", "kindIs", "kindOf", "last", "list", "mustAppend", "mustChunk", "mustCompact", "mustFirst", "mustInitial",
+	"mustLast", "mustPrepend", "mustPush", "mustRest", "mustReverse", "omit", "pick", "pluck", "prepend",
+	"push", "required", "rest", "reverse", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
+)
 
 // lookInto weighs what a function may look into, which it does at least to say
 // that it is of the wrong type.
@@ -151,7 +149,7 @@ func wrapped(b *budget, name string, f any) any {
 	case func(map[string]any, string) any:
 		return wrap2(b, f, nil)
 	}
-	if !shallow[name] {
+	if !shallow.Has(name) {
 		return wrappedDeep(b, name, f)
 	}
 	switch f := f.(type) {

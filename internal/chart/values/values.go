@@ -35,10 +35,9 @@ func Merge(values, overrides map[string]any) map[string]any {
 	for key, over := range overrides {
 		base, isMap := values[key].(map[string]any)
 		overMap, overIsMap := over.(map[string]any)
-		switch {
-		case isMap && overIsMap:
+		if isMap && overIsMap {
 			values[key] = Merge(base, overMap)
-		default:
+		} else {
 			values[key] = normalize(over)
 		}
 	}
@@ -94,16 +93,13 @@ func Coalesce(defaults, given map[string]any) map[string]any {
 		all = make(map[string]any, len(given))
 	}
 	for key, over := range given {
-		base, isMap := defaults[key].(map[string]any)
-		overMap, overIsMap := over.(map[string]any)
-		switch {
-		case over == nil:
+		switch over := over.(type) {
+		case nil:
 			delete(all, key)
-		case overIsMap:
-			if !isMap {
-				base = nil
-			}
-			all[key] = Coalesce(base, overMap)
+		case map[string]any:
+			// A default that is not a map counts for nothing.
+			base, _ := defaults[key].(map[string]any)
+			all[key] = Coalesce(base, over)
 		default:
 			all[key] = over
 		}

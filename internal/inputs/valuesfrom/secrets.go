@@ -4,13 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
@@ -67,23 +67,21 @@ func SecretsIn(decoded map[string]any) Secrets { return secretsOf("", decoded) }
 // SecretsBeside returns what is secret about the values of a stored revision:
 // each that is not among those that everybody may read.
 func SecretsBeside(stored map[string]any, plain ...map[string]any) Secrets {
-	known := map[string]bool{}
+	known := sets.New[string]()
 	for _, readable := range plain {
-		for _, text := range SecretsIn(readable) {
-			known[text] = true
-		}
+		known.Insert(SecretsIn(readable)...)
 	}
-	return slices.DeleteFunc(SecretsIn(values.Normalize(stored)), func(text string) bool { return known[text] })
+	return slices.DeleteFunc(SecretsIn(values.Normalize(stored)), known.Has)
 }
 
 // secretsOf returns what is secret about a text: the whole, each line of it,
 // for errors may quote one, and each value that it holds as YAML.
 func secretsOf(text string, decoded map[string]any) Secrets {
-	found := map[string]bool{}
+	found := sets.New[string]()
 	add := func(text string) {
 		for _, part := range append(strings.Split(text, "\n"), text) {
 			if part = strings.TrimSpace(part); len(part) >= minLength {
-				found[part] = true
+				found.Insert(part)
 			}
 		}
 	}
@@ -106,5 +104,5 @@ func secretsOf(text string, decoded map[string]any) Secrets {
 		}
 	}
 	leaves(decoded)
-	return slices.Sorted(maps.Keys(found))
+	return sets.List(found)
 }

@@ -44,32 +44,24 @@ func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid t
 	return cause, s.missing, nil
 }
 
-var (
-	kindDeployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
-	kindReplicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
-	kindStatefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
-	kindDaemonSet   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
-	kindJob         = schema.GroupKind{Group: "batch", Kind: "Job"}
-	kindPod         = schema.GroupKind{Kind: "Pod"}
-	kindClaim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
-)
+// kindJob is the kind of most hooks. All other hooks that an action waits for are Pods.
+var kindJob = schema.GroupKind{Group: "batch", Kind: "Job"}
+
+// finders returns the cause for the kinds whose objects or pods report one. For all other
+// kinds there are only events.
+var finders = map[schema.GroupKind]func(*search, context.Context, apply.Key, types.UID) (Cause, error){
+	{Group: "apps", Kind: "Deployment"}:  (*search).deployment,
+	{Group: "apps", Kind: "ReplicaSet"}:  (*search).replicaSet,
+	{Group: "apps", Kind: "StatefulSet"}: (*search).statefulSet,
+	{Group: "apps", Kind: "DaemonSet"}:   (*search).daemonSet,
+	kindJob:                              (*search).job,
+	{Kind: "Pod"}:                        (*search).pod,
+	{Kind: "PersistentVolumeClaim"}:      (*search).claim,
+}
 
 func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	switch key.GroupKind() {
-	case kindDeployment:
-		return s.deployment(ctx, key, uid)
-	case kindReplicaSet:
-		return s.replicaSet(ctx, key, uid)
-	case kindStatefulSet:
-		return s.statefulSet(ctx, key, uid)
-	case kindDaemonSet:
-		return s.daemonSet(ctx, key, uid)
-	case kindJob:
-		return s.job(ctx, key, uid)
-	case kindPod:
-		return s.pod(ctx, key, uid)
-	case kindClaim:
-		return s.claim(ctx, key, uid)
+	if find, known := finders[key.GroupKind()]; known {
+		return find(s, ctx, key, uid)
 	}
 	return s.withWarning(ctx, Cause{Object: key}, uid)
 }

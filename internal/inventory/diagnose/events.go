@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,17 +60,11 @@ func newest(events []corev1.Event, passes func(*corev1.Event) bool) *corev1.Even
 // seen returns when an event was last seen. Which of the times is set depends
 // on the API that wrote it, and on whether it was seen more than once.
 func seen(e *corev1.Event) time.Time {
-	last := e.CreationTimestamp.Time
-	times := []time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
+	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
 	if e.Series != nil {
 		times = append(times, e.Series.LastObservedTime.Time)
 	}
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // repeats reports whether an event says only what the cause says: the message

@@ -28,7 +28,7 @@ func (s *search) pod(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 // causeOfPod is what a pod that is not ready says, and the last warning about it.
 func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error) {
 	s.redactor.add(&pod.ObjectMeta, &pod.Spec)
-	cause := Cause{Object: apply.Key{Kind: kindPod.Kind, Namespace: pod.Namespace, Name: pod.Name}}
+	cause := Cause{Object: apply.Key{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}}
 	cause.Reason, cause.Message = state(pod)
 	return s.withWarning(ctx, cause, pod.UID)
 }

@@ -28,6 +28,10 @@ type workload struct {
 	behind bool
 }
 
+func newWorkload(own Cause, set metav1.Object, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, observed int64) *workload {
+	return &workload{own: own, uid: set.GetUID(), selector: selector, template: template, behind: observed < set.GetGeneration()}
+}
+
 // podCause asks the pods of an object, then the object.
 func (s *search) podCause(ctx context.Context, w *workload) (Cause, error) {
 	// What keeps pods from being made may quote their template.
@@ -57,14 +61,13 @@ func (s *search) replicaSet(ctx context.Context, key apply.Key, uid types.UID) (
 
 // replicaSet says by a condition why it cannot make pods.
 func replicaSet(set *appsv1.ReplicaSet) *workload {
-	own := Cause{Object: apply.Key{Group: kindReplicaSet.Group, Kind: kindReplicaSet.Kind, Namespace: set.Namespace, Name: set.Name}}
+	own := Cause{Object: apply.Key{Group: appsv1.GroupName, Kind: "ReplicaSet", Namespace: set.Namespace, Name: set.Name}}
 	for _, c := range set.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
 			own.Reason, own.Message = c.Reason, c.Message
 		}
 	}
-	behind := set.Status.ObservedGeneration < set.Generation
-	return &workload{own: own, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind}
+	return newWorkload(own, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration)
 }
 
 func (s *search) statefulSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
@@ -72,8 +75,7 @@ func (s *search) statefulSet(ctx context.Context, key apply.Key, uid types.UID) 
 	if err != nil {
 		return s.notReadable(ctx, key, uid, "get statefulsets.apps", err)
 	}
-	behind := set.Status.ObservedGeneration < set.Generation
-	cause, err := s.podCause(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
+	cause, err := s.podCause(ctx, newWorkload(Cause{Object: key}, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration))
 	return counted(cause, set.Status.AvailableReplicas, set.Status.UpdatedReplicas, ptr.Deref(set.Spec.Replicas, 1)), err
 }
 
@@ -82,8 +84,7 @@ func (s *search) daemonSet(ctx context.Context, key apply.Key, uid types.UID) (C
 	if err != nil {
 		return s.notReadable(ctx, key, uid, "get daemonsets.apps", err)
 	}
-	behind := set.Status.ObservedGeneration < set.Generation
-	cause, err := s.podCause(ctx, &workload{own: Cause{Object: key}, uid: set.UID, selector: set.Spec.Selector, template: &set.Spec.Template, behind: behind})
+	cause, err := s.podCause(ctx, newWorkload(Cause{Object: key}, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration))
 	return counted(cause, set.Status.NumberAvailable, set.Status.UpdatedNumberScheduled, set.Status.DesiredNumberScheduled), err
 }
 

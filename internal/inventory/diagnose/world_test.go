@@ -19,6 +19,16 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
+// Kinds of the objects of tests.
+var (
+	kindDeployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	kindReplicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+	kindStatefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	kindDaemonSet   = schema.GroupKind{Group: "apps", Kind: "DaemonSet"}
+	kindPod         = schema.GroupKind{Kind: "Pod"}
+	kindClaim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+)
+
 // start is when the first object of a test was made.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 

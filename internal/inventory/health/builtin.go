@@ -63,11 +63,11 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 func corrected(o *unstructured.Unstructured) (Result, bool) {
 	switch gk := o.GroupVersionKind().GroupKind(); gk {
 	case deployment:
-		if isTrue(o, "spec.paused") {
+		if valueAt(o.Object, "spec.paused") == true {
 			return suspended("its rollout is paused by spec.paused"), true
 		}
 	case job:
-		if isTrue(o, "spec.suspend") {
+		if valueAt(o.Object, "spec.suspend") == true {
 			return suspended("it is suspended by spec.suspend"), true
 		}
 	case pod:
@@ -99,12 +99,6 @@ func finishedJob(o *unstructured.Unstructured) (Result, bool) {
 	return Result{}, false
 }
 
-// isTrue reports whether a field is the boolean true.
-func isTrue(o *unstructured.Unstructured, path string) bool {
-	value, ok := valueAt(o.Object, path).(bool)
-	return ok && value
-}
-
 // Annotations that Kubernetes writes on a claim: the provisioner that is to make
 // its volume, and the node of the pod that uses it first.
 const (
@@ -127,10 +121,8 @@ func waitsForConsumer(o *unstructured.Unstructured) (Result, bool) {
 		return Result{}, false
 	}
 	annotations := o.GetAnnotations()
-	for _, key := range ClaimAnnotations {
-		if annotations[key] != "" {
-			return Result{}, false
-		}
+	if slices.ContainsFunc(ClaimAnnotations, func(key string) bool { return annotations[key] != "" }) {
+		return Result{}, false
 	}
 	return Result{
 		OpenEnded: true, Until: o.GetCreationTimestamp().Add(Grace).Unix(), Reason: ReasonFirstConsumer,

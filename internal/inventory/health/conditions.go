@@ -116,15 +116,10 @@ func filled(value any) bool {
 	case string:
 		return v != ""
 	case []any:
-		for _, item := range v {
-			if fields, ok := item.(map[string]any); ok && placeholder(fields) {
-				continue
-			}
-			if filled(item) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(v, func(item any) bool {
+			fields, ok := item.(map[string]any)
+			return filled(item) && !(ok && placeholder(fields))
+		})
 	case map[string]any:
 		for _, item := range v {
 			if filled(item) {

@@ -169,19 +169,19 @@ func Lines(missing []MissingRule) (lines []string) {
 		{true, "rights are missing: add to the rules of the operator's role"},
 		{false, "rights are missing that only some values need"},
 	} {
-		title := "  " + part.title
+		first := len(lines)
 		for _, m := range missing {
 			if m.Always != part.always {
 				continue
-			}
-			if title != "" {
-				lines, title = append(lines, title), ""
 			}
 			why := m.Why
 			if len(m.Namespaces) > 0 {
 				why = fmt.Sprintf("in %s; %s", strings.Join(m.Namespaces, ", "), why)
 			}
 			lines = append(lines, fmt.Sprintf("  - %s # %s", permissions.RuleText(m.PolicyRule), why))
+		}
+		if len(lines) > first {
+			lines = slices.Insert(lines, first, "  "+part.title)
 		}
 	}
 	return lines

@@ -118,11 +118,7 @@ func (c *Checker) Metrics() []metrics.Kind {
 	defer c.mu.Unlock()
 	list := make([]metrics.Kind, 0, len(c.kinds))
 	for _, k := range c.kinds {
-		name := ""
-		if k.kind.Kind != "" {
-			name = k.kind.String()
-		}
-		list = append(list, metrics.Kind{Kind: name, Folder: k.folder, State: string(k.current()), RulesMissing: len(k.Missing)})
+		list = append(list, metrics.Kind{Kind: k.name(), Folder: k.folder, State: string(k.current()), RulesMissing: len(k.Missing)})
 	}
 	return list
 }
@@ -167,17 +163,21 @@ func (k *Kind) current() State {
 	return k.state
 }
 
+// name returns the name of the kind, empty for a folder that does not name it.
+func (k *Kind) name() string {
+	if k.kind.Kind == "" {
+		return ""
+	}
+	return k.kind.String()
+}
+
 // lines describes the kind.
 func (k *Kind) lines() []string {
-	name := k.folder
-	if k.kind.Kind != "" {
-		name = k.kind.String()
-	}
 	state, reason := k.current(), k.reason
 	if state != k.state {
 		reason = k.Unserved
 	}
-	first := name + ": " + cmp.Or(stateTexts[state], string(state))
+	first := cmp.Or(k.name(), k.folder) + ": " + cmp.Or(stateTexts[state], string(state))
 	if k.state == Broken && k.kind.Kind != "" {
 		first += ", of " + k.folder
 	}
