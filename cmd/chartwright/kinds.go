@@ -59,7 +59,8 @@ func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []cata
 // loadAll is loadBeside for commands to which a broken folder is an error.
 func loadAll(cmd *cobra.Command, watchesFile, chartsDir string) ([]catalog.Kind, error) {
 	kinds, broken, err := loadBeside(cmd, watchesFile, chartsDir)
-	errs := []error{err}
+	errs := make([]error, 0, 1+len(broken))
+	errs = append(errs, err)
 	for _, b := range broken {
 		errs = append(errs, b.Err)
 	}

@@ -60,7 +60,7 @@ func parsePath(text string) ([]segment, bool) {
 	var path []segment
 	for text != "" {
 		match := segmentPattern.FindStringSubmatch(text)
-		if match == nil || !strings.HasPrefix(text, match[0]) {
+		if len(match) == 0 || !strings.HasPrefix(text, match[0]) {
 			return nil, false
 		}
 		text = text[len(match[0]):]

@@ -30,6 +30,8 @@ type Capabilities struct {
 	failed map[schema.GroupVersion]error
 }
 
+// NewCapabilities returns capabilities that are read from the API server when they
+// are needed.
 func NewCapabilities(d discovery.DiscoveryInterface) *Capabilities {
 	return &Capabilities{discovery: d}
 }
@@ -85,7 +87,7 @@ func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 	}, nil
 }
 
-// read returns the capabilities, which nobody changes, and the digest of all
+// Read returns the capabilities, which nobody changes, and the digest of all
 // API versions.
 func (c *Capabilities) Read() (*chartutil.Capabilities, string, error) {
 	c.mu.Lock()

@@ -50,7 +50,7 @@ func (c *Chart) MayReadCapabilities() bool {
 	return c.Features.Capabilities() || c.usage.All.Capabilities()
 }
 
-// clone returns a copy of the chart that a render may change.
+// Clone returns a copy of the chart that a render may change.
 func (c *Chart) Clone() *helmchart.Chart { return clone(c.chart) }
 
 // Name returns the name in Chart.yaml.

@@ -57,7 +57,7 @@ func small() files {
 }
 
 // prepared checks values and returns what an action renders them with.
-func prepared(t testing.TB, c *Chart, values map[string]any) (*helmchart.Chart, error) {
+func prepared(c *Chart, values map[string]any) (*helmchart.Chart, error) {
 	_, err := c.Prepare(values)
 	return clone(c.chart), err
 }
@@ -65,7 +65,7 @@ func prepared(t testing.TB, c *Chart, values map[string]any) (*helmchart.Chart, 
 // renderWith renders a chart as an action does.
 func renderWith(t testing.TB, c *Chart, values map[string]any) map[string]string {
 	t.Helper()
-	loaded, err := prepared(t, c, values)
+	loaded, err := prepared(c, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestRendersDoNotDisturbEachOther(t *testing.T) {
 func TestPrepareLeavesTheValuesAlone(t *testing.T) {
 	for _, spec := range specs() {
 		given := map[string]any{"spec": spec}
-		if _, err := prepared(t, family().load(t), spec); err != nil {
+		if _, err := prepared(family().load(t), spec); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]any{"spec": spec}, given); diff != "" {

@@ -30,7 +30,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// definitions returns the CRDs in the folders crds/ of a chart and its
+// CRDsOf returns the CRDs in the folders crds/ of a chart and its
 // subcharts.
 func CRDsOf(c *helmchart.Chart) ([]RenderedObject, error) {
 	var found []RenderedObject
@@ -215,7 +215,7 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 // take away.
 var sourceLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
 
-// objectsOf decodes what one template of a chart has rendered for one object,
+// ObjectsOf decodes what one template of a chart has rendered for one object,
 // which may be a list of several.
 func ObjectsOf(chartName, source, text string) ([]RenderedObject, error) {
 	source = strings.TrimPrefix(source, chartName+"/")

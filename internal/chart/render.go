@@ -18,14 +18,14 @@ import (
 // the chart cannot be rendered with these values or renders what is no object.
 var ErrRender = errors.New("the chart cannot be rendered")
 
-// input is a chart that is going to be rendered, whose dependencies are
+// Prepared is a chart that is going to be rendered, whose dependencies are
 // processed, with all values that it gets.
 type Prepared struct {
 	Chart  *helmchart.Chart
 	values chartutil.Values
 }
 
-// input returns what the chart makes of given values, if its schemas take them.
+// Prepare returns what the chart makes of given values, if its schemas take them.
 func (c *Chart) Prepare(given map[string]any) (*Prepared, error) {
 	in, err := c.unchecked(given)
 	if err != nil {
@@ -50,12 +50,12 @@ func (c *Chart) unchecked(given map[string]any) (*Prepared, error) {
 	return &Prepared{Chart: processed, values: merged}, nil
 }
 
-// firstRevision is what templates see as .Release of an install.
+// FirstRevision is what templates see as .Release of an install.
 func FirstRevision(release, namespace string) chartutil.ReleaseOptions {
 	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 }
 
-// rendered renders a chart within limits, and returns it with what it has
+// ExecuteTemplates renders a chart within limits, and returns it with what it has
 // rendered in the place of its templates: Helm's engine, which knows no limits,
 // writes it once more as it is.
 func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (*helmchart.Chart, error) {

@@ -60,7 +60,7 @@ func TestSchema(t *testing.T) {
 		{"a subchart that is off", map[string]any{"port": int64(80), "child": map[string]any{"size": "big", "enabled": false}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := prepared(t, c, test.values)
+			_, err := prepared(c, test.values)
 			if test.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -85,7 +85,7 @@ func TestSchemaAgreesWithHelm(t *testing.T) {
 		{"port": int64(1), "either": "x"}, {"port": int64(1), "either": int64(2)}, {"port": int64(1), "greeting": nil},
 		{"port": int64(1), "containers": []any{}}, {"port": int64(1), "containers": nil}, {"port": int64(1), "containers": map[string]any{}},
 	} {
-		_, ours := prepared(t, c, values)
+		_, ours := prepared(c, values)
 		merged, err := chartutil.CoalesceValues(clone(c.chart), values)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestSchemaReadsNothingElse(t *testing.T) {
 }
 
 func TestNoSchemaTakesAnything(t *testing.T) {
-	if _, err := prepared(t, small().load(t), map[string]any{"what": []any{"ever"}}); err != nil {
+	if _, err := prepared(small().load(t), map[string]any{"what": []any{"ever"}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package helm runs Helm's actions on releases. The actions are Helm's own, so that
 // hooks, notes, history and release records are what the helm CLI expects. The
-// operator's behaviour is added at the two interfaces that Helm offers: its storage
+// operator's behavior is added at the two interfaces that Helm offers: its storage
 // driver (release.Driver) and its kube.Interface (kubeClient).
 //
 // # Timeline of an install

@@ -215,7 +215,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		return run.outcome(ctx, err)
 	default:
 		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
-		tested.Message = release.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
+		tested.Message = api.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
 	}
 	history := c.config.Index.History(r.Namespace, r.Release)
 	if len(history) == 0 {

@@ -135,7 +135,7 @@ func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("aé€😀"))).Draw(t, "text")
 		limit := rapid.IntRange(3, 40).Draw(t, "limit")
-		got := release.Truncate(text, limit)
+		got := api.Truncate(text, limit)
 		switch {
 		case !utf8.ValidString(got):
 			t.Fatalf("%q is no UTF-8", got)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -157,7 +158,7 @@ func (o containerOutput) Write(text []byte) (int, error) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
 		line = strings.TrimSpace(strings.Map(printable, line))
 		if line != "" {
-			o.log.printf("%s: %s", o.container, release.Truncate(o.log.redact(line), outputWidth))
+			o.log.printf("%s: %s", o.container, api.Truncate(o.log.redact(line), outputWidth))
 		}
 	}
 	return len(text), nil

@@ -29,6 +29,21 @@ type lookedUp struct {
 	Digest string `json:"digest"`
 }
 
+// lookupRecord holds the answers that an action got to its lookups, by their paths.
+// No content is kept, but digests.
+type lookupRecord struct {
+	// owner is the custom resource whose release looks.
+	owner types.UID
+	// secret is called with the data of each Secret that a template gets, which
+	// no output may hold; nil is not called.
+	secret func(data map[string]any)
+	// signingKey is the Secret of the operator's signing key.
+	signingKey types.NamespacedName
+
+	mu   sync.Mutex
+	seen map[string]reading
+}
+
 // lookups returns what was read, in the order of the paths. What the release
 // makes itself is left out: a chart that looks a password up, and makes one
 // where there is none, would be upgraded once for nothing.
@@ -125,21 +140,6 @@ func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 		}
 	}
 	return found, nil
-}
-
-// lookupRecord holds the answers that an action got to its lookups, by their paths.
-// No content is kept, but digests.
-type lookupRecord struct {
-	// owner is the custom resource whose release looks.
-	owner types.UID
-	// secret is called with the data of each Secret that a template gets, which
-	// no output may hold; nil is not called.
-	secret func(data map[string]any)
-	// signingKey is the Secret of the operator's signing key.
-	signingKey types.NamespacedName
-
-	mu   sync.Mutex
-	seen map[string]reading
 }
 
 // reading is one answer: an object, a list of them, or that there is none.

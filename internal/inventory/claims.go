@@ -57,7 +57,7 @@ func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	_, claimed := x.labelled(owner)
+	_, claimed := x.labeled(owner)
 	return claimed
 }
 
@@ -104,7 +104,7 @@ func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []a
 	x.AddObjects(uid, outside)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	owned, claimed = x.labelled(uid)
+	owned, claimed = x.labeled(uid)
 	return owned, claimed, false
 }
 

@@ -117,7 +117,7 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 		return of.expected
 	}
 	var keys []apply.Key
-	owned, _ := x.labelled(owner)
+	owned, _ := x.labeled(owner)
 	for _, s := range owned {
 		keys = append(keys, s.Key)
 	}

@@ -99,13 +99,13 @@ func (x *Index) Get(key apply.Key) (apply.State, bool) {
 func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	owned, _ := x.labelled(owner)
+	owned, _ := x.labeled(owner)
 	return owned
 }
 
-// labelled returns the objects that carry the label of an owner and an Apply entry of
+// labeled returns the objects that carry the label of an owner and an Apply entry of
 // our field manager: those that count for the owner, and those that do not.
-func (x *Index) labelled(uid types.UID) (owned, claimed []apply.State) {
+func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
 	of := x.owners[uid]
 	if of == nil {
 		return []apply.State{}, nil

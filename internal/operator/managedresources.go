@@ -60,9 +60,10 @@ func unwatchedLines(watches *inventory.Watches) []string {
 // unwatchedKinds returns the names of the kinds of managed resources that cannot be
 // watched, a kind once for each namespace.
 func unwatchedKinds(watches *inventory.Watches) []string {
-	var kinds []string
-	for _, unwatched := range watches.AllUnwatched() {
-		kinds = append(kinds, unwatched.String())
+	all := watches.AllUnwatched()
+	kinds := make([]string, len(all))
+	for i, unwatched := range all {
+		kinds[i] = unwatched.String()
 	}
 	return kinds
 }

@@ -96,7 +96,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	managed := newInventory(mapper, options.Kinds, served, limited)
 	ready := readiness.NewChecker(options.Kinds, options.Broken, func() []string { return unwatchedLines(managed.Watches) })
 	counted := metrics.New(registerer, metrics.Sources{
-		Kinds: ready.Metrics, Watched: managed.Watches.Counts, Unwatched: func() []string { return unwatchedKinds(managed.Watches) },
+		Kinds: ready.Metrics, Watched: managed.Counts, Unwatched: func() []string { return unwatchedKinds(managed.Watches) },
 	})
 	key := signingkey.New(signingkey.Config{
 		Secret: options.signingKeySecret(), Operator: options.Name, Clientset: clientset, Unfenced: unfenced,

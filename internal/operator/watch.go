@@ -65,7 +65,8 @@ type replicaCache struct {
 func (c replicaCache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.until, cancel)()
+	stop := context.AfterFunc(c.until, cancel)
+	defer stop()
 	return c.Cache.Start(ctx)
 }
 

@@ -178,10 +178,10 @@ func (s *session) printDiff(out diffOutput, before, after manifest) error {
 		s.note("No object differs between %s and %s.", before.title, after.title)
 	}
 	return s.print(out, func() string {
-		text := ""
+		var text strings.Builder
 		for _, object := range out.Objects {
-			text += s.painter().paintDiff(object.Diff)
+			text.WriteString(s.painter().paintDiff(object.Diff))
 		}
-		return text
+		return text.String()
 	})
 }

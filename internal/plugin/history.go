@@ -156,7 +156,8 @@ func fromStatus(status api.Status) []revisionOutput {
 }
 
 func historyTable(revisions []revisionOutput, now time.Time) string {
-	lines := [][]string{{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"}}
+	lines := make([][]string, 0, 1+len(revisions))
+	lines = append(lines, []string{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"})
 	for _, r := range revisions {
 		age := ""
 		if r.LastDeployed != nil {

@@ -31,6 +31,15 @@ type target struct {
 	client          dynamic.ResourceInterface
 }
 
+// session is shared by all verbs: the streams, the flags, and the connection of
+// the flags.
+type session struct {
+	genericiooptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	output string
+	color  string
+}
+
 // target finds what the first words of a command line name, KIND/NAME or
 // KIND NAME, and returns the words after it, of which there may be some more.
 // It makes no request for the custom resource.
@@ -152,15 +161,6 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 		return api.Status{}
 	}
 	return status
-}
-
-// session is shared by all verbs: the streams, the flags, and the connection of
-// the flags.
-type session struct {
-	genericiooptions.IOStreams
-	flags  *genericclioptions.ConfigFlags
-	output string
-	color  string
 }
 
 // connect returns the configuration of the connection.

@@ -64,8 +64,6 @@ func holdIsOver(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
 
 func isPaused(o *plan.Observation) { o.Paused = true }
 
-func isOld(o *plan.Observation) { o.Newest.Digest = "older" }
-
 func releaseOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "apps", Name: name}
 }

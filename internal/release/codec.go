@@ -101,7 +101,7 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	}, nil
 }
 
-// pack returns what the Secret of a release holds: base64 of gzip of JSON. The
+// Pack returns what the Secret of a release holds: base64 of gzip of JSON. The
 // chart's templates and files stay out of it: no command of Helm needs them
 // later, and they are most of the size.
 func Pack(rls *helmrelease.Release) ([]byte, error) {
@@ -235,7 +235,7 @@ func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 	return fmt.Errorf("%w: %w", ErrStale, damage)
 }
 
-// recoverPanic turns a panic into an error. Deferred functions only.
+// RecoverPanic turns a panic into an error. Deferred functions only.
 func RecoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
 	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
 		*err = fmt.Errorf("internal error: %v", r)

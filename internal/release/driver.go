@@ -27,7 +27,7 @@ var ErrStale = errors.New("the stored release changed meanwhile")
 // has ended, so that the outcome of an interrupted action is stored.
 const grace = 5 * time.Second
 
-// recordDriver is the storage driver of one action on one release.
+// Driver is the storage driver of one action on one release.
 //
 // The history is answered from the index. Of the records in it only those are
 // read whose content Helm uses: the newest, which an upgrade starts from, and
@@ -67,12 +67,12 @@ type Driver struct {
 	WriteErr error
 }
 
-// driverConfig is what a driver is made from.
+// DriverConfig is what a driver is made from.
 type DriverConfig struct {
 	Secrets   typedcorev1.SecretInterface
 	Namespace string
 	Index     *Index
-	Stamp     stamp
+	Stamp     Stamp
 	// keys sign and verify what records store.
 	Keys     *signing.Keys
 	Redactor Redactor
@@ -86,19 +86,19 @@ type DriverConfig struct {
 	NeverReady bool
 }
 
-// recordRedactor learns the values of the records that are read, before anything
+// Redactor learns the values of the records that are read, before anything
 // is done with them: some may be secret.
 type Redactor interface {
 	AddStoredValues(values map[string]any)
 }
 
-// recordNotifier reports, as an event's reason and message, records that were set
+// Notifier reports, as an event's reason and message, records that were set
 // aside.
 type Notifier interface {
 	Warn(reason, message string)
 }
 
-// newDriver returns the driver of one action, whose requests end with the context.
+// NewDriver returns the driver of one action, whose requests end with the context.
 func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 	return &Driver{
 		DriverConfig: config,
@@ -110,7 +110,7 @@ func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 	}
 }
 
-// isStub reports whether a release is one of Query's that was not read.
+// IsStub reports whether a release is one of Query's that was not read.
 func (d *Driver) IsStub(rls *helmrelease.Release) bool { return d.stubs[rls] }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -307,7 +307,7 @@ func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
 }
 
-// unrefer takes the reference to an owner from a record, which then no more goes
+// RemoveOwnerReference takes the reference to an owner from a record, which then no more goes
 // with it. A record that has none, or is gone, stays as it is.
 func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 	if record.Controller != owner {

@@ -22,9 +22,10 @@ import (
 // renders the chart instead.
 var ErrUntrusted = errors.New("the release record is not authenticated")
 
+// ErrNoKey marks an action that ended because nothing can be signed.
 var ErrNoKey = errors.New("the operator has no signing key yet, so that no release record can be written")
 
-// contentOf returns what the signature of a record covers. The values and texts
+// SignedContent returns what the signature of a record covers. The values and texts
 // are those of the record after it was stored and read.
 func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
 	content := signing.Content{
@@ -43,7 +44,7 @@ func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
 	return content
 }
 
-// hookDefinitions returns digests of hooks, sorted. They leave out what the helm
+// HookDefinitions returns digests of hooks, sorted. They leave out what the helm
 // CLI updates without changing the release: when hooks ran and how they ended,
 // the order in which the hooks are listed, and the delete policy that Helm adds
 // to a hook without one.
@@ -101,7 +102,7 @@ func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
 	return d.Keys.Verify(secret.Labels[api.LabelSignature], SignedContent(d.Namespace, rls))
 }
 
-// untrusted explains why a record that was read must not be used, nil if it may.
+// Untrusted explains why a record that was read must not be used, nil if it may.
 func (d *Driver) Untrusted(key string) error {
 	if err := d.unverified[key]; err != nil {
 		return fmt.Errorf("%w: Secret %s/%s: %w", ErrUntrusted, d.Namespace, key, err)
@@ -213,14 +214,14 @@ func (e *canonicalEncoding) addNumber(number float64) {
 	e.text = binary.LittleEndian.AppendUint64(append(e.text, 'n'), math.Float64bits(number))
 }
 
-// accept makes a record that was read count as verified.
+// Accept makes a record that was read count as verified.
 func (d *Driver) Accept(key string, rls *helmrelease.Release) {
 	d.unverified[key] = nil
 	d.Manifests = append(d.Manifests, rls.Manifest)
 	d.Hooks = append(d.Hooks, rls.Hooks...)
 }
 
-// readUnverified reports whether a record that does not verify was read.
+// ReadUnverified reports whether a record that does not verify was read.
 func (d *Driver) ReadUnverified() bool {
 	for _, why := range d.unverified {
 		if why != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// withFinished adds to what a record says of its objects which Jobs have
+// WithFinished adds to what a record says of its objects which Jobs have
 // finished. The digest does not cover these Jobs.
 func WithFinished(stored Inventory, states []apply.State, outcome func(apply.State) string) Inventory {
 	stored.Finished = nil
@@ -40,7 +40,7 @@ func WithFinished(stored Inventory, states []apply.State, outcome func(apply.Sta
 	return stored
 }
 
-// jobName is how a record names a Job.
+// JobName is how a record names a Job.
 func JobName(key apply.Key) string { return key.Namespace + "/" + key.Name }
 
 // FinishedJobs returns the keys of the Jobs that have finished according to a
@@ -66,7 +66,7 @@ func FinishedJobs(stored Inventory) map[apply.Key]string {
 // maxOutsideText bounds the list in bytes.
 const maxOutsideText = 8 << 10
 
-// outside returns the objects that are not in the namespace of the release, as a
+// Outside returns the objects that are not in the namespace of the release, as a
 // record lists them; none if there are too many.
 func Outside(states []apply.State, namespace string) []string {
 	var names []string
@@ -98,9 +98,9 @@ func OutsideObjects(stored Inventory) []apply.Key {
 	return keys
 }
 
-// stamp is what one action leaves on the record that it creates: whose release
+// Stamp is what one action leaves on the record that it creates: whose release
 // it is and what it was rendered from.
-type stamp struct {
+type Stamp struct {
 	release string
 	owner   apply.Owner
 	Action  string
@@ -120,13 +120,14 @@ type Digests struct {
 	Values string
 }
 
-func NewStamp(rls string, owner apply.Owner, digests Digests, marks Marks) stamp {
-	return stamp{release: rls, owner: owner, Action: string(uuid.NewUUID()), Digests: digests, marks: marks}
+// NewStamp returns what marks the revision of one action.
+func NewStamp(rls string, owner apply.Owner, digests Digests, marks Marks) Stamp {
+	return Stamp{release: rls, owner: owner, Action: string(uuid.NewUUID()), Digests: digests, marks: marks}
 }
 
-// mark puts our labels on a new revision, in place of any that Helm copied
+// Mark puts our labels on a new revision, in place of any that Helm copied
 // from an older one.
-func (s stamp) Mark(rls *helmrelease.Release) {
+func (s Stamp) Mark(rls *helmrelease.Release) {
 	labels := map[string]string{}
 	maps.Copy(labels, rls.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, api.Domain+"/") })
@@ -147,9 +148,9 @@ func (s stamp) Mark(rls *helmrelease.Release) {
 	rls.Labels = labels
 }
 
-// annotate puts on the Secret what the status reports and no label can hold.
-func (s stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory Inventory) {
-	description := Description{Description: Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
+// Annotate puts on the Secret what the status reports and no label can hold.
+func (s Stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory Inventory) {
+	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		description.Chart = rls.Chart.Metadata.Name
 		description.ChartVersion = rls.Chart.Metadata.Version
@@ -170,13 +171,6 @@ func (s stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, invento
 	}
 }
 
-// maxDescription bounds what of a revision's description is kept in memory and
+// MaxDescription bounds what of a revision's description is kept in memory and
 // shown in the status; the record holds the whole.
 const MaxDescription = 256
-
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
-}

@@ -62,7 +62,7 @@ func TestWhatARecordSaysForTheStatusHoldsNoSecret(t *testing.T) {
 	// What is cut off must not leave the half of a secret.
 	said := strings.Repeat("x", MaxDescription-len("…")-5) + canary
 	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: said}}
-	stamp{Redact: hideCanary}.Annotate(secret, rls, Inventory{})
+	Stamp{Redact: hideCanary}.Annotate(secret, rls, Inventory{})
 	if got := secret.Annotations[AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
 		t.Errorf("%s", got)
 	}

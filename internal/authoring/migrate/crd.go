@@ -147,7 +147,7 @@ func listLines(key string, words []string) string {
 // samples returns the samples of a kind, with the names of their files. kubectl
 // reports what is not YAML.
 func (p *Project) samples(kind catalog.Kind) []preview.Resource {
-	var found []preview.Resource
+	var found []preview.Resource //nolint:prealloc // most files hold no sample of this kind
 	for _, name := range p.under("config/samples") {
 		file := preview.NewFile([]catalog.Kind{kind}, "default")
 		// Documents that cannot be read are skipped.

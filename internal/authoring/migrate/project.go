@@ -64,7 +64,10 @@ func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 			return nil, err
 		}
 	}
-	return p, p.readKinds()
+	if err := p.readKinds(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // readFiles reads the files that exist.

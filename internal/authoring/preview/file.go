@@ -93,7 +93,8 @@ func DecodeStrict(data []byte) (decoded any, err error) {
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	return decoded, json.Unmarshal(text, &decoded)
+	err = json.Unmarshal(text, &decoded)
+	return decoded, err
 }
 
 func (f *File) document(place string, data []byte) error {

@@ -59,6 +59,15 @@ var finders = map[schema.GroupKind]func(*search, context.Context, apply.Key, typ
 	{Kind: "PersistentVolumeClaim"}:      (*search).claim,
 }
 
+// search is one question, and what came up on the way to its answer.
+type search struct {
+	client kubernetes.Interface
+	// missing are the rights that were missing, as "list pods".
+	missing []string
+	// redactor is what must not be told.
+	redactor redactor
+}
+
 func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
 	if find, known := finders[key.GroupKind()]; known {
 		return find(s, ctx, key, uid)
@@ -69,15 +78,6 @@ func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 // listLimit is how many objects one request may ask for. Who has more pods than that
 // gets an answer from the first of them.
 const listLimit = 500
-
-// search is one question, and what came up on the way to its answer.
-type search struct {
-	client kubernetes.Interface
-	// missing are the rights that were missing, as "list pods".
-	missing []string
-	// redactor is what must not be told.
-	redactor redactor
-}
 
 // isForbidden reports whether a read failed for want of a right, and notes which.
 func (s *search) isForbidden(right string, err error) bool {

@@ -63,11 +63,11 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 func corrected(o *unstructured.Unstructured) (Result, bool) {
 	switch gk := o.GroupVersionKind().GroupKind(); gk {
 	case deployment:
-		if valueAt(o.Object, "spec.paused") == true {
+		if paused, _ := valueAt(o.Object, "spec.paused").(bool); paused {
 			return suspended("its rollout is paused by spec.paused"), true
 		}
 	case job:
-		if valueAt(o.Object, "spec.suspend") == true {
+		if suspend, _ := valueAt(o.Object, "spec.suspend").(bool); suspend {
 			return suspended("it is suspended by spec.suspend"), true
 		}
 	case pod:

@@ -118,7 +118,7 @@ func filled(value any) bool {
 	case []any:
 		return slices.ContainsFunc(v, func(item any) bool {
 			fields, ok := item.(map[string]any)
-			return filled(item) && !(ok && placeholder(fields))
+			return filled(item) && (!ok || !placeholder(fields))
 		})
 	case map[string]any:
 		for _, item := range v {

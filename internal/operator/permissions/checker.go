@@ -132,10 +132,9 @@ func (c *Checker) NeedLeaderElection() bool { return false }
 // each call of Check.
 func (c *Checker) Start(ctx context.Context) error {
 	for _, k := range c.kinds {
-		if ctx.Err() != nil {
-			return nil
+		if ctx.Err() == nil {
+			k.derive()
 		}
-		k.derive()
 	}
 	for ctx.Err() == nil {
 		pause := time.After(checkInterval)

@@ -18,18 +18,18 @@ import (
 type State string
 
 const (
-	// Waiting: the API server does not serve the kind, not yet or not any more.
+	// Waiting means that the API server does not serve the kind, not yet or not any more.
 	Waiting State = "Waiting"
-	// Starting: its custom resources are being listed.
+	// Starting means that its custom resources are being listed.
 	Starting State = "Starting"
-	// Serving: they are watched.
+	// Serving means that they are watched.
 	Serving State = "Serving"
-	// Forbidden: the operator lacks the permission to watch them.
+	// Forbidden means that the operator lacks the permission to watch them.
 	Forbidden State = "Forbidden"
-	// Failed: its custom resources cannot be listed or watched for another reason,
+	// Failed means that its custom resources cannot be listed or watched for another reason,
 	// and the operator tries again.
 	Failed State = "Failed"
-	// Broken: the kind cannot be served, see catalog.Broken.
+	// Broken means that the kind cannot be served, see catalog.Broken.
 	Broken State = metrics.KindBroken
 )
 

@@ -67,14 +67,6 @@ type Snapshot struct {
 // none.
 func (v *Snapshot) failing() *Failure { return v.Failure.of(plan.Target(v.Observation)) }
 
-// of returns the failure if it is one to reach the target.
-func (f *Failure) of(target plan.TargetKey) *Failure {
-	if f == nil || f.Target != target {
-		return nil
-	}
-	return f
-}
-
 // Failure is the last action on a release, if it failed.
 type Failure struct {
 	plan.Failure
@@ -86,6 +78,14 @@ type Failure struct {
 	Forbidden bool
 	// Unserved: the API server does not serve the kind of an object.
 	Unserved bool
+}
+
+// of returns the failure if it is one to reach the target.
+func (f *Failure) of(target plan.TargetKey) *Failure {
+	if f == nil || f.Target != target {
+		return nil
+	}
+	return f
 }
 
 // Fields are the kind's own status fields.
