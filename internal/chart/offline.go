@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -182,20 +181,13 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	if rls.Chart != nil {
 		name = rls.Chart.Name()
 	}
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(rls.Manifest)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	parts := sourceLine.FindAllStringSubmatchIndex(rls.Manifest, -1)
+	for i, at := range parts {
+		end := len(rls.Manifest)
+		if i+1 < len(parts) {
+			end = parts[i+1][0]
 		}
-		if err != nil {
-			return nil, err
-		}
-		source := ""
-		if line := sourceLine.FindSubmatch(document); line != nil {
-			source = string(line[1])
-		}
-		objects, err := ObjectsOf(name, source, string(document))
+		objects, err := ObjectsOf(name, rls.Manifest[at[2]:at[3]], rls.Manifest[at[1]:end])
 		if err != nil {
 			return nil, err
 		}
@@ -211,9 +203,8 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	return rendered, nil
 }
 
-// sourceLine is what Helm writes before each object, and what a post-renderer may
-// take away.
-var sourceLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
+// sourceLine is what Helm writes before each object.
+var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
 
 // ObjectsOf decodes what one template of a chart has rendered for one object,
 // which may be a list of several.

@@ -1,10 +1,16 @@
 package release
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"strings"
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
@@ -32,12 +38,18 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
 	}
-	rendered, err := chart.ReadRelease(rls)
-	if err != nil {
+	stored := &Stored{Record: record, Values: values.Normalize(rls.Config), Helm: rls}
+	stored.describe()
+	if stored.Objects, err = stored.documents(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
-	stored := &Stored{Record: record, Objects: rendered.Objects, Hooks: rendered.Hooks, Values: values.Normalize(rls.Config), Helm: rls}
-	stored.describe()
+	for _, hook := range rls.Hooks {
+		objects, err := chart.ObjectsOf(stored.Chart, hook.Path, hook.Manifest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+		}
+		stored.Hooks = append(stored.Hooks, objects...)
+	}
 	return stored, nil
 }
 
@@ -46,5 +58,34 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 func (s *Stored) describe() {
 	if s.Helm.Chart != nil && s.Helm.Chart.Metadata != nil && s.Chart == "" {
 		s.Chart, s.ChartVersion, s.AppVersion = s.Helm.Chart.Metadata.Name, s.Helm.Chart.Metadata.Version, s.Helm.Chart.Metadata.AppVersion
+	}
+}
+
+// templateLine is what Helm writes before an object, and what a post-renderer
+// may remove.
+var templateLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
+
+// documents returns the objects of the manifest. Unlike chart.ReadRelease it also
+// reads a manifest that Helm did not write.
+func (s *Stored) documents() ([]chart.RenderedObject, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(s.Helm.Manifest)))
+	var found []chart.RenderedObject
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		source := ""
+		if line := templateLine.FindSubmatch(document); line != nil {
+			source = string(line[1])
+		}
+		objects, err := chart.ObjectsOf(s.Chart, source, string(document))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, objects...)
 	}
 }

@@ -131,10 +131,20 @@ func (c *Checker) NeedLeaderElection() bool { return false }
 // Start checks once, again every checkInterval while rules are missing, and after
 // each call of Check.
 func (c *Checker) Start(ctx context.Context) error {
-	for _, k := range c.kinds {
-		if ctx.Err() == nil {
-			k.derive()
+	derived := make(chan struct{})
+	// A large chart takes a minute, and nothing ends its derivation. It writes
+	// nothing, so that the process ends without waiting for it.
+	go func() {
+		defer close(derived)
+		for _, k := range c.kinds {
+			if ctx.Err() == nil {
+				k.derive()
+			}
 		}
+	}()
+	select {
+	case <-derived:
+	case <-ctx.Done():
 	}
 	for ctx.Err() == nil {
 		pause := time.After(checkInterval)
@@ -182,7 +192,7 @@ func (c *Checker) Kind(kind schema.GroupKind) *KindChecker {
 }
 
 // derive finds out which rules the kind requires. It takes from ten milliseconds
-// to a second, depending on the chart.
+// to a minute, depending on the chart.
 func (k *KindChecker) derive() {
 	required, err := rulesOf(k.kind, k.all.Operator, k.all.Namespaces[0] != allNamespaces)
 	if err != nil {
