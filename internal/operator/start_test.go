@@ -116,6 +116,8 @@ func running(t *testing.T, config *rest.Config, file string, within time.Duratio
 		// Connections are kept, and client-go does not wait for the end of a watch.
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
 		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+		// The operator ends without waiting for the rules of a large chart.
+		goleak.IgnoreAnyFunction("github.com/chartwright/chartwright/internal/operator/permissions.(*KindChecker).derive"),
 	}
 	options := Defaults()
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
