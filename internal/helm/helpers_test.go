@@ -2,6 +2,8 @@ package helm
 
 import (
 	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -88,4 +90,16 @@ func newTestKeys(letter string) *signing.Keys {
 		panic(err)
 	}
 	return keys
+}
+
+// warnFunc is a Notifier of warnings.
+type warnFunc func(reason, message string)
+
+func (f warnFunc) Warn(reason, message string) { f(reason, message) }
+
+func (warnFunc) HookStarted(wait HookWait) func(bool) string { return NoOp{}.HookStarted(wait) }
+
+// writes leaves out of a log of requests what only reads.
+func writes(requests []string) []string {
+	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
 }

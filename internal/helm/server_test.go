@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -396,15 +395,3 @@ func (w *world) within(limit time.Duration, action func() error) error {
 		return nil
 	}
 }
-
-// writes leaves out of a log of requests what only reads.
-func writes(requests []string) []string {
-	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
-}
-
-// warnFunc is a Notifier of warnings.
-type warnFunc func(reason, message string)
-
-func (f warnFunc) Warn(reason, message string) { f(reason, message) }
-
-func (warnFunc) HookStarted(wait HookWait) func(bool) string { return NoOp{}.HookStarted(wait) }

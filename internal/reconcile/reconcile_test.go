@@ -2,13 +2,19 @@ package reconcile
 
 import (
 	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/go-logr/logr"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -184,4 +190,44 @@ func TestReconcile_EveryState(t *testing.T) {
 			w.expect([]plan.State{next}, test.failedReady, finalizers, again)
 		})
 	}
+}
+
+// decisions is a log sink that keeps the states of the message "decided".
+type decisions struct{ states *[]plan.State }
+
+func (decisions) Init(logr.RuntimeInfo)            {}
+func (decisions) Enabled(int) bool                 { return true }
+func (decisions) Error(error, string, ...any)      {}
+func (d decisions) WithValues(...any) logr.LogSink { return d }
+func (d decisions) WithName(string) logr.LogSink   { return d }
+func (d decisions) Info(_ int, msg string, kv ...any) {
+	for i := 0; msg == "decided" && i+1 < len(kv); i += 2 {
+		if state, is := kv[i+1].(plan.State); is {
+			*d.states = append(*d.states, state)
+		}
+	}
+}
+
+// allStates returns the constants of type State in package plan.
+func allStates(t *testing.T) (states []plan.State) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../plan/decision.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, is := node.(*ast.ValueSpec)
+		if !is {
+			return true
+		}
+		if name, is := spec.Type.(*ast.Ident); is && name.Name == "State" {
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			states = append(states, plan.State(value))
+		}
+		return true
+	})
+	return states
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"slices"
 	"strconv"
@@ -386,43 +383,3 @@ func (a *recordedActions) Tidy(context.Context, helm.Request) error       { retu
 func (a *recordedActions) Prune(context.Context, helm.Request, int) error { return nil }
 func (a *recordedActions) SignedByCurrentKey(release.Record) bool         { return a.signed }
 func (a *recordedActions) Capabilities() *chart.Capabilities              { return chart.NewCapabilities(nil) }
-
-// decisions is a log sink that keeps the states of the message "decided".
-type decisions struct{ states *[]plan.State }
-
-func (decisions) Init(logr.RuntimeInfo)            {}
-func (decisions) Enabled(int) bool                 { return true }
-func (decisions) Error(error, string, ...any)      {}
-func (d decisions) WithValues(...any) logr.LogSink { return d }
-func (d decisions) WithName(string) logr.LogSink   { return d }
-func (d decisions) Info(_ int, msg string, kv ...any) {
-	for i := 0; msg == "decided" && i+1 < len(kv); i += 2 {
-		if state, is := kv[i+1].(plan.State); is {
-			*d.states = append(*d.states, state)
-		}
-	}
-}
-
-// allStates returns the constants of type State in package plan.
-func allStates(t *testing.T) (states []plan.State) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../plan/decision.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, is := node.(*ast.ValueSpec)
-		if !is {
-			return true
-		}
-		if name, is := spec.Type.(*ast.Ident); is && name.Name == "State" {
-			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			states = append(states, plan.State(value))
-		}
-		return true
-	})
-	return states
-}
