@@ -70,6 +70,14 @@ func (s *session) print(value any, table func() string) error {
 	}
 }
 
+// printNoting prints a value, and before it notes what is missing from it.
+func (s *session) printNoting(missing []string, value any, table func() string) error {
+	for _, what := range missing {
+		s.note("Note: %s", what)
+	}
+	return s.print(value, table)
+}
+
 // rows returns a table, the header first. If a cell is colored, all cells of its
 // column must be: the color counts for the width.
 func rows(lines ...[]string) string {

@@ -63,7 +63,7 @@ func (x *objectSearch) listable(ctx context.Context) ([]metav1.APIResource, erro
 	if err != nil {
 		return nil, fmt.Errorf("find out what you may list: %w", err)
 	}
-	resources, err := x.session.resourcesFor("list")
+	resources, err := x.resourcesFor("list")
 	if err != nil {
 		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
 	}

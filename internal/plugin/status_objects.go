@@ -10,13 +10,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -27,13 +24,10 @@ import (
 
 // objectSearch finds the objects of a release and their health.
 type objectSearch struct {
-	session *session
-	cr      *unstructured.Unstructured
-	status  api.Status
+	*session
 
-	typed   kubernetes.Interface
-	dynamic dynamic.Interface
-	mapper  meta.RESTMapper
+	cr     *unstructured.Unstructured
+	status api.Status
 
 	mu sync.Mutex
 	// missing names what is left out because a permission is missing.
@@ -46,21 +40,6 @@ const (
 	atOnce    = 8
 	diagnosed = api.NotReadyLimit
 )
-
-func newObjectSearch(s *session, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
-	x := &objectSearch{session: s, cr: cr, status: status}
-	var err error
-	if x.typed, err = s.typed(); err != nil {
-		return nil, err
-	}
-	if x.dynamic, err = s.dynamic(); err != nil {
-		return nil, err
-	}
-	if x.mapper, err = s.flags.ToRESTMapper(); err != nil {
-		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
-	}
-	return x, nil
-}
 
 // found is an object with its UID, by which its events are found.
 type found struct {
@@ -76,7 +55,7 @@ func (f found) key() apply.Key {
 // read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	var all []found
-	stored, err := x.session.revision(ctx, x.status, deployedRevision(x.status))
+	stored, err := x.revision(ctx, x.status, deployedRevision(x.status))
 	if err == nil {
 		all = x.read(ctx, stored)
 	} else {

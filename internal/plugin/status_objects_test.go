@@ -86,7 +86,7 @@ func hooksSearch(objects ...runtime.Object) (*objectSearch, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	cr := &unstructured.Unstructured{Object: map[string]any{}}
 	cr.SetUID("mine")
-	return &objectSearch{cr: cr, status: api.Status{Release: &api.ReleaseStatus{Name: "web", Namespace: "shop"}}, typed: client}, client
+	return &objectSearch{session: &session{typed: client}, cr: cr, status: api.Status{Release: &api.ReleaseStatus{Name: "web", Namespace: "shop"}}}, client
 }
 
 // TestStatusHooks: shown are the hooks of this release that run or have failed.
