@@ -30,10 +30,8 @@ type objectDiff struct {
 
 // objectKey identifies an object of a manifest.
 type objectKey struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	objectRef
+
 	// Hook: the object is a Helm hook, which runs with an action.
 	Hook bool `json:"hook,omitempty"`
 	// nth distinguishes objects that the manifest contains more than once.
@@ -90,7 +88,7 @@ func (m manifest) index() map[objectKey]*unstructured.Unstructured {
 	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
-			at := objectKey{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: cmp.Or(o.GetName(), o.GetGenerateName()), Hook: hook}
+			at := objectKey{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), cmp.Or(o.GetName(), o.GetGenerateName())}, Hook: hook}
 			if at.Namespace == m.namespace {
 				// A chart may name the release's namespace or leave it out.
 				at.Namespace = ""

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // Values of -o.
@@ -93,6 +95,22 @@ func rows(lines ...[]string) string {
 // note writes to stderr: progress, and what is left out of the output.
 func (s *session) note(text string, args ...any) {
 	_, _ = fmt.Fprintf(s.ErrOut, text+"\n", args...)
+}
+
+// objectRef is an apply.Key with names for -o json and yaml.
+type objectRef struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// short returns the name of an object, without the usual namespace.
+func (r objectRef) short(usual string) string {
+	if r.Namespace == usual {
+		r.Namespace = ""
+	}
+	return apply.Key(r).String()
 }
 
 // branch is a line of a tree, with those that grow from it.

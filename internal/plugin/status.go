@@ -47,10 +47,8 @@ type statusOutput struct {
 
 // objectOutput is how an object of a release is.
 type objectOutput struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	objectRef
+
 	// Ready is True, False or, if that is not known, Unknown.
 	Ready   metav1.ConditionStatus `json:"ready"`
 	Reason  string                 `json:"reason,omitempty"`
@@ -62,11 +60,10 @@ type objectOutput struct {
 // causeOutput is why an object is not ready, and at which object that shows: the
 // one itself, or one that it made.
 type causeOutput struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Reason    string `json:"reason,omitempty"`
-	Message   string `json:"message,omitempty"`
+	objectRef
+
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Warning is the last one about the object, if it adds something.
 	Warning string `json:"warning,omitempty"`
 }

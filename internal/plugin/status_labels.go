@@ -46,7 +46,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 				continue
 			}
 			seen[o.GetUID()] = true
-			f := found{objectOutput: objectOutput{Group: state.Group, Kind: state.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
+			f := found{objectOutput: objectOutput{objectRef: objectRef{state.Group, state.Kind, o.GetNamespace(), o.GetName()}}}
 			f.judge(o)
 			all = append(all, f)
 		}
@@ -114,7 +114,7 @@ func (x *objectSearch) reported(all []found) []found {
 		})
 		if !there {
 			all = append(all, found{objectOutput: objectOutput{
-				Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
+				objectRef: objectRef{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
 			}})
 		}
 	}
@@ -148,7 +148,7 @@ func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
 			if pod.Status.Phase == corev1.PodSucceeded || metav1.GetControllerOf(pod) != nil {
 				continue
 			}
-			hook := objectOutput{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Ready: metav1.ConditionUnknown}
+			hook := objectOutput{objectRef: objectRef{"", "Pod", pod.Namespace, pod.Name}, Ready: metav1.ConditionUnknown}
 			if pod.Status.Phase == corev1.PodFailed {
 				hook.Ready, hook.Reason = metav1.ConditionFalse, string(corev1.PodFailed)
 			}
@@ -176,7 +176,7 @@ func (x *objectSearch) listed(right, namespace string, err error) bool {
 
 // hookOf returns how the Job of a hook ended, if it has, and whether it succeeded.
 func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
-	hook = objectOutput{Group: batchv1.GroupName, Kind: "Job", Namespace: job.Namespace, Name: job.Name, Ready: metav1.ConditionUnknown}
+	hook = objectOutput{objectRef: objectRef{batchv1.GroupName, "Job", job.Namespace, job.Name}, Ready: metav1.ConditionUnknown}
 	for _, c := range job.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
@@ -191,8 +191,7 @@ func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 
 // explainHook adds how far a hook is that has not ended, and why.
 func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
-	key := found{objectOutput: hook}.key()
-	seen, err := diagnose.CheckHook(ctx, x.typed, key, uid, time.Now())
+	seen, err := diagnose.CheckHook(ctx, x.typed, apply.Key(hook.objectRef), uid, time.Now())
 	if err != nil {
 		x.lacks(oneLine(err.Error()))
 		return hook

@@ -47,10 +47,6 @@ type found struct {
 	uid types.UID
 }
 
-func (f found) key() apply.Key {
-	return apply.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}
-}
-
 // objects returns those of the release: by its record or, where that may not be
 // read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
@@ -93,7 +89,7 @@ func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			all[i] = x.readOne(ctx, o.Unstructured, stored.Namespace)
-			all[i].finish(finished[all[i].key()])
+			all[i].finish(finished[apply.Key(all[i].objectRef)])
 		})
 	}
 	group.Wait()
@@ -103,7 +99,7 @@ func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found
 
 func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) found {
 	gvk := o.GroupVersionKind()
-	f := found{objectOutput: objectOutput{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: metav1.ConditionUnknown}}
+	f := found{objectOutput: objectOutput{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}, Ready: metav1.ConditionUnknown}}
 	mapping, err := x.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
@@ -185,8 +181,8 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 			continue
 		}
 		left--
-		cause := x.why(ctx, f.key(), f.uid)
-		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
+		cause := x.why(ctx, apply.Key(f.objectRef), f.uid)
+		if !cause.Known() || cause.Event == "" && cause.Object == apply.Key(f.objectRef) && cause.Message == f.Message {
 			continue
 		}
 		f.Cause = causeOf(cause)
@@ -195,8 +191,8 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 
 func causeOf(cause diagnose.Cause) *causeOutput {
 	return &causeOutput{
-		Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-		Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
+		objectRef: objectRef(cause.Object),
+		Reason:    cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
 	}
 }
 

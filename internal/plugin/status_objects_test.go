@@ -32,7 +32,7 @@ func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
 		x := &objectSearch{status: api.Status{Resources: &api.ResourcesStatus{
 			Total: 1, NotReady: []api.ObjectStatus{{Kind: "Widget", Name: "a", Reason: reason, Message: "it serves 1 of 3"}},
 		}}}
-		f := found{objectOutput: objectOutput{Kind: "Widget", Name: "a", Ready: metav1.ConditionTrue}}
+		f := found{objectOutput: objectOutput{objectRef: objectRef{Kind: "Widget", Name: "a"}, Ready: metav1.ConditionTrue}}
 		x.correct(&f)
 		if f.Ready != want || (f.Message == "") != (want == metav1.ConditionTrue) {
 			t.Errorf("%s: %+v", reason, f.objectOutput)
@@ -43,7 +43,7 @@ func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
 // TestStatus_FinishedJobThatIsGone: a Job that its TTL has deleted is reported as
 // it finished, and any other object that is gone as gone.
 func TestStatus_FinishedJobThatIsGone(t *testing.T) {
-	gone := objectOutput{Kind: "Job", Name: "migrate", Ready: metav1.ConditionFalse, Reason: "Gone", Message: "it is not there"}
+	gone := objectOutput{objectRef: objectRef{Kind: "Job", Name: "migrate"}, Ready: metav1.ConditionFalse, Reason: "Gone", Message: "it is not there"}
 	for _, test := range []struct {
 		name, outcome string
 		object        objectOutput
