@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -55,6 +56,8 @@ type objectOutput struct {
 	Message string                 `json:"message,omitempty"`
 	// Cause is why it is not ready, where that could be found out.
 	Cause *causeOutput `json:"cause,omitempty"`
+	// uid is empty if the object was not read.
+	uid types.UID
 }
 
 // causeOutput is why an object is not ready, and at which object that shows: the

@@ -26,12 +26,12 @@ import (
 // labeled returns the objects of the release that may be listed, by the label
 // that the operator puts on them. Which kinds to ask for is what a rules review
 // says, so that nothing is asked for in vain.
-func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
+func (x *objectSearch) labeled(ctx context.Context) ([]objectOutput, error) {
 	kinds, err := x.listable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []found
+	all := []objectOutput{}
 	seen := map[types.UID]bool{}
 	for _, kind := range kinds {
 		list, err := x.list(ctx, kind)
@@ -46,7 +46,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 				continue
 			}
 			seen[o.GetUID()] = true
-			f := found{objectOutput: objectOutput{objectRef: objectRef{state.Group, state.Kind, o.GetNamespace(), o.GetName()}}}
+			f := objectOutput{objectRef: objectRef{state.Group, state.Kind, o.GetNamespace(), o.GetName()}}
 			f.judge(o)
 			all = append(all, f)
 		}
@@ -103,19 +103,19 @@ func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]uns
 
 // reported adds the status that the operator reports for objects that could not
 // be listed.
-func (x *objectSearch) reported(all []found) []found {
+func (x *objectSearch) reported(all []objectOutput) []objectOutput {
 	resources := x.status.Resources
 	if resources == nil {
 		return all
 	}
 	for _, o := range resources.NotReady {
-		there := slices.ContainsFunc(all, func(f found) bool {
+		there := slices.ContainsFunc(all, func(f objectOutput) bool {
 			return f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name
 		})
 		if !there {
-			all = append(all, found{objectOutput: objectOutput{
+			all = append(all, objectOutput{
 				objectRef: objectRef{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
-			}})
+			})
 		}
 	}
 	if more := int(resources.Total) - len(all); more > 0 {

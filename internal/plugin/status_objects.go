@@ -41,16 +41,10 @@ const (
 	diagnosed = api.NotReadyLimit
 )
 
-// found is an object with its UID, by which its events are found.
-type found struct {
-	objectOutput
-	uid types.UID
-}
-
 // objects returns those of the release: by its record or, where that may not be
 // read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
-	var all []found
+	var all []objectOutput
 	stored, err := x.revision(ctx, x.status, deployedRevision(x.status))
 	if err == nil {
 		all = x.read(ctx, stored)
@@ -62,12 +56,8 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 		}
 	}
 	x.explain(ctx, all)
-	objects := make([]objectOutput, len(all))
-	for i := range all {
-		objects[i] = all[i].objectOutput
-	}
-	sortObjects(objects)
-	return objects, nil
+	sortObjects(all)
+	return all, nil
 }
 
 func (x *objectSearch) lacks(what string) {
@@ -79,8 +69,8 @@ func (x *objectSearch) lacks(what string) {
 }
 
 // read reads the objects that a revision has.
-func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found {
-	all := make([]found, len(stored.Objects))
+func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []objectOutput {
+	all := make([]objectOutput, len(stored.Objects))
 	finished := release.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -97,9 +87,9 @@ func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found
 	return all
 }
 
-func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) found {
+func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) objectOutput {
 	gvk := o.GroupVersionKind()
-	f := found{objectOutput: objectOutput{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}, Ready: metav1.ConditionUnknown}}
+	f := objectOutput{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}, Ready: metav1.ConditionUnknown}
 	mapping, err := x.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
@@ -124,7 +114,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 }
 
 // finish sets the outcome of a Job that its ttlSecondsAfterFinished has deleted.
-func (f *found) finish(outcome string) {
+func (f *objectOutput) finish(outcome string) {
 	switch {
 	case f.Reason != "Gone" || outcome == "":
 	case outcome == inventory.Complete:
@@ -135,7 +125,7 @@ func (f *found) finish(outcome string) {
 }
 
 // judge sets the health of an object that was read.
-func (f *found) judge(live *unstructured.Unstructured) {
+func (f *objectOutput) judge(live *unstructured.Unstructured) {
 	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
 	if !health.Ready {
@@ -145,8 +135,8 @@ func (f *found) judge(live *unstructured.Unstructured) {
 
 // correct takes the operator's report of an object where it follows from more
 // than the object, which this program does not know.
-func (x *objectSearch) correct(f *found) {
-	reported := found{objectOutput: f.objectOutput}
+func (x *objectSearch) correct(f *objectOutput) {
+	reported := *f
 	x.report(&reported)
 	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.DependsOnContext(reported.Reason) {
 		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
@@ -154,7 +144,7 @@ func (x *objectSearch) correct(f *found) {
 }
 
 // report sets the health that the operator reports for an object.
-func (x *objectSearch) report(f *found) {
+func (x *objectSearch) report(f *objectOutput) {
 	resources := x.status.Resources
 	if resources == nil {
 		return
@@ -172,7 +162,7 @@ func (x *objectSearch) report(f *found) {
 }
 
 // explain adds the causes of objects that are not ready.
-func (x *objectSearch) explain(ctx context.Context, all []found) {
+func (x *objectSearch) explain(ctx context.Context, all []objectOutput) {
 	left := diagnosed
 	for i := range all {
 		f := &all[i]

@@ -32,10 +32,10 @@ func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
 		x := &objectSearch{status: api.Status{Resources: &api.ResourcesStatus{
 			Total: 1, NotReady: []api.ObjectStatus{{Kind: "Widget", Name: "a", Reason: reason, Message: "it serves 1 of 3"}},
 		}}}
-		f := found{objectOutput: objectOutput{objectRef: objectRef{Kind: "Widget", Name: "a"}, Ready: metav1.ConditionTrue}}
+		f := objectOutput{objectRef: objectRef{Kind: "Widget", Name: "a"}, Ready: metav1.ConditionTrue}
 		x.correct(&f)
 		if f.Ready != want || (f.Message == "") != (want == metav1.ConditionTrue) {
-			t.Errorf("%s: %+v", reason, f.objectOutput)
+			t.Errorf("%s: %+v", reason, f)
 		}
 	}
 }
@@ -56,10 +56,10 @@ func TestStatus_FinishedJobThatIsGone(t *testing.T) {
 		{"finished and still there", inventory.Complete, objectOutput{Ready: metav1.ConditionTrue}, metav1.ConditionTrue, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := found{objectOutput: test.object}
+			f := test.object
 			f.finish(test.outcome)
 			if f.Ready != test.ready || f.Reason != test.reason {
-				t.Errorf("%+v, want %s and %q", f.objectOutput, test.ready, test.reason)
+				t.Errorf("%+v, want %s and %q", f, test.ready, test.reason)
 			}
 		})
 	}

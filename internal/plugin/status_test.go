@@ -116,7 +116,7 @@ func TestReport(t *testing.T) {
 		{"not all are named", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}}, metav1.ConditionUnknown},
 	} {
 		x := &objectSearch{status: api.Status{Resources: test.resources}}
-		f := found{objectOutput: test.object}
+		f := test.object
 		f.Ready = metav1.ConditionUnknown
 		x.report(&f)
 		if f.Ready != test.want || (f.Reason != "") != (test.want == metav1.ConditionFalse) {
