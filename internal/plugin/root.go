@@ -123,8 +123,8 @@ func (s *session) addFlags(root *cobra.Command) {
 			flag.Hidden = true
 		}
 	}
-	choiceFlag(root, "output", "o", "how to print: table, json or yaml", choice{&s.output, []string{formatTable, formatJSON, formatYAML}, "format"})
-	choiceFlag(root, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", choice{&s.color, []string{colorAuto, colorAlways, colorNever}, "when"})
+	ChoiceFlag(root, &s.output, "output", "o", "how to print: table, json or yaml", formatTable, formatJSON, formatYAML)
+	ChoiceFlag(root, &s.color, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", colorAuto, colorAlways, colorNever)
 	must(root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces))
 }
 
