@@ -151,6 +151,13 @@ wrong. The release then stays there, until the spec is edited or "resume".
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
+		Args: func(_ *cobra.Command, args []string) error {
+			_, rest, err := split(args, 1)
+			if err != nil || len(rest) == 0 {
+				return err
+			}
+			return checkRollbackTo(rest[0])
+		},
 	}, 1, func(cr *unstructured.Unstructured, rest []string) (request, error) {
 		to := previous
 		if len(rest) > 0 {
@@ -159,7 +166,7 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 		return request{
 			annotation: api.AnnotationRollbackTo, value: annotations.WithGeneration(to, cr.GetGeneration(), token()),
 			purpose: "to ask for a rollback", asked: "asked for " + described(to), judge: judgeRollback,
-		}, checkRollbackTo(to)
+		}, nil
 	})
 }
 
