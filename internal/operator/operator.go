@@ -179,9 +179,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 				cause, err := diagnose.Why(ctx, clientset, object, uid)
 				return cause.String(), err
 			},
-			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
+			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (api.HookState, string, error) {
 				found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
-				return reconcile.HookReport{State: found.State, Why: found.Why()}, err
+				return found.State, found.Why(), err
 			},
 			Namespaces:   options.Namespaces,
 			OwnNamespace: notices.namespace(),
