@@ -22,7 +22,7 @@ func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 	f := finder{topic: topicOf(kind)}
 	derived, warnings, err := crd.Generate(kind)
 	if err != nil {
-		f.addf(Breaks, at(watchesFile, kind.ChartLine), "no CustomResourceDefinition can be made of the chart: %v", err).
+		f.addf(Breaks, at(watchesFile, kind.Lines["chart"]), "no CustomResourceDefinition can be made of the chart: %v", err).
 			Do = "mend the chart, or the entry"
 		return f.findings, nil
 	}
