@@ -100,9 +100,8 @@ func (w *Watches) start(begun *watch) {
 	default:
 		begun.attempts = 0
 	}
-	told := w.setFailure(begun, startFailure, err)
 	w.mu.Unlock()
-	told()
+	w.setFailure(begun, startFailure, err)
 }
 
 // resourceFor returns the resource of a kind. It looks up a kind that no action
