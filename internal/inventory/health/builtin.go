@@ -22,14 +22,7 @@ var (
 	claim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 )
 
-// builtIn reports whether kstatus has a function for a kind.
-func builtIn(gk schema.GroupKind) bool {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(gk.WithVersion("v1"))
-	return status.GetLegacyConditionsFn(o) != nil
-}
-
-// evaluateBuiltIn returns the health of an object of such a kind.
+// evaluateBuiltIn returns the health of an object of a kind that kstatus knows.
 func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	if r := corrected(o); r.decided() {
 		return r

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -26,15 +27,14 @@ func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 		return cmp.Or(finishedJob(o), Result{Reason: reasonTerminating, Message: "it is being deleted"})
 	}
 	s := subject{o, k}
-	gk := o.GroupVersionKind().GroupKind()
-	switch entry := lookup(gk); {
+	switch entry := lookup(o.GroupVersionKind().GroupKind()); {
 	case k.Rule != nil:
 		return k.Rule.evaluate(s)
 	case entry != nil && entry.always:
 		return Result{Ready: true}
 	case entry != nil:
 		return entry.evaluate(s)
-	case builtIn(gk):
+	case status.GetLegacyConditionsFn(o) != nil:
 		return evaluateBuiltIn(o)
 	default:
 		return evaluateGeneric(s)
