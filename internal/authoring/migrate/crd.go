@@ -21,7 +21,7 @@ import (
 func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 	derived, warnings, err := crd.Generate(kind)
 	if err != nil {
-		f.addf(Breaks, at(watchesFile, kind.ChartLine), "no CustomResourceDefinition can be made of the chart: %v", err).
+		f.addf(Breaks, at(watchesFile, kind.Lines["chart"]), "no CustomResourceDefinition can be made of the chart: %v", err).
 			Do = "mend the chart, or the entry"
 		return nil
 	}

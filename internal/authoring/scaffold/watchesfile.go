@@ -201,7 +201,7 @@ func byHand(line int, e entry) string {
 func withoutLines(entries []watches.Watch) []watches.Watch {
 	plain := slices.Clone(entries)
 	for i := range plain {
-		plain[i].Line, plain[i].ChartLine, plain[i].StatusLines = 0, 0, nil
+		plain[i].Line, plain[i].Lines = 0, nil
 	}
 	return plain
 }
