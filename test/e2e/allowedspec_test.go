@@ -20,9 +20,9 @@ func TestLargestAllowedSpecs_HarmNobodyElse(t *testing.T) {
 	env.InstallCRD(open)
 	env.InstallCRD(plain)
 	operator := env.NewOperator(harness.Options{
-		Watches:    env.Watches(harness.MakeEntry(open, harness.Chart("plain")), harness.MakeEntry(plain, harness.Chart("plain"))),
-		Everywhere: true,
-		Env:        []string{"GOMEMLIMIT=460MiB"},
+		Watches:       env.Watches(harness.MakeEntry(open, harness.Chart("plain")), harness.MakeEntry(plain, harness.Chart("plain"))),
+		AllNamespaces: true,
+		Env:           []string{"GOMEMLIMIT=460MiB"},
 	}).Start()
 	nested := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
 	extra := "[" + strings.Repeat(nested+",", 1_999) + nested + "]"

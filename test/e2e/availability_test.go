@@ -91,7 +91,7 @@ func (r replicas) tookOver(leader, standby *harness.Audit) (free, first time.Tim
 		}
 		return nil
 	})
-	_, leases := leader.Waiting()
+	_, leases := leader.WatchesAndLeases()
 	for _, request := range leases {
 		if request.Write() && request.ResponseStatus.Code == http.StatusOK {
 			free = request.StageTimestamp.Time
@@ -118,7 +118,7 @@ func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
 		env.Create(cr.Obj())
 	}
 	env.Wait("the leader to be killed", func(context.Context) error {
-		if _, sprung := trap.Sprung(); !sprung {
+		if _, sprung := trap.Fired(); !sprung {
 			return fmt.Errorf("it has made %d writes", len(trap.Writes()))
 		}
 		return nil
@@ -220,7 +220,7 @@ func TestStandbyIsWarm(t *testing.T) {
 	if requests := standby.Requests(); len(requests) > 0 {
 		t.Errorf("the standby asked for %v", requests)
 	}
-	_, leases := standby.Waiting()
+	_, leases := standby.WatchesAndLeases()
 	for _, request := range leases {
 		if request.Verb != "get" {
 			t.Errorf("the standby asked for %s", request)
@@ -264,7 +264,7 @@ func TestLeaderThatStoodStillEnds(t *testing.T) {
 	env.Create(web)
 	first := waitRunningHook(env, "web-pre-install")
 	var audit *harness.Audit
-	err := r.leader.Frozen(func() {
+	err := r.leader.WhileFrozen(func() {
 		env.Wait("the standby to take over", func(context.Context) error {
 			if now := leader(env); now == holder {
 				return errors.New("the lease is still held by " + now)

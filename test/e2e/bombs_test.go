@@ -21,9 +21,9 @@ func TestBombsHarmNobodyElse(t *testing.T) {
 	env.InstallCRD(plain)
 	metrics := env.NewMetrics()
 	operator := env.NewOperator(harness.Options{
-		Watches:    env.Watches(tenant(tenants), harness.MakeEntry(plain, harness.Chart("plain"))),
-		Everywhere: true,
-		Args:       metrics.Args(),
+		Watches:       env.Watches(tenant(tenants), harness.MakeEntry(plain, harness.Chart("plain"))),
+		AllNamespaces: true,
+		Args:          metrics.Args(),
 	}).Start()
 	good := harness.MakeCR(plain, "good").Set("message", "before").Obj()
 	env.Create(good)

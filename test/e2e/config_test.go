@@ -25,11 +25,11 @@ func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string))
 		env.Shipped(harness.Config).With("group", kind.Group),
 		env.Shipped(harness.Addon).With("group", kind.Group),
 	}
-	env.Define(env.Watches(entries...), kind, env.NewKind("Addon"))
+	env.InstallDerivedCRDs(env.Watches(entries...), kind, env.NewKind("Addon"))
 	env.T().Cleanup(func() { removeKind(env, kind) })
 	account := env.NewAccount()
 	start := func() *harness.Operator {
-		return env.NewOperator(harness.Options{Watches: env.Watches(entries...), Account: account, Everywhere: true}).Start()
+		return env.NewOperator(harness.Options{Watches: env.Watches(entries...), Account: account, AllNamespaces: true}).Start()
 	}
 	operator := start()
 	return kind, func(chart string) {

@@ -190,7 +190,7 @@ func TestDatabaseUpgradeAndRollback(t *testing.T) {
 
 	// Back asks first whether the data can be read.
 	jobs := watchJobs(env)
-	env.Ask(web, "rollback-to", "previous")
+	env.Annotate(web, "rollback-to", "previous")
 	if status := env.WaitRevision(web, 3); status.Release.ChartVersion != "0.1.0" || label() != "" {
 		t.Errorf("after the rollback the release is %+v, the label %q", status.Release, label())
 	}
@@ -203,7 +203,7 @@ func TestDatabaseUpgradeAndRollback(t *testing.T) {
 	if env.Get(set).GetUID() != uid {
 		t.Error("the StatefulSet is another one")
 	}
-	env.Ask(web, "rollback-to", "none")
+	env.Annotate(web, "rollback-to", "none")
 	env.WaitRevision(web, 4)
 	if label() != "later" {
 		t.Error("the end of the hold does not bring the later chart back")
@@ -259,7 +259,7 @@ func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
 	}
 	waitRunning(env, "web", 1)
 	waitDatabaseVolumes(env, "web", 2)
-	env.Ask(web, "uninstall-disable-hooks", "true")
+	env.Annotate(web, "uninstall-disable-hooks", "true")
 	env.WaitGone(web)
 	env.Kubectl("delete", "job", "--all")
 	env.Kubectl("delete", "configmap", "web-hook-scripts", "--ignore-not-found")
@@ -300,7 +300,7 @@ func TestDatabaseGrows(t *testing.T) {
 	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
 		t.Error("what ran is touched")
 	}
-	env.Ask(web, "force", "grow")
+	env.Annotate(web, "force", "grow")
 	env.WaitReady(web)
 	if now := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID(); now == set {
 		t.Error("the StatefulSet is the one of before")

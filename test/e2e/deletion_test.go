@@ -28,7 +28,7 @@ func TestOrphanLeavesEverythingToTheNextOne(t *testing.T) {
 	env.WaitRevision(web, 2)
 	before := env.Get(harness.ConfigMap("web-0")).GetUID()
 
-	env.Ask(web, "deletion-policy", "orphan")
+	env.Annotate(web, "deletion-policy", "orphan")
 	env.Delete(web)
 	env.WaitGone(web)
 	env.WaitEvent(web, "Orphaned")
@@ -98,7 +98,7 @@ func TestHooksAreSkippedInANamespaceThatGoes(t *testing.T) {
 	elsewhere := env.NewNamespace("elsewhere")
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("releaseNamespace", elsewhere)),
-		Account: env.NewAccount(), Everywhere: true,
+		Account: env.NewAccount(), AllNamespaces: true,
 	}).Start()
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete", map[string]any{}).Obj()
 	env.Create(web)

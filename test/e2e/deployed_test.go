@@ -23,7 +23,7 @@ import (
 // in the cluster that is, and for as long as it is there.
 type deployed struct {
 	env     *harness.Env
-	own     *harness.Own
+	own     *harness.OwnCluster
 	metrics harness.Metrics
 	// template and namespace are what runs, log is what it says.
 	template  *corev1.PodTemplateSpec

@@ -154,7 +154,7 @@ func TestDamageIsRepaired(t *testing.T) {
 				}
 				if !damage.frozen {
 					inflict()
-				} else if err := operator.Frozen(inflict); err != nil {
+				} else if err := operator.WhileFrozen(inflict); err != nil {
 					t.Fatal(err)
 				}
 				for _, target := range sortedKeys(objects) {
@@ -198,7 +198,7 @@ func TestDrift_LeavesAnObjectThatAPersonCreated(t *testing.T) {
 	env.WaitReady(web)
 	mine := harness.ConfigMap("web-0")
 	mine.Object["data"] = map[string]any{"message": "mine"}
-	if err := operator.Frozen(func() {
+	if err := operator.WhileFrozen(func() {
 		env.Delete(mine)
 		env.Create(mine)
 	}); err != nil {

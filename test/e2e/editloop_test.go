@@ -30,7 +30,7 @@ func TestEditLoop_CausesFewActions(t *testing.T) {
 	for i := range edits {
 		env.SetSpec(harness.MakeCR(kind, "web").Set("message", strconv.Itoa(i+1)).Obj())
 		if i%10 == 0 {
-			env.Ask(web, "reconcile-requested-at", strconv.Itoa(i))
+			env.Annotate(web, "reconcile-requested-at", strconv.Itoa(i))
 		}
 		<-tick.C
 	}

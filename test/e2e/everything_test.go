@@ -30,7 +30,7 @@ func serveEverything(t *testing.T) everything {
 	t.Helper()
 	e := prepareEverything(t)
 	e.account = e.NewAccount()
-	e.operator = e.NewOperator(harness.Options{Watches: e.Watches(e.entry), Account: e.account, Everywhere: true}).Start()
+	e.operator = e.NewOperator(harness.Options{Watches: e.Watches(e.entry), Account: e.account, AllNamespaces: true}).Start()
 	return e
 }
 

@@ -55,7 +55,7 @@ func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 	// And a person may ask for the failed spec once more.
 	web.edit("six", failing())
 	waitHeld(env, web.cr, 8, 6)
-	env.Ask(web.cr, "rollback-to", "none")
+	env.Annotate(web.cr, "rollback-to", "none")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 	status = waitHeld(env, web.cr, 10, 8)
 	if held := condition(t, status, "Held"); held.Reason != "RolledBackAfterFailure" {

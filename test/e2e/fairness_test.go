@@ -33,8 +33,8 @@ func TestFairness_SlowTenantDelaysNoOther(t *testing.T) {
 			env.InstallCRD(plain)
 			other := env.In(env.NewNamespace("other"))
 			operator := env.NewOperator(harness.Options{
-				Watches:    env.Watches(tenant(tenants), harness.MakeEntry(plain, harness.Chart("plain"))),
-				Everywhere: true,
+				Watches:       env.Watches(tenant(tenants), harness.MakeEntry(plain, harness.Chart("plain"))),
+				AllNamespaces: true,
 			}).Start()
 			first := harness.MakeCR(plain, "first").Obj()
 			other.Create(first)

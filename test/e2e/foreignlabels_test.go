@@ -39,7 +39,7 @@ func newVictim(t *testing.T, fields ...harness.Entry) victim {
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	env.Kubectl("create", "role", "deployer", "--verb=get,list,create,patch,delete", "--resource=configmaps")
 	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")
-	v.operator = env.NewOperator(harness.Options{Watches: env.Watches(entry), Everywhere: true}).Start()
+	v.operator = env.NewOperator(harness.Options{Watches: env.Watches(entry), AllNamespaces: true}).Start()
 	v.cr = harness.MakeCR(v.kind, "web").Set("message", "one").Obj()
 	env.Create(v.cr)
 	env.WaitReady(v.cr)
@@ -108,7 +108,7 @@ func TestForeignLabels_DoNotStopADeletion(t *testing.T) {
 func TestForeignLabels_AreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
-	v.Ask(v.cr, "uninstall-wait", "true")
+	v.Annotate(v.cr, "uninstall-wait", "true")
 	v.Delete(v.cr)
 	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
 	v.untouched()

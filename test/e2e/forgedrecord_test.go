@@ -34,8 +34,8 @@ func TestForgedRecord_GainsNothing(t *testing.T) {
 	kind := env.NewKind("Tenant")
 	env.InstallCRD(kind)
 	env.NewOperator(harness.Options{
-		Watches:    env.Watches(tenant(kind).With("allow", map[string]any{"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"}})),
-		Everywhere: true,
+		Watches:       env.Watches(tenant(kind).With("allow", map[string]any{"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"}})),
+		AllNamespaces: true,
 	}).Start()
 	roles := env.Typed.RbacV1().ClusterRoles()
 	platform := &rbacv1.ClusterRole{
@@ -87,7 +87,7 @@ data: {pods: "9999"}
 	env.Create(evil)
 	env.WaitReady(evil)
 	forgeRecord(env, "sh.helm.release.v1.evil.v1", forged.String())
-	env.Ask(evil, "reconcile-requested-at", "now")
+	env.Annotate(evil, "reconcile-requested-at", "now")
 	env.Wait("the request to be answered", func(context.Context) error {
 		return answered(env.Records("evil"), api.LabelReconcileRequest)
 	})
@@ -102,7 +102,7 @@ data: {pods: "9999"}
 	}
 
 	// The first revision is not signed any more, so that it cannot be rolled back to.
-	env.Ask(evil, "rollback-to", "1")
+	env.Annotate(evil, "rollback-to", "1")
 	status := env.WaitCondition(evil, "RollbackRefused", metav1.ConditionTrue, api.ReasonRecordUntrusted)
 	if said := condition(t, status, "RollbackRefused").Message; !strings.HasPrefix(said, "Revision 1 has a release record that is not authenticated") || !strings.Contains(said, "is cluster-scoped") {
 		t.Errorf("the condition says %q", said)

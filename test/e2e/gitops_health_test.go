@@ -35,7 +35,7 @@ func TestGitToolsTellHealth(t *testing.T) {
 		flux status.Status
 	}{
 		{"an edit that nobody has seen", func(web ownedRelease) {
-			if err := operator.Frozen(func() {
+			if err := operator.WhileFrozen(func() {
 				web.edit("two", nil)
 				expectHealth(web.env, web.cr, gitops.Progressing, status.InProgressStatus)
 			}); err != nil {

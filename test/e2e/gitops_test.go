@@ -83,8 +83,8 @@ func asJSON(env *harness.Env, object *unstructured.Unstructured) string {
 // byCLI does something to a custom resource by kubectl chartwright.
 func byCLI(env *harness.Env, kind harness.Kind, verb, name string) {
 	env.T().Helper()
-	person := env.NewPerson(kind.On("get", "patch"))
-	if said := person.Chartwright(verb, kind.Resource()+"/"+name); said.Code != 0 {
+	user := env.NewUser(kind.On("get", "patch"))
+	if said := user.Chartwright(verb, kind.Resource()+"/"+name); said.Code != 0 {
 		env.T().Fatalf("kubectl chartwright %s ends with %d: %s%s", verb, said.Code, said.Stdout, said.Stderr)
 	}
 }
@@ -155,7 +155,7 @@ func TestFluxUndoesWhatKubectlWrites(t *testing.T) {
 			env := env.For(t)
 			web := harness.MakeCR(kind, test.name).Set("message", "one")
 			if test.merge {
-				web.Ask("kustomize.toolkit.fluxcd.io/ssa", "Merge")
+				web.Annotate("kustomize.toolkit.fluxcd.io/ssa", "Merge")
 			}
 			applyByFlux(env, web.Obj())
 			env.WaitRevision(web.Obj(), 1)
@@ -211,7 +211,7 @@ func TestFinalizersInGit(t *testing.T) {
 			message := map[bool]string{true: "two", false: "one"}[tool.name == "Flux"]
 			inGit := harness.MakeCR(kind, web.GetName()).Set("message", message).Obj()
 			inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
-			if err := operator.Frozen(func() {
+			if err := operator.WhileFrozen(func() {
 				tool.apply(env, inGit)
 				taken := !slices.Contains(env.Get(web).GetFinalizers(), api.Finalizer)
 				if wanted := tool.name == "kubectl"; taken != wanted {

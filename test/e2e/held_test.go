@@ -42,7 +42,7 @@ var disturbances = []struct {
 		web.env.KubectlWith(string(data), "apply", "-f", "-")
 		web.env.KubectlWith(string(data), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	}},
-	{"the annotation is stripped", 4, func(web ownedRelease) { web.env.Unask(web.cr, "rollback-to") }},
+	{"the annotation is stripped", 4, func(web ownedRelease) { web.env.Unannotate(web.cr, "rollback-to") }},
 	{"an autoscaler scales", 4, func(web ownedRelease) {
 		generation := web.env.Get(web.cr).GetGeneration()
 		web.env.Kubectl("scale", web.kind.Resource(), web.name, "--replicas=5")
@@ -181,7 +181,7 @@ func TestPreviousOfTheFirstRevisionIsRefused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
-	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Ask("rollback-to", "previous").Obj(), "web"}
+	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Annotate("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
 	web.refused("No revision before the one that runs was ever deployed", "1")
 	web.follows(1, "one")

@@ -67,7 +67,7 @@ func TestHookObjects_AreDeletedWithTheResource(t *testing.T) {
 			if test.uninstall["hookObjects"] == "Keep" {
 				env.Kubectl("label", "configmap", "web-early", "chartwright.dev/hook-owner-uid="+string(env.Get(web).GetUID()))
 			}
-			env.Ask(web, "uninstall-wait", "true")
+			env.Annotate(web, "uninstall-wait", "true")
 			env.Delete(web)
 			env.WaitGone(web, harness.ConfigMap("web"))
 			if got := hookObjects(env, "web"); got != test.left {
@@ -133,7 +133,7 @@ func TestHookObjects_StayWithAnOrphanedRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Leavings", "leavings")
-	web := harness.MakeCR(kind, "web").Ask("deletion-policy", "orphan").Obj()
+	web := harness.MakeCR(kind, "web").Annotate("deletion-policy", "orphan").Obj()
 	env.Create(web)
 	env.WaitReady(web)
 	before := hookObjects(env, "web")

@@ -46,12 +46,12 @@ func TestHooksRunAsUnderTheCLI(t *testing.T) {
 		},
 		{
 			name: "test", cli: []string{"test", "cli"},
-			ask:  func() { env.Ask(ours, "test", "1") },
+			ask:  func() { env.Annotate(ours, "test", "1") },
 			wait: func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
 		},
 		{
 			name: "rollback", cli: []string{"rollback", "cli", "1"},
-			ask:  func() { env.Ask(ours, "rollback-to", "1") },
+			ask:  func() { env.Annotate(ours, "rollback-to", "1") },
 			wait: func() { waitHeld(env, ours, 3, 1) },
 		},
 		{
@@ -66,7 +66,7 @@ func TestHooksRunAsUnderTheCLI(t *testing.T) {
 					return nil
 				})
 				// It is not to be tried again.
-				env.Ask(ours, "pause", "true")
+				env.Annotate(ours, "pause", "true")
 			},
 			wait: func() { env.WaitRevisions("ours", "1 superseded, 2 superseded, 3 deployed, 4 failed") },
 		},

@@ -151,7 +151,7 @@ func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 	env.Delete(web)
 	waitReadyMessage(env, web, "Release web is being uninstalled", noImage)
 	promptly(t, "the deletion", func() {
-		env.Ask(web, "uninstall-disable-hooks", "true")
+		env.Annotate(web, "uninstall-disable-hooks", "true")
 		env.WaitGone(web, harness.ConfigMap("web"))
 	})
 }
@@ -186,7 +186,7 @@ func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
 	uid := jobUID(env, "web-pre-upgrade")
 	web.ask("rollback-to", "1")
 	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which runs", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
-	env.Unask(web.cr, "rollback-to")
+	env.Unannotate(web.cr, "rollback-to")
 	web.edit("three", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", "The edit of the spec waits until the hook ends")
 	// Longer than between two looks.
@@ -216,7 +216,7 @@ func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
 	fenceOf(env, kind)
 	env.ExpectRevisions("web", "1 deployed, 2 failed, 3 failed")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Aborted")
-	env.Unask(web.cr, "abort")
+	env.Unannotate(web.cr, "abort")
 	setHookRunning(env, "web-pre-upgrade")
 	env.ExpectRevisions("web", "1 deployed, 2 failed, 3 pending-upgrade")
 

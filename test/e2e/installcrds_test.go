@@ -72,7 +72,7 @@ func TestInstallCRDs(t *testing.T) {
 		ChartsDir: charts.dir, Account: account, Args: []string{"--watches-file=", "--install-crds"},
 		Env: []string{"POD_NAMESPACE=" + env.Namespace, "POD_NAME=operator-0"},
 		// What no role has that is derived from the charts.
-		Lacks: []rbacv1.PolicyRule{{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}}},
+		Missing: []rbacv1.PolicyRule{{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}}},
 	}
 	operator := env.NewOperator(options).Start()
 	pod := harness.Object("v1", "Pod", "operator-0")
@@ -85,7 +85,7 @@ func TestInstallCRDs(t *testing.T) {
 		t.Errorf("the event is %+v", event)
 	}
 	env.WaitGone(crd)
-	if n := env.Obey(operator, text); n != 4 {
+	if n := env.GrantListed(operator, text); n != 4 {
 		t.Fatalf("%d rules are in %s", n, text)
 	}
 	env.Wait("the CRD", func(ctx context.Context) error {
@@ -171,7 +171,7 @@ func TestReplicasInstallCRDsAtOnce(t *testing.T) {
 		Args: []string{"--watches-file=", "--install-crds", "--leader-elect", "--leader-election-namespace", harness.SystemNamespace},
 	}
 	one, other := env.NewOperator(options), env.NewOperator(options)
-	env.Obey(one, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get", "create", "patch"]}`)
+	env.GrantListed(one, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get", "create", "patch"]}`)
 	one.Launch()
 	other.Launch()
 	for _, operator := range []*harness.Operator{one, other} {

@@ -24,7 +24,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	kind := env.NewKind("Keeping")
 	env.InstallCRD(kind)
 	operator := env.NewOperator(harness.Options{
-		Everywhere: true, Account: env.NewAccount(),
+		AllNamespaces: true, Account: env.NewAccount(),
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("defining")).With("allow", map[string]any{
 			"clusterScoped": []string{"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io"},
 		}).With("rbac", []any{
@@ -62,7 +62,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	for _, name := range []string{"upgraded", "again", "before"} {
 		env.SetSpec(cr(name, false))
 	}
-	env.Ask(back, "rollback-to", "1")
+	env.Annotate(back, "rollback-to", "1")
 	env.WaitRevision(upgraded, 2)
 	env.WaitRevision(again, 2)
 	env.WaitRevision(before, 2)

@@ -136,7 +136,7 @@ func (k killed) survives(verb verb, write int, moment harness.Moment, table *kil
 	verb.do(k, name)
 	died := false
 	k.Wait(fmt.Sprintf("%s to be killed %s write %d, or done", name, moment, write), func(ctx context.Context) error {
-		if _, died = trap.Sprung(); died {
+		if _, died = trap.Fired(); died {
 			return nil
 		}
 		if err := verb.done(ctx, k, name); err != nil {
@@ -151,7 +151,7 @@ func (k killed) survives(verb verb, write int, moment harness.Moment, table *kil
 		k.proxy.Trap(0, moment, nil)
 		return false
 	}
-	call, _ := trap.Sprung()
+	call, _ := trap.Fired()
 	found, said := k.found(name), len(k.operator.Log())
 	k.operator.Start()
 	k.Wait(fmt.Sprintf("%s to be done, after a kill %s write %d, %s", name, moment, write, call), func(ctx context.Context) error {
@@ -190,14 +190,14 @@ func (k killed) converged(ctx context.Context, name, pieces string) error {
 	if ready == nil || ready.Status != metav1.ConditionTrue || status.ObservedGeneration != cr.GetGeneration() {
 		return fmt.Errorf("generation %d is not Ready: %v", cr.GetGeneration(), cr.Object["status"])
 	}
-	revision, err := k.Rest(ctx, name)
+	revision, err := k.AtRest(ctx, name)
 	if err != nil {
 		return err
 	}
 	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
 		return fmt.Errorf("the status tells of %v, and revision %d is deployed", status.Release, revision.Version)
 	}
-	if err := k.Intact(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind()); err != nil {
+	if err := k.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind()); err != nil {
 		return err
 	}
 	found, err := k.pieces(ctx, name)

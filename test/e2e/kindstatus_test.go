@@ -156,7 +156,7 @@ func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, lacks 
 	env.InstallCRD(kind)
 	return kind, env.NewOperator(harness.Options{
 		Watches: env.Watches(entry(harness.MakeEntry(kind, harness.Chart("plain")))),
-		Account: env.NewAccount(), Lacks: lacks,
+		Account: env.NewAccount(), Missing: lacks,
 	}).Start()
 }
 

@@ -27,9 +27,9 @@ func TestLargeSpecs_AreRefusedAndHarmNobodyElse(t *testing.T) {
 	env.InstallCRD(open)
 	env.InstallCRD(plain)
 	operator := env.NewOperator(harness.Options{
-		Watches:    env.Watches(harness.MakeEntry(open, harness.Chart("plain")), harness.MakeEntry(plain, harness.Chart("plain"))),
-		Everywhere: true,
-		Env:        []string{"GOMEMLIMIT=460MiB"},
+		Watches:       env.Watches(harness.MakeEntry(open, harness.Chart("plain")), harness.MakeEntry(plain, harness.Chart("plain"))),
+		AllNamespaces: true,
+		Env:           []string{"GOMEMLIMIT=460MiB"},
 	}).Start()
 	edited := harness.MakeCR(open, "edited").Set("message", "small").Obj()
 	env.Create(edited)

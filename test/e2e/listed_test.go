@@ -21,8 +21,8 @@ func TestServersWithoutStreamingLists(t *testing.T) {
 	// The kinds of the repository, too.
 	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: noStreamingLists}).Start()
 	e.NewOperator(harness.Options{
-		Watches:    e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
-		Everywhere: true, Env: noStreamingLists,
+		Watches:       e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
+		AllNamespaces: true, Env: noStreamingLists,
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
 	grants := harness.MakeCR(granting, "grants").Set("reader", true).Obj()

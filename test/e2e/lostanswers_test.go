@@ -45,12 +45,12 @@ func (k killed) goesOn(verb verb, write int, moment harness.Moment) bool {
 	verb.do(k, name)
 	k.Wait(fmt.Sprintf("%s to be done, with the connection lost %s write %d", name, moment, write), func(ctx context.Context) error {
 		if err := verb.done(ctx, k, name); err != nil {
-			call, _ := trap.Sprung()
+			call, _ := trap.Fired()
 			return fmt.Errorf("after %s: %w", call, err)
 		}
 		return nil
 	})
-	_, lost := trap.Sprung()
+	_, lost := trap.Fired()
 	k.proxy.Trap(0, moment, nil)
 	return lost
 }

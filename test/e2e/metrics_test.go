@@ -26,8 +26,8 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 		Args: append(metrics.Args(), "--metrics-secure", "--metrics-cert-path", certificates),
 	}).Start()
 
-	anyone, reader := env.NewPerson(), env.NewPerson()
-	env.MayScrape(reader.Account())
+	anyone, reader := env.NewUser(), env.NewUser()
+	env.AllowScrape(reader.Account())
 	for _, test := range []struct {
 		who, token string
 		status     int
@@ -80,11 +80,11 @@ func TestMetricsWithoutTheRightToAsk(t *testing.T) {
 	metrics := env.NewMetrics()
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
-		Lacks:   harness.MetricsAuth(),
+		Missing: harness.MetricsAuth(),
 		Args:    append(metrics.Args(), "--metrics-secure"),
 	}).Start()
-	reader := env.NewPerson()
-	env.MayScrape(reader.Account())
+	reader := env.NewUser()
+	env.AllowScrape(reader.Account())
 	metrics.WaitScrape(env.Token(reader.Account()), nil, http.StatusUnauthorized)
 	env.Wait("the log to say why", func(context.Context) error {
 		if !strings.Contains(operator.Log(), `cannot create resource \"tokenreviews\"`) {
