@@ -54,7 +54,7 @@ func TestFightBegins(t *testing.T) {
 	}
 }
 
-func TestFightSlowsDown(t *testing.T) {
+func TestDrift_ContestedObjectIsCorrectedWithBackoff(t *testing.T) {
 	var f fights
 	fighting(&f, front, 0, 0, 0, 0, 0)
 	at := noon
