@@ -1,16 +1,15 @@
 package helm
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -92,8 +91,8 @@ var errBreakingCRD = errors.New("the chart's CRD would break objects that are st
 // that a subchart that is off installs none. CRDs belong to no release: they are
 // never deleted, and no other field of theirs is changed. A CRD that is as the
 // chart has it costs one read.
-func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches.CRDPolicy) error {
-	if policy == watches.CRDsSkip {
+func (r *run) ensureCRDs(c *helmchart.Chart) error {
+	if r.CRDs == watches.CRDsSkip {
 		return nil
 	}
 	crds, err := chart.CRDsOf(c)
@@ -101,9 +100,9 @@ func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches
 		return err
 	}
 	for _, crd := range crds {
-		if err := r.ensureCRD(ctx, crd.Unstructured, policy); err != nil {
+		if err := r.ensureCRD(crd.Unstructured); err != nil {
 			if apierrors.IsForbidden(err) {
-				r.kube.notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
 				continue
 			}
 			return fmt.Errorf("%s: %w", crd.Source, err)
@@ -112,42 +111,38 @@ func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches
 	return nil
 }
 
-func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, policy watches.CRDPolicy) error {
+func (r *run) ensureCRD(crd *unstructured.Unstructured) error {
+	ctx := r.kube.ctx
 	mapping, err := r.kube.builder.mapper.RESTMapping(crd.GroupVersionKind().GroupKind(), crd.GroupVersionKind().Version)
 	if err != nil {
 		return err
 	}
 	o := apply.Object{Unstructured: crd, Mapping: mapping}
-	crd.SetLabels(merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.owner.Operator}))
+	crd.SetLabels(labels.Merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
 	digest, err := apply.DigestOf(crd)
 	if err != nil {
 		return err
 	}
-	crd.SetAnnotations(merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
+	crd.SetAnnotations(labels.Merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
 	live, err := r.kube.objects.Read(ctx, o)
 	if err != nil {
 		return err
 	}
 	if live != nil {
-		if policy != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.owner.Operator {
+		if r.CRDs != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.Owner.Operator {
 			return nil
 		}
 		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
-			return r.untilEstablished(ctx, o, live)
+			if is, err := established(live); is || err != nil {
+				return err
+			}
+			return r.kube.objects.Until(ctx, o, established)
 		}
 		if err := compatible(live, crd); err != nil {
 			return err
 		}
 	}
 	if _, err := r.kube.objects.Apply(ctx, o, apply.Options{}); err != nil {
-		return err
-	}
-	return r.kube.objects.Until(ctx, o, established)
-}
-
-// untilEstablished waits until the API server serves a CRD that was read.
-func (r *run) untilEstablished(ctx context.Context, o apply.Object, live *unstructured.Unstructured) error {
-	if is, err := established(live); is || err != nil {
 		return err
 	}
 	return r.kube.objects.Until(ctx, o, established)
@@ -190,11 +185,4 @@ func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResour
 		return nil, fmt.Errorf("CRD %s: %w", object.GetName(), err)
 	}
 	return crd, nil
-}
-
-func merge(labels, more map[string]string) map[string]string {
-	merged := map[string]string{}
-	maps.Copy(merged, labels)
-	maps.Copy(merged, more)
-	return merged
 }

@@ -50,9 +50,9 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		key := apply.KeyOf(o)
 		state, known := k.inventory.Get(key)
 		if !known {
-			state = apply.State{Key: key, Owner: k.owner.UID}
+			state = apply.State{Key: key, Owner: k.Owner.UID}
 		}
-		if k.inventory.JobOutcome(k.owner.UID, key, state.UID) != "" {
+		if k.inventory.JobOutcome(k.Owner.UID, key, state.UID) != "" {
 			k.finished[key] = state
 			continue
 		}
@@ -70,7 +70,7 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		if live != nil || outcome == "" {
 			continue
 		}
-		k.inventory.SetJobOutcome(k.owner.UID, key, outcome)
+		k.inventory.SetJobOutcome(k.Owner.UID, key, outcome)
 		k.finished[key] = state
 	}
 	return nil

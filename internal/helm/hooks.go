@@ -37,7 +37,7 @@ func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeo
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	ended := k.notifier.HookStarted(HookWait{Hook: apply.KeyOf(object(info)), UID: object(info).GetUID(), End: end})
+	ended := k.Notifier.HookStarted(HookWait{Hook: apply.KeyOf(object(info)), UID: object(info).GetUID(), End: end})
 	err := k.objects.Watch(ctx, object(info), done)
 	// The reason of an interruption is known.
 	why := ended(err != nil && k.ctx.Err() == nil && !errors.Is(err, ErrInterrupted))

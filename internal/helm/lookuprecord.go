@@ -130,7 +130,7 @@ func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	}
 	found := map[place]bool{}
 	for _, manifest := range manifests {
-		list, err := b.build(strings.NewReader(manifest))
+		list, err := b.build(manifest)
 		if err != nil {
 			return nil, fmt.Errorf("revision %d: %w", rls.Version, err)
 		}

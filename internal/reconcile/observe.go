@@ -109,7 +109,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		Finalizer: hasFinalizer(cr, api.Finalizer),
 		Former:    hasFinalizer(cr, api.FinalizersOperatorSDK...),
 		Period:    r.period(v),
-		Earliest:  r.memory.earliest(cr.GetUID()),
+		Earliest:  r.memory.of(cr.GetUID()).allowance.earliest(),
 	}
 	o.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), o.Now, o.Period))
 	o.Conflict = !r.findRelease(v)
@@ -170,15 +170,15 @@ func (r *Reconciler) observeRunning(v *snapshot) {
 // there all the same.
 func (r *Reconciler) observeFailures(v *snapshot) {
 	o := &v.Observation
-	uid := v.CR.GetUID()
-	v.Failure = r.memory.get(uid, false)
+	known := r.memory.of(v.CR.GetUID())
+	v.Failure = known.failure
 	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
 		v.Failure, v.effects.reached = nil, true
 	}
 	if v.Failure != nil {
 		o.Failure = &v.Failure.Failure
 	}
-	if v.RepairFailure = r.memory.get(uid, true); v.RepairFailure != nil {
+	if v.RepairFailure = known.repairFailure; v.RepairFailure != nil {
 		o.RepairFailure = &v.RepairFailure.Failure
 	}
 }
@@ -193,7 +193,7 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
 		}
-		o.Unsearched = o.Newest == nil && !r.memory.isUninstalled(uid)
+		o.Unsearched = o.Newest == nil && !r.memory.of(uid).uninstalled
 		return
 	}
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
@@ -214,7 +214,7 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	}
 	v.repair.objects = map[apply.Key]bool{}
 	for _, drift := range v.Drift {
-		wait, fighting := r.fights.wait(uid, drift.Key, o.Now)
+		wait, fighting := r.memory.pause(uid, drift.Key, o.Now)
 		if fighting {
 			v.Fighting = append(v.Fighting, drift.Key)
 		}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -46,7 +47,7 @@ type Shared struct {
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
 	// Hook finds out, from the API server, how far a hook is.
-	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (HookReport, error)
+	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (state api.HookState, why string, err error)
 	// Namespaces are those that the operator watches; none means all.
 	Namespaces []string
 	// Signatures limits how fast records are signed that the current key has not
@@ -79,11 +80,10 @@ type Reconciler struct {
 
 	memory memory
 	latest latest
-	keys   keys
-	fights fights
+	keys   table[types.UID, types.NamespacedName]
 	line   line
-	// foreign holds the records that were found not to be adoptable.
-	foreign foreign
+	// foreign holds the UIDs of the records that were found not to be adoptable.
+	foreign table[types.UID, struct{}]
 	// untrusted holds the newest records that do not verify, and unrepeatable those
 	// that cannot be rolled back to.
 	untrusted    verdicts
@@ -212,7 +212,7 @@ func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
 		r.memory.reached(uid, plan.Target(o))
 	}
 	r.wakeForSources(v)
-	r.wakeLine(v.effects.wake)
+	r.wakeAll(v.effects.wake)
 	if v.effects.rollout != nil {
 		r.tellRollout(ctx, *v.effects.rollout)
 	}
@@ -223,7 +223,7 @@ func (r *Reconciler) settling(v *snapshot) time.Duration {
 	if len(v.Health.Unready) == 0 || v.Health.Unready[0].Failed {
 		return 0
 	}
-	return r.memory.touchedAt(v.CR.GetUID()).Add(unsettled).Sub(v.Observation.Now)
+	return r.memory.of(v.CR.GetUID()).touched.Add(unsettled).Sub(v.Observation.Now)
 }
 
 // lookIn is when to look again at objects that are not ready, though nothing

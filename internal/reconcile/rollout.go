@@ -70,7 +70,7 @@ func (r *Reconciler) PauseRollout(paused bool) {
 	defer r.line.mu.Unlock()
 	r.line.paused = paused
 	if r.line.queue != nil {
-		r.wakeLine(r.line.queue.Pause(paused || r.Kind.Rollout.Paused))
+		r.wakeAll(r.line.queue.Pause(paused || r.Kind.Rollout.Paused))
 	}
 }
 
@@ -79,14 +79,7 @@ func (r *Reconciler) leaveLine(uid types.UID) {
 	r.line.mu.Lock()
 	defer r.line.mu.Unlock()
 	if r.line.queue != nil {
-		r.wakeLine(r.line.queue.Forget(uid))
-	}
-}
-
-// wakeLine calls for a pass over those that are to be told something else.
-func (r *Reconciler) wakeLine(keys []types.NamespacedName) {
-	for _, key := range keys {
-		r.Wake(key, 0)
+		r.wakeAll(r.line.queue.Forget(uid))
 	}
 }
 

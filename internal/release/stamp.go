@@ -151,11 +151,7 @@ func (s Stamp) Mark(rls *helmrelease.Release) {
 // Annotate puts on the Secret what the status reports and no label can hold.
 func (s Stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory Inventory) {
 	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
-	if rls.Chart != nil && rls.Chart.Metadata != nil {
-		description.Chart = rls.Chart.Metadata.Name
-		description.ChartVersion = rls.Chart.Metadata.Version
-		description.AppVersion = rls.Chart.Metadata.AppVersion
-	}
+	description.setChart(rls)
 	if !rls.Info.LastDeployed.IsZero() {
 		description.Deployed = metav1.NewTime(rls.Info.LastDeployed.Time)
 	}
