@@ -309,14 +309,11 @@ func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
 
 // newPatcher returns the client that patches the custom resources of all kinds.
 func newPatcher(mgr manager.Manager, kinds []catalog.Kind) *customresource.Patcher {
-	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), func(gvk schema.GroupVersionKind) customresource.Decoder {
-		for _, kind := range kinds {
-			if kind.GVK() == gvk {
-				return decoderOf(kind)
-			}
-		}
-		return customresource.Decoder{}
-	})
+	decoders := map[schema.GroupVersionKind]customresource.Decoder{}
+	for _, kind := range kinds {
+		decoders[kind.GVK()] = decoderOf(kind)
+	}
+	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), decoders)
 }
 
 // decoderOf returns the decoder for the custom resources of a kind.

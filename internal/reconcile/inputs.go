@@ -60,7 +60,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.BoolFor); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/customresource"
@@ -19,7 +22,7 @@ func withEdits(scale []string, entries ...any) func(*snapshot) {
 			panic(err)
 		}
 		if e, known := customresource.EditsOf(from); known {
-			customresource.SetEdits(v.CR, e)
+			setEdits(v.CR, e)
 		}
 	}
 }
@@ -181,4 +184,13 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// setEdits sets the edits of a packed custom resource.
+func setEdits(cr *unstructured.Unstructured, e customresource.Edits) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	cr.Object[api.Domain+"/edits"] = string(text)
 }

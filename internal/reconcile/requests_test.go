@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
@@ -170,7 +171,7 @@ func TestWhatIsReachedIsForgotten(t *testing.T) {
 
 // scaled serves a kind whose number of pods is scaled.
 func scaled(path string) *Reconciler {
-	scale := &watches.Scale{SpecReplicasPath: path}
+	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: path}
 	return &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{Subresources: watches.Subresources{Scale: scale}}}}
 }
 

@@ -170,15 +170,11 @@ func (r *Reconciler) selected(v *snapshot) (objects map[string][]any, missing ma
 	return objects, missing
 }
 
-func newestRelease(v *snapshot) kindstatus.Release {
+func newestRelease(v *snapshot) api.ReleaseStatus {
 	if len(v.History) == 0 {
-		return kindstatus.Release{Name: v.Release.Name, Namespace: v.Release.Namespace}
+		return api.ReleaseStatus{Name: v.Release.Name, Namespace: v.Release.Namespace}
 	}
-	s := status.OfRelease(v.History[0])
-	return kindstatus.Release{
-		Name: s.Name, Namespace: s.Namespace, Revision: s.Revision, Status: s.Status,
-		Chart: s.Chart, ChartVersion: s.ChartVersion, AppVersion: s.AppVersion,
-	}
+	return *status.OfRelease(v.History[0])
 }
 
 // resourcesOf returns the objects of the release, also those that are gone and

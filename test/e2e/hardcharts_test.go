@@ -71,7 +71,7 @@ func TestHardManifests(t *testing.T) {
 	operator.Start()
 	env.Kubectl("annotate", kind.Resource(), "web", "example.com/touched=yes")
 	env.Patch(first, `[{"op": "remove", "path": "/data/random"}]`)
-	waitRepaired(env, first)
+	waitCorrected(env, first)
 	env.Delete(harness.ConfigMap("web-second"))
 	env.WaitEvent(web, "DriftCorrected")
 	env.Wait("the ConfigMap of the list to be made again", func(ctx context.Context) error {
