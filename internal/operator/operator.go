@@ -179,9 +179,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 				cause, err := diagnose.Why(ctx, clientset, object, uid)
 				return cause.String(), err
 			},
-			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (reconcile.HookReport, error) {
+			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (api.HookState, string, error) {
 				found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
-				return reconcile.HookReport{State: found.State, Why: found.Why()}, err
+				return found.State, found.Why(), err
 			},
 			Namespaces:   options.Namespaces,
 			OwnNamespace: notices.namespace(),
@@ -309,14 +309,11 @@ func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
 
 // newPatcher returns the client that patches the custom resources of all kinds.
 func newPatcher(mgr manager.Manager, kinds []catalog.Kind) *customresource.Patcher {
-	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), func(gvk schema.GroupVersionKind) customresource.Decoder {
-		for _, kind := range kinds {
-			if kind.GVK() == gvk {
-				return decoderOf(kind)
-			}
-		}
-		return customresource.Decoder{}
-	})
+	decoders := map[schema.GroupVersionKind]customresource.Decoder{}
+	for _, kind := range kinds {
+		decoders[kind.GVK()] = decoderOf(kind)
+	}
+	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), decoders)
 }
 
 // decoderOf returns the decoder for the custom resources of a kind.

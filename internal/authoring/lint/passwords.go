@@ -91,7 +91,7 @@ func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
 		// The rules on rendering report it.
 		return Recipe{}, nil //nolint:nilerr // not this rule's
 	}
-	given := withSources(map[string]any{}, slices.DeleteFunc(slices.Clone(kind.ValuesFrom), func(s watches.ValuesFrom) bool { return s.TargetPath == "" }))
+	given := withSources(nil, slices.DeleteFunc(slices.Clone(kind.ValuesFrom), func(s watches.ValuesFrom) bool { return s.TargetPath == "" }))
 	refused := p.upgrade(given)
 	if refused == nil {
 		return Recipe{}, nil
@@ -146,9 +146,9 @@ func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
 
 // withSources returns values with one for each source.
 func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]any {
-	all := runtime.DeepCopyJSON(given)
+	all := values.Normalize(given)
 	for _, source := range sources {
-		set(all, strings.Split(source.TargetPath, "."), probe)
+		_ = unstructured.SetNestedField(all, probe, strings.Split(source.TargetPath, ".")...)
 	}
 	return all
 }
@@ -249,9 +249,7 @@ const resourceName = "{{ .metadata.name }}"
 
 // holder returns the name of the Secret in which a value gets, and its key.
 func (p *passwords) holder(value asked, release string) (name, key string) {
-	more := map[string]any{}
-	set(more, strings.Split(value.path, "."), probe)
-	rendered, err := p.render(release, more, nil)
+	rendered, err := p.render(release, withSources(nil, []watches.ValuesFrom{{TargetPath: value.path}}), nil)
 	if err != nil {
 		return "", ""
 	}

@@ -48,26 +48,26 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	doc := root.Content[0]
 	node, line := follow(doc, doc), doc.Line
 	for step := range strings.SplitSeq(path, ".") {
-		key, isList := strings.CutSuffix(step, "[*]")
-		var descents [][]string
-		switch key {
+		name, isList := strings.CutSuffix(step, "[*]")
+		keys := []string{"properties", name}
+		switch name {
 		case "spec":
+			keys = nil
 		case "*":
-			descents = append(descents, []string{"additionalProperties"})
-		default:
-			descents = append(descents, []string{"properties", key})
+			keys = []string{"additionalProperties"}
 		}
 		if isList {
-			descents = append(descents, []string{"items"})
+			keys = append(keys, "items")
 		}
-		for _, keys := range descents {
-			inner, at := node, line
-			for _, key := range keys {
-				if inner, at = value(inner, key); inner == nil {
-					return line
-				}
+		for i, key := range keys {
+			inner, at := value(node, key)
+			if inner == nil {
+				return line
 			}
-			node, line = follow(doc, inner), at
+			node = follow(doc, inner)
+			if i > 0 || key != "properties" {
+				line = at
+			}
 		}
 	}
 	if _, at := value(node, keyword); at > 0 {

@@ -125,13 +125,14 @@ var removedFlags = map[string]string{
 const leastGrace = 30
 
 // managerFindings returns the findings about the operator's Deployment.
-func (p *Project) managerFindings(o Options) []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) managerFindings(f *finder, o Options) {
 	containers, grace, graceFile := p.managers()
 	var works []string
 	for _, c := range containers {
 		if !c.command.IsZero() {
-			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command.Content)).
+			var words []string
+			_ = c.command.Decode(&words)
+			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", strings.Join(words, " ")).
 				Do = "remove the command: the image's own is /chartwright"
 		}
 		part := "it"
@@ -149,7 +150,7 @@ func (p *Project) managerFindings(o Options) []Finding {
 			}
 			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
 			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists what there is")
-			found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
+			found.Lines = "- " + strings.TrimSpace(strings.Split(p.files[c.file], "\n")[arg.Line-1]) + "\n"
 		}
 	}
 	if !grace.IsZero() {
@@ -163,7 +164,6 @@ func (p *Project) managerFindings(o Options) []Finding {
 		f.addf(Works, "config", "these flags: %s", strings.Join(works, ", "))
 	}
 	f.variables(p)
-	return f.findings
 }
 
 // variables adds findings about the environment variables of the operator.
@@ -198,22 +198,6 @@ func (p *Project) environment() map[string]string {
 	return found
 }
 
-func texts(nodes []*yaml.Node) string {
-	words := make([]string, len(nodes))
-	for i, node := range nodes {
-		words[i] = node.Value
-	}
-	return strings.Join(words, " ")
-}
-
-func lineOf(text string, line int) string {
-	lines := strings.Split(text, "\n")
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	return lines[line-1]
-}
-
 // removedMetrics are metrics that have no counterpart, and what to use instead.
 var removedMetrics = map[string]string{
 	"helm_operator_build_info":    "use chartwright_build_info",
@@ -221,8 +205,7 @@ var removedMetrics = map[string]string{
 }
 
 // monitorFindings finds removed metrics in the manifests of config/.
-func (p *Project) monitorFindings() []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) monitorFindings(f *finder) {
 	for _, name := range p.under("config") {
 		for i, line := range strings.Split(p.files[name], "\n") {
 			for _, metric := range slices.Sorted(maps.Keys(removedMetrics)) {
@@ -232,17 +215,15 @@ func (p *Project) monitorFindings() []Finding {
 			}
 		}
 	}
-	return f.findings
 }
 
 // cutoverFindings returns the commands of the switch, with the names of the
 // project.
-func (p *Project) cutoverFindings() []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) cutoverFindings(f *finder) {
 	const file = "config/default/kustomization.yaml"
 	text, exists := p.files[file]
 	if !exists {
-		return nil
+		return
 	}
 	var kustomization struct {
 		Namespace  string `yaml:"namespace"`
@@ -250,7 +231,7 @@ func (p *Project) cutoverFindings() []Finding {
 	}
 	if err := yaml.Unmarshal([]byte(text), &kustomization); err != nil {
 		f.addf(Breaks, file, "it is not YAML: %v", err)
-		return f.findings
+		return
 	}
 	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
 	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
@@ -260,5 +241,4 @@ kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --tim
 (cd config/manager && kustomize edit set image controller=$IMG)
 kubectl apply --server-side --force-conflicts -k config/default
 `, namespace, deployment)
-	return f.findings
 }

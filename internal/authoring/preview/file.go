@@ -43,11 +43,7 @@ type Resource struct {
 
 // String names the custom resource in messages.
 func (r Resource) String() string {
-	name := r.Object.GetName()
-	if namespace := r.Object.GetNamespace(); namespace != "" {
-		name = namespace + "/" + name
-	}
-	return fmt.Sprintf("%s %s", r.Kind.Kind, name)
+	return r.Kind.Kind + " " + strings.TrimPrefix(r.Object.GetNamespace()+"/"+r.Object.GetName(), "/")
 }
 
 // NewFile returns a file of nothing. What names no namespace is in the given

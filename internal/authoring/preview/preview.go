@@ -152,11 +152,9 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 		return err
 	}
 	var problems []string
-	for _, objects := range [][]chart.RenderedObject{p.Objects, p.Hooks} {
-		for _, o := range objects {
-			if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
-				problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
-			}
+	for _, o := range slices.Concat(p.Objects, p.Hooks) {
+		if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
 		}
 	}
 	if len(problems) > 0 {

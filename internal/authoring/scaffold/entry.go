@@ -188,10 +188,8 @@ func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([
 // strings on one line, values in brackets, and lists with an item a line.
 func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
 	switch {
-	case node.Style&yaml.FlowStyle != 0:
-		return flowEnd(f.text, from)
-	case node.Kind == yaml.ScalarNode && node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		return quoteEnd(f.text, from)
+	case node.Style&(yaml.FlowStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		return closedEnd(f.text, from)
 	case node.Kind == yaml.ScalarNode:
 		return plainEnd(f.text, from, flow), nil
 	case node.Kind == yaml.SequenceNode:

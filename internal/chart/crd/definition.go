@@ -32,17 +32,7 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 // subresources returns the status, which every kind has, and the scale of those
 // whose watches entry says where its numbers are.
 func subresources(kind catalog.Kind) *apiextensionsv1.CustomResourceSubresources {
-	s := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
-	if scale := kind.Subresources.Scale; scale != nil {
-		s.Scale = &apiextensionsv1.CustomResourceSubresourceScale{
-			SpecReplicasPath:   scale.SpecReplicasPath,
-			StatusReplicasPath: scale.StatusReplicasPath,
-		}
-		if scale.LabelSelectorPath != "" {
-			s.Scale.LabelSelectorPath = &scale.LabelSelectorPath
-		}
-	}
-	return s
+	return &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}, Scale: kind.Subresources.Scale}
 }
 
 // Name returns the name of the definition of a kind.
@@ -118,7 +108,7 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	all := make([]apiextensionsv1.CustomResourceColumnDefinition, 0, len(kind.AdditionalPrinterColumns)+len(usual()))
 	named := map[string]bool{}
 	for _, own := range kind.AdditionalPrinterColumns {
-		all = append(all, apiextensionsv1.CustomResourceColumnDefinition(own))
+		all = append(all, own)
 		named[strings.ToLower(own.Name)] = true
 	}
 	for _, column := range usual() {
