@@ -27,8 +27,7 @@ type Recorded struct {
 // that this process applied count for the owner.
 func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.mu.RLock()
-	of := x.owners[owner]
-	same := namespace == "" || of != nil && of.namespace == namespace
+	same := namespace == "" || x.known(owner).namespace == namespace
 	x.mu.RUnlock()
 	if same {
 		return
@@ -74,8 +73,7 @@ func (x *Index) isOwned(of *owner, s *apply.State) bool {
 
 // concernsOwner reports whether a change of an object concerns the owner in its label.
 func (x *Index) concernsOwner(s *apply.State) bool {
-	of := x.owners[s.Owner]
-	return of != nil && x.isOwned(of, s)
+	return x.isOwned(x.known(s.Owner), s)
 }
 
 // addObject notes that the release of an owner has an object, which may be outside of
