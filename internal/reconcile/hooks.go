@@ -166,21 +166,15 @@ var errAborted = errors.New("the action was aborted")
 
 // inputs returns what an action begins with.
 func (r *Reconciler) inputs(v *snapshot, step plan.Step) plan.Inputs {
-	inputs := plan.Inputs{Values: r.unscaled(v), Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
+	inputs := plan.Inputs{Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
 	inputs.Spec, _ = r.specAndScale(v)
+	if v.facts != nil {
+		inputs.Values = v.facts.unscaled
+	}
 	if v.Observation.Request != nil {
 		inputs.Request = v.Observation.Request.Token
 	}
 	return inputs
-}
-
-// unscaled returns the digest of the values without the field of the scale
-// subresource, whoever has written it.
-func (r *Reconciler) unscaled(v *snapshot) string {
-	if v.facts != nil {
-		return v.facts.unscaled
-	}
-	return r.withoutScale(v.values)
 }
 
 // withoutScale returns the digest of values without the field of the scale

@@ -141,9 +141,9 @@ func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	}
 }
 
-// observeSignature finds out whether the newest record is to be signed, and from
-// when on.
-func (r *Reconciler) observeSignature(v *snapshot) {
+// claimSignature finds out whether the newest record is to be signed, and reserves
+// the time for it: the operator signs a limited number of records per second.
+func (r *Reconciler) claimSignature(v *snapshot) {
 	o := &v.Observation
 	if o.Newest == nil || !o.Newest.Owned || !o.Newest.WrittenByUs || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
 		return

@@ -18,7 +18,7 @@ type desk struct {
 	kind harness.Kind
 	// called is the kind's name in the page.
 	called string
-	user *harness.User
+	user   *harness.User
 	// after is what happens besides, when the command with that number was run.
 	after map[int]func()
 }

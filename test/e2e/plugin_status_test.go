@@ -181,7 +181,7 @@ func TestPluginHistory(t *testing.T) {
 	}
 	for _, who := range []struct {
 		name    string
-		user  *harness.User
+		user    *harness.User
 		missing []string
 	}{
 		{"who may list records", reader, nil},

@@ -50,7 +50,7 @@ func TestProduction(t *testing.T) {
 		text := block.text
 		switch block.kind {
 		case "text":
-			expectSaid(t, block, said)
+			expectOutput(t, block, said)
 			continue
 		case "sh image":
 			text = strings.ReplaceAll(text, "make ", "make -n ")

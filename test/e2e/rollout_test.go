@@ -22,7 +22,7 @@ type rolling struct {
 	account harness.Account
 	policy  map[string]any
 	// everywhere serves all namespaces, and not only that of the test.
-	everywhere bool
+	patchAll bool
 	// replicas is an override value, if any.
 	replicas string
 	// charts are the folders by version.
@@ -68,7 +68,7 @@ func (r *rolling) serve(version string) {
 		entry = entry.Override("replicas", r.replicas)
 	}
 	r.operator = r.NewOperator(harness.Options{
-		Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args(), AllNamespaces: r.everywhere,
+		Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args(), AllNamespaces: r.patchAll,
 	}).Start()
 }
 
@@ -160,7 +160,7 @@ func (r *rolling) fence() {
 func TestRollout_FailureInOneNamespaceSparesOthers(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"maxConcurrent": 1})
-	r.everywhere = true
+	r.patchAll = true
 	others := r.In(r.NewNamespace("others"))
 	r.serve("0.1.0")
 	fails, after := r.cr("web-20").Obj(), r.cr("web-21").Obj()
