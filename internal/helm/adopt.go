@@ -41,19 +41,17 @@ var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 // The error is ErrNotAllowed or ErrConflict, and nothing was changed, where the
 // kind's rules forbid one of the objects, or where one is not the release's.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
-	return c.adopt(ctx, r, (*kubeClient).allowed, nil)
+	return c.adopt(ctx, r, false)
 }
 
-// restriction is what is done about objects that the kind's rules forbid.
-type restriction func(*kubeClient, helmkube.ResourceList) (helmkube.ResourceList, error)
-
-// adopt is Adopt. The function otherwise is called with objects that stay as they
-// are, since the cluster does not prove the record; nil is not called.
-func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
-	return c.apply(ctx, r, func(run *run) error { return run.adopt(restrict, otherwise) })
+// adopt is Adopt. If the release is then orphaned, objects that the kind's rules
+// forbid are left out, and objects that are not adopted lose their ownerReferences to
+// the custom resource.
+func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
+	return c.apply(ctx, r, func(run *run) error { return run.adopt(orphan) })
 }
 
-func (r *run) adopt(restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
+func (r *run) adopt(orphan bool) error {
 	history := r.history()
 	if len(history) == 0 {
 		return fmt.Errorf("%w: it is gone", release.ErrStale)
@@ -68,8 +66,12 @@ func (r *run) adopt(restrict restriction, otherwise func(*kubeClient, helmkube.R
 		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, r.Namespace, r.Release)
 	}
 	objects, err := r.kube.build(stored.Manifest)
-	if err == nil {
-		objects, err = restrict(r.kube, objects)
+	switch {
+	case err != nil:
+	case orphan:
+		objects, err = r.kube.filterRefused(objects)
+	default:
+		err = r.kube.allow.check(r.Namespace, objects)
 	}
 	if err != nil {
 		return err
@@ -101,8 +103,8 @@ func (r *run) adopt(restrict restriction, otherwise func(*kubeClient, helmkube.R
 	switch err := r.matches(stored, newest, objects, found); {
 	case errors.Is(err, release.ErrUntrusted):
 		r.kube.log("the record is not adopted: %v", err)
-		if otherwise != nil {
-			if err := otherwise(r.kube, objects); err != nil {
+		if orphan {
+			if err := r.kube.unrefer(objects); err != nil {
 				return err
 			}
 		}

@@ -125,7 +125,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		c.config.Inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
 	log := &logBuffer{redact: r.Redactor.Redact}
-	stamp := release.NewStamp(r.Release, r.Owner, r.Digests, r.Marks)
+	stamp := release.NewStamp(r.Owner, r.Digests, r.Marks)
 	stamp.Redact = r.Redactor.Redact
 	storage := release.NewDriver(ctx, release.DriverConfig{
 		Secrets:    c.config.Clientset.CoreV1().Secrets(r.Namespace),

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -204,7 +203,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		rls, err := tests.Run(r.Release)
 		tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
 		switch {
-		case err == nil && !hasTests(rls):
+		case err == nil && !hasHooks(rls, helmrelease.HookTest):
 			tested.Message = "The chart has no tests"
 		case err == nil:
 		case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
@@ -224,8 +223,4 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		}
 		return cmp.Or(storeErr, err)
 	})
-}
-
-func hasTests(rls *helmrelease.Release) bool {
-	return slices.ContainsFunc(rls.Hooks, func(h *helmrelease.Hook) bool { return slices.Contains(h.Events, helmrelease.HookTest) })
 }

@@ -1,10 +1,10 @@
 package helm
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -148,24 +148,17 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	if live.GetNamespace() != k.Namespace || !writtenByHelm(live) {
-		// Signatures do not cover when a hook ran, so that everyone who may write the
-		// record can change it.
-		return unknownHook(o)
-	}
-	made := live.GetCreationTimestamp()
-	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
-		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
-		if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
-			return nil
+	// Signatures do not cover when a hook ran, so everyone who may write the record can
+	// change the times. They count only for objects that Helm has written.
+	if live.GetNamespace() == k.Namespace && writtenByHelm(live) {
+		made := live.GetCreationTimestamp()
+		for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
+			began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
+			if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
+				return nil
+			}
 		}
 	}
-	return unknownHook(o)
-}
-
-// unknownHook is the error for an object with the name of a hook that this release
-// did not create.
-func unknownHook(o apply.Object) error {
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 
@@ -302,9 +295,7 @@ type absentTransport struct{}
 
 // RoundTrip answers the request.
 func (absentTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
-	return &http.Response{
-		Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}, nil
+	const answer = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n" +
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), request)
 }

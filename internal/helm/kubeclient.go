@@ -149,7 +149,7 @@ func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
 		if err := errors.Join(checkMetadata(list), checkDuplicates(list)); err != nil {
 			return nil, err
 		}
-		if list, err = k.allowed(list); err != nil {
+		if err := k.allow.check(k.Namespace, list); err != nil {
 			return nil, err
 		}
 		k.target = list

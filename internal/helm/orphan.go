@@ -23,7 +23,7 @@ import (
 // forbid stays as it is.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if isInherited(c.config.Index.History(r.Namespace, r.Release), r.Owner) {
-		if err := c.adopt(ctx, r, (*kubeClient).filterRefused, (*kubeClient).unrefer); err != nil {
+		if err := c.adopt(ctx, r, true); err != nil {
 			return err
 		}
 	}
