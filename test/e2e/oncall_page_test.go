@@ -122,7 +122,7 @@ func TestReadRecipes(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingLine(t *testing.T) {
 	t.Parallel()
 	said := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
 	for _, test := range []struct {
