@@ -20,15 +20,22 @@ func (c *Chart) ClusterScoped() (func(schema.GroupKind) bool, error) {
 	}
 	own := map[schema.GroupKind]bool{}
 	for _, definition := range definitions {
-		text := func(fields ...string) string {
-			value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
-			return value
-		}
-		own[schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}] = text("scope") == "Cluster"
+		kind, _, cluster := DefinedKind(definition.Unstructured)
+		own[kind] = cluster
 	}
 	return func(kind schema.GroupKind) bool {
 		return own[kind] || ClusterScoped(kind)
 	}, nil
+}
+
+// DefinedKind returns the kind and the plural of a CRD, empty if they are missing,
+// and reports whether the kind is cluster-scoped.
+func DefinedKind(definition *unstructured.Unstructured) (kind schema.GroupKind, plural string, cluster bool) {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	return schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}, text("names", "plural"), text("scope") == "Cluster"
 }
 
 // ClusterScoped tells the kinds of Kubernetes whose objects have no namespace.

@@ -136,12 +136,8 @@ func (f *Features) visit(node parse.Node) bool {
 			f.APIs = append(f.APIs, api)
 			return false
 		}
-	case *parse.ChainNode:
-		f.field(n.Field)
-	case *parse.FieldNode:
-		f.field(n.Ident)
-	case *parse.VariableNode:
-		f.field(n.Ident[1:])
+	case *parse.ChainNode, *parse.FieldNode, *parse.VariableNode:
+		f.field(Fields(n))
 	case *parse.StringNode:
 		// index . "Capabilities", or a text that tpl may execute.
 		if strings.Contains(n.Text, "Capabilities") {
@@ -171,16 +167,10 @@ func (f *Features) field(names []string) {
 // chart which asks for one API does not depend on every other. It is nil for any
 // other command.
 func askedAPI(command *parse.CommandNode) parse.Node {
-	if len(command.Args) != 2 {
+	if len(command.Args) != 2 || command.Args[0].Type() == parse.NodeChain {
 		return nil
 	}
-	var names []string
-	switch n := command.Args[0].(type) {
-	case *parse.FieldNode:
-		names = n.Ident
-	case *parse.VariableNode:
-		names = n.Ident[1:]
-	}
+	names := Fields(command.Args[0])
 	if len(names) < 3 || !slices.Equal(names[len(names)-3:], []string{"Capabilities", "APIVersions", "Has"}) {
 		return nil
 	}

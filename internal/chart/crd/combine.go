@@ -190,9 +190,8 @@ func shapeTypes(s *apiextensionsv1.JSONSchemaProps) types {
 		return newTypes([]string{s.Type})
 	case s.XIntOrString:
 		return newTypes([]string{"integer", "string"})
-	default:
-		return types{}
 	}
+	return types{}
 }
 
 func isTrivial(s apiextensionsv1.JSONSchemaProps) bool {

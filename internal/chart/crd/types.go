@@ -54,11 +54,7 @@ func (t types) sentence() string {
 
 // disjoint reports whether no value has a type of both.
 func (t types) disjoint(other types) bool {
-	return t.known && other.known && !slices.ContainsFunc(t.names, func(name string) bool {
-		return slices.Contains(other.names, name) ||
-			name == "integer" && slices.Contains(other.names, "number") ||
-			name == "number" && slices.Contains(other.names, "integer")
-	})
+	return t.known && other.known && !slices.ContainsFunc(t.names, other.has) && !slices.ContainsFunc(other.names, t.has)
 }
 
 // within reports whether every value of t's types is of other's types, too.
@@ -238,11 +234,10 @@ func number(value any) *float64 {
 	if !ok {
 		return nil
 	}
-	f, err := n.Float64()
-	if err != nil {
-		return nil
+	if f, err := n.Float64(); err == nil {
+		return &f
 	}
-	return new(f)
+	return nil
 }
 
 // whole returns a JSON number that counts something, nil if it is none.

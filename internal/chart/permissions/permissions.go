@@ -69,11 +69,7 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 		needs.installCRDs(kinds, served)
 	}
 	for _, kind := range kinds {
-		c, err := newChartNeeds(needs, kind, served)
-		if err == nil {
-			err = c.derive()
-		}
-		if err != nil {
+		if err := needs.chart(kind, served); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}
