@@ -128,18 +128,14 @@ func subcharts(c *helmchart.Chart) map[string]*helmchart.Chart {
 	for _, child := range c.Dependencies() {
 		byName[child.Name()] = child
 	}
-	listed := map[string]bool{}
+	unlisted := maps.Clone(byName)
 	for _, d := range c.Metadata.Dependencies {
 		if child := byName[d.Name]; child != nil {
-			listed[d.Name] = true
+			delete(unlisted, d.Name)
 			keyed[cmp.Or(d.Alias, d.Name)] = child
 		}
 	}
-	for name, child := range byName {
-		if !listed[name] {
-			keyed[name] = child
-		}
-	}
+	maps.Copy(keyed, unlisted)
 	return keyed
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Features is what a chart's templates read beyond values and files, and what
@@ -51,7 +53,7 @@ type Usage struct {
 	Chart, All Features
 	// readers are the named templates that read .Capabilities. It is nil if that
 	// makes no difference.
-	readers map[string]bool
+	readers sets.Set[string]
 }
 
 // computedHook finds hooks that may be of any phase.
@@ -91,7 +93,7 @@ func (u Usage) Features(values map[string]any) Features {
 	}
 	calls := newCallees()
 	EachText(values, calls.text)
-	if calls.unknown || calls.any(u.readers) {
+	if calls.unknown || u.readers.HasAny(slices.Collect(maps.Keys(calls.names))...) {
 		return u.All
 	}
 	return u.Chart
@@ -179,7 +181,7 @@ func askedAPI(command *parse.CommandNode) parse.Node {
 
 // features adds what the templates that can be executed read of .Capabilities.
 func (g *includeGraph) features(to *Features) {
-	names := slices.Sorted(maps.Keys(g.reached))
+	names := sets.List(g.reached)
 	known := map[parse.Node]bool{}
 	for _, name := range names {
 		for _, asked := range g.askedByKey(name) {
@@ -196,13 +198,15 @@ func (g *includeGraph) features(to *Features) {
 
 // capabilityReaders returns the names of the templates that read .Capabilities,
 // themselves or by one that they include.
-func (g *includeGraph) capabilityReaders() map[string]bool {
-	readers := map[string]bool{}
+func (g *includeGraph) capabilityReaders() sets.Set[string] {
+	readers := sets.Set[string]{}
 	includedBy := map[string][]string{}
 	for name, template := range g.templates {
 		var f Features
 		g.walk(name, f.visit)
-		readers[name] = f.Capabilities() || template.unknown
+		if f.Capabilities() || template.unknown {
+			readers.Insert(name)
+		}
 		for included := range template.names {
 			includedBy[included] = append(includedBy[included], name)
 		}

@@ -3,6 +3,7 @@ package crd
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -115,15 +116,13 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	if len(kind.AdditionalPrinterColumns) == 0 {
 		return usual()
 	}
-	all := make([]apiextensionsv1.CustomResourceColumnDefinition, 0, len(kind.AdditionalPrinterColumns)+len(usual()))
-	named := map[string]bool{}
+	var all []apiextensionsv1.CustomResourceColumnDefinition
 	for _, own := range kind.AdditionalPrinterColumns {
 		all = append(all, apiextensionsv1.CustomResourceColumnDefinition(own))
-		named[strings.ToLower(own.Name)] = true
 	}
 	for _, column := range usual() {
 		column.Priority = 1
-		if !named[strings.ToLower(column.Name)] {
+		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own watches.PrinterColumn) bool { return strings.EqualFold(own.Name, column.Name) }) {
 			all = append(all, column)
 		}
 	}

@@ -53,8 +53,8 @@ func (b *budget) count(what string, start, stop, step int) float64 {
 // guardCounts guards what makes as much as a number says.
 func guardCounts(b *budget, all template.FuncMap) {
 	all["until"] = wrap1(b, of[func(int) []int]("until"), func(n int) { b.want("until", 8*b.count("until", 0, n, 1)) })
-	all["untilStep"] = wrap3(b, of[func(int, int, int) []int]("untilStep"), func(start, stop, step int) {
-		b.want("untilStep", 8*b.count("untilStep", start, stop, step))
+	all["untilStep"] = wrapAny(b, functions["untilStep"], func(n []reflect.Value) {
+		b.want("untilStep", 8*b.count("untilStep", int(n[0].Int()), int(n[1].Int()), int(n[2].Int())))
 	})
 	all["seq"] = wrapAll(b, of[func(...int) string]("seq"), func(n []int) {
 		switch len(n) {
@@ -78,8 +78,9 @@ func guardCounts(b *budget, all template.FuncMap) {
 	all["randBytes"] = wrapAny(b, functions["randBytes"], func(given []reflect.Value) { b.want("randBytes", 2*math.Abs(float64(given[0].Int()))) })
 	// What wraps at n breaks a text at most twice every n signs.
 	all["wrap"] = wrap2(b, of[func(int, string) string]("wrap"), func(_ int, text string) { b.want("wrap", 2*float64(len(text))) })
-	all["wrapWith"] = wrap3(b, of[func(int, string, string) string]("wrapWith"), func(n int, sep, text string) {
-		b.want("wrapWith", float64(len(text))+product(2*len(text)/max(1, n)+1, len(sep)))
+	all["wrapWith"] = wrapAny(b, functions["wrapWith"], func(given []reflect.Value) {
+		n, sep, text := int(given[0].Int()), given[1].Len(), given[2].Len()
+		b.want("wrapWith", float64(text)+product(2*text/max(1, n)+1, sep))
 	})
 	all["printf"] = func(format string, args ...any) string {
 		b.want("printf", b.formatted(format, args))
@@ -124,7 +125,8 @@ func (b *budget) formatted(format string, args []any) float64 {
 
 // guardTexts guards what puts one text into another, as often as a third says.
 func guardTexts(b *budget, all template.FuncMap) {
-	all["replace"] = wrap3(b, of[func(string, string, string) string]("replace"), func(old, with, text string) {
+	all["replace"] = wrapAny(b, functions["replace"], func(given []reflect.Value) {
+		old, with, text := given[0].String(), given[1].String(), given[2].String()
 		b.want("replace", float64(len(text))+product(occurrences(old, text), len(with)))
 	})
 	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAll", "mustRegexReplaceAllLiteral"} {

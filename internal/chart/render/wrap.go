@@ -33,18 +33,6 @@ func wrap2[A, B, R any](b *budget, f func(A, B) R, before func(A, B)) func(A, B)
 	}
 }
 
-func wrap3[A, B, C, R any](b *budget, f func(A, B, C) R, before func(A, B, C)) func(A, B, C) R {
-	return func(x A, y B, z C) R {
-		b.step()
-		if before != nil {
-			before(x, y, z)
-		}
-		r := f(x, y, z)
-		count(b, r)
-		return r
-	}
-}
-
 // count counts what a function has returned. What comes as any is, if nothing
 // else is said of the function, only passed on, as get does it.
 func count[R any](b *budget, value R) {
@@ -137,8 +125,6 @@ func wrapped(b *budget, name string, f any) any {
 		return wrap1(b, f, nil)
 	case func(string, any) bool:
 		return wrap2(b, f, nil)
-	case func(any, any, bool) any:
-		return wrap3(b, f, nil)
 	case func(...any) []any:
 		return wrapAll(b, f, nil)
 	case func(...any) any:
