@@ -109,10 +109,11 @@ type RenderedObject struct {
 // ErrInvalidValues, with every path that the chart's schemas refuse, and
 // ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
-	in, err := c.unchecked(o.Values)
-	if err == nil && !o.Unchecked {
-		err = c.schemas.validate(in.Chart, in.values)
+	prepare := c.Prepare
+	if o.Unchecked {
+		prepare = c.unchecked
 	}
+	in, err := prepare(o.Values)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	}
 	needs.own(kinds, served)
 	if o.InstallCRDs {
-		needs.installCRDs(kinds, served)
+		needs.installCRDs(kinds)
 	}
 	for _, kind := range kinds {
 		if err := needs.chart(kind, served); err != nil {
