@@ -44,7 +44,7 @@ that are rendered. The group and the version need not be given again.`,
 			if err := finish.run(cmd, plan); err != nil || !finish.dryRun {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n%s", project.Watches, indented(plan.Entry))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n  %s\n", project.Watches, strings.ReplaceAll(strings.TrimSpace(plan.Entry), "\n", "\n  "))
 			return err
 		},
 	}
@@ -61,13 +61,4 @@ that are rendered. The group and the version need not be given again.`,
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases; needed for --scope Cluster, and may be a template such as {{ .spec.targetNamespace }}")
 	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files and the entry of watches.yaml, and write nothing")
 	return cmd
-}
-
-// indented indents each line of a text.
-func indented(text string) string {
-	var lines strings.Builder
-	for line := range strings.Lines(text) {
-		lines.WriteString("  " + line)
-	}
-	return lines.String()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newCRD() *cobra.Command {
@@ -44,8 +44,6 @@ code is 1 if anything breaks.`,
 				return errors.New("--diff and --output-dir: one at a time, the comparison before the new files")
 			case output != "" && old == "":
 				return errors.New("--output is for --diff: definitions are YAML")
-			case output != "" && output != "json":
-				return fmt.Errorf("--output %q: expected json", output)
 			}
 			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
@@ -73,7 +71,7 @@ code is 1 if anything breaks.`,
 	flags.StringVar(&dir, "output-dir", "", "folder to write one file a kind into, rather than print them")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, not up to date, or of a kind that is gone")
 	flags.StringVar(&old, "diff", "", "folder or file of definitions to compare with, - for what kubectl get crd -o yaml prints")
-	flags.StringVarP(&output, "output", "o", "", "json, for --diff")
+	outputFlag(cmd, &output)
 	return cmd
 }
 
@@ -163,8 +161,8 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 	for _, d := range differences {
 		breaking += d.Breaking()
 	}
-	if output == "json" {
-		err = printDiffJSON(cmd.OutOrStdout(), differences, breaking)
+	if output != "" {
+		err = plugin.Print(cmd.OutOrStdout(), output, map[string]any{"breaking": breaking, "definitions": differences})
 	} else {
 		err = printDiff(cmd.OutOrStdout(), differences)
 	}
@@ -196,26 +194,13 @@ func readCRDs(cmd *cobra.Command, old string) (found []*apiextensionsv1.CustomRe
 	return found, false, err
 }
 
-func printDiffJSON(to io.Writer, differences []crd.Difference, breaking int) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		Breaking    int              `json:"breaking"`
-		Definitions []crd.Difference `json:"definitions"`
-	}{breaking, differences})
-}
-
 func printDiff(to io.Writer, differences []crd.Difference) error {
 	// In columns that are as wide as they need.
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, d := range differences {
-		if _, err := fmt.Fprintf(table, "%s: %s\n", d.Name, became(d)); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintf(table, "%s: %s\n", d.Name, became(d))
 		for _, line := range byClass(d.Changes) {
-			if _, err := fmt.Fprintf(table, "  %s\n", line); err != nil {
-				return err
-			}
+			_, _ = fmt.Fprintf(table, "  %s\n", line)
 		}
 	}
 	return table.Flush()

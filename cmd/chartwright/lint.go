@@ -11,6 +11,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newLint() *cobra.Command {
@@ -33,9 +34,6 @@ there or on the line before: {{/* chartwright:ignore RULE why */}}.
 The exit code is 1 if there are errors and, with --strict, if there are
 warnings.`,
 		RunE: func(cmd *cobra.Command, charts []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			if list {
 				return printRules(cmd, output)
 			}
@@ -43,11 +41,8 @@ warnings.`,
 			if err != nil {
 				return err
 			}
-			if output == "json" {
-				if findings == nil {
-					findings = []lint.Finding{}
-				}
-				err = printJSON(cmd, findings)
+			if output != "" {
+				err = plugin.Print(cmd.OutOrStdout(), output, findings)
 			} else {
 				err = lint.Text(cmd.OutOrStdout(), findings)
 			}
@@ -56,7 +51,7 @@ warnings.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file whose charts to look at (default: ./watches.yaml or, if there is none, the one that is embedded)")
-	flags.StringVarP(&output, "output", "o", "", "json for machines")
+	outputFlag(cmd, &output)
 	flags.BoolVar(&strict, "strict", false, "fail on warnings, too")
 	flags.BoolVar(&list, "rules", false, "list all rules, with why they matter and what to do")
 	cmd.MarkFlagsMutuallyExclusive("rules", "watches-file")
@@ -66,7 +61,7 @@ warnings.`,
 // lintAll lints charts or, if none is named, those of a watches file.
 func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 	var targets []lint.Target
-	var findings []lint.Finding
+	findings := []lint.Finding{}
 	for _, path := range charts {
 		chart, err := catalog.OpenChart(path)
 		if err != nil {
@@ -108,10 +103,10 @@ func verdict(findings []lint.Finding, strict bool) error {
 }
 
 func printRules(cmd *cobra.Command, output string) error {
-	if output == "json" {
-		return printJSON(cmd, lint.Rules())
-	}
 	rules := lint.Rules()
+	if output != "" {
+		return plugin.Print(cmd.OutOrStdout(), output, rules)
+	}
 	texts := make([]string, len(rules))
 	for i, rule := range rules {
 		texts[i] = fmt.Sprintf("%s (%s)\n  finds: %s\n  why:   %s\n  fix:   %s\n", rule.Name, rule.Severity, rule.Finds, rule.Why, rule.Fix)

@@ -45,7 +45,7 @@ func TestLint(t *testing.T) {
 		{"an entry that allows it", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
 		{"the watches file of the working folder", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},
 		{"a watches file that cannot be used", []string{"--watches-file", "odd.yaml"}, 1, nil, "Error: the watches file cannot be used:\nodd.yaml:1: chart none: not found"},
-		{"an output that there is not", []string{"-o", "yaml"}, 1, nil, `Error: --output "yaml": expected json`},
+		{"an output that there is not", []string{"-o", "xml"}, 1, nil, `Error: invalid argument "xml" for "-o, --output" flag: expected json or yaml`},
 		{"the rules", []string{"--rules"}, 0, []string{"random-value (warning)\n  finds: ", "  why:   ", "  fix:   "}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -41,18 +40,7 @@ release.`,
 	return root
 }
 
-// checkOutput refuses formats that -o of most commands does not take.
-func checkOutput(format string) error {
-	if format != "" && format != "json" {
-		return fmt.Errorf("--output %q: expected json", format)
-	}
-	return nil
-}
-
-// printJSON prints a value as indented JSON.
-func printJSON(cmd *cobra.Command, value any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// outputFlag adds -o to a command that prints a text by default.
+func outputFlag(cmd *cobra.Command, output *string) {
+	plugin.ChoiceFlag(cmd, output, "output", "o", "print as json or yaml", "json", "yaml")
 }

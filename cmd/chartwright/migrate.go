@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/chartwright/chartwright/internal/authoring/migrate"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 // migrateFlags are those of the command migrate.
@@ -38,9 +39,6 @@ something would break, or could not be looked at.`,
   chartwright migrate . --live --namespace team-a`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(f.output); err != nil {
-				return err
-			}
 			if len(f.namespaces) > 0 && !f.live {
 				return errors.New("--namespace says where --live looks: expected --live, too")
 			}
@@ -50,7 +48,7 @@ something would break, or could not be looked at.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.live, "live", false, "also look at the cluster of $KUBECONFIG, by reads and dry runs")
 	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "namespaces that --live looks at (default all)")
-	flags.StringVarP(&f.output, "output", "o", "", "json for machines")
+	outputFlag(cmd, &f.output)
 	return cmd
 }
 
@@ -81,8 +79,8 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 		findings = append(findings, more...)
 	}
 	findings = migrate.Sort(findings)
-	if f.output == "json" {
-		err = printJSON(cmd, findings)
+	if f.output != "" {
+		err = plugin.Print(cmd.OutOrStdout(), f.output, findings)
 	} else {
 		err = migrate.Text(cmd.OutOrStdout(), findings)
 	}

@@ -111,7 +111,7 @@ func TestMigrateRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"another format":         {[]string{".", "-o", "yaml"}, `--output "yaml": expected json`},
+		"another format":         {[]string{".", "-o", "xml"}, `expected json or yaml`},
 		"namespaces of nothing":  {[]string{".", "-n", "a"}, "--namespace says where --live looks: expected --live, too"},
 		"a folder of other kind": {[]string{t.TempDir()}, "this is no project of the operator-sdk's Helm operator"},
 		"no folder":              {nil, "accepts 1 arg(s), received 0"},

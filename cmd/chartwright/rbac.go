@@ -38,7 +38,9 @@ watches entry.`,
 				return err
 			}
 			if options.Operator == "" {
-				if options.Operator, err = projectName(watchesFile); err != nil {
+				// The name that generate uses.
+				project := scaffold.Project{Config: filepath.Join(filepath.Dir(watchesFile), "config")}
+				if options.Operator, err = project.Name(); err != nil {
 					return err
 				}
 			}
@@ -68,12 +70,6 @@ watches entry.`,
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
 	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
 	return cmd
-}
-
-// projectName returns the name of the operator whose watches file it is, as
-// generate has it.
-func projectName(watchesFile string) (string, error) {
-	return scaffold.Project{Config: filepath.Join(filepath.Dir(watchesFile), "config")}.Name()
 }
 
 func formatRole(report *permissions.Report, name, format string) ([]byte, error) {

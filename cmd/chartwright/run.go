@@ -68,9 +68,9 @@ unless $GOMEMLIMIT says something else or $AUTOMEMLIMIT is "off".
 			if err != nil {
 				return fmt.Errorf("find the cluster by $KUBECONFIG, ~/.kube/config or the pod's own account: %w", err)
 			}
-			watches := watchesName(watchesFile)
-			if onlyFolder(cmd, watchesFile, chartsDir) {
-				watches = "none"
+			watches := "none"
+			if !onlyFolder(cmd, watchesFile, chartsDir) {
+				watches = watchesName(watchesFile)
 			}
 			options.ContextNamespace = contextNamespace()
 			info := api.BuildInfo()
@@ -143,30 +143,18 @@ func contextNamespace() string {
 func metricsFlags(cmd *cobra.Command, m *operator.Metrics) {
 	flags := cmd.Flags()
 	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint, such as :8443; 0 turns it off")
-	secure := flags.VarPF(optionalBool{&m.Secure}, "metrics-secure", "", "serve metrics by TLS; without it on loopback addresses alone (default: unless the address is a loopback one)")
-	rbac := flags.VarPF(optionalBool{&m.RequireRBAC}, "metrics-require-rbac", "", "serve metrics to those alone who may get /metrics, by the API server's word (default: wherever they are served by TLS)")
-	secure.NoOptDefVal, rbac.NoOptDefVal = "true", "true"
+	boolFlag(cmd, &m.Secure, "metrics-secure", "serve metrics by TLS; without it on loopback addresses alone (default: unless the address is a loopback one)")
+	boolFlag(cmd, &m.RequireRBAC, "metrics-require-rbac", "serve metrics to those alone who may get /metrics, by the API server's word (default: wherever they are served by TLS)")
 	flags.StringVar(&m.CertDir, "metrics-cert-path", "", "folder of the metrics endpoint's certificate, which is read again when it changes (default: a self-signed one)")
 	flags.StringVar(&m.CertName, "metrics-cert-name", m.CertName, "file of the certificate in that folder")
 	flags.StringVar(&m.KeyName, "metrics-cert-key", m.KeyName, "file of its key in that folder")
 }
 
-// optionalBool is a flag that is true, false or not given.
-type optionalBool struct{ to **bool }
-
-func (b optionalBool) String() string {
-	if b.to == nil || *b.to == nil {
-		return ""
-	}
-	return strconv.FormatBool(**b.to)
+// boolFlag adds a boolean flag without a default.
+func boolFlag(cmd *cobra.Command, to **bool, name, usage string) {
+	cmd.Flags().BoolFunc(name, usage, func(text string) error {
+		value, err := strconv.ParseBool(text)
+		*to = &value
+		return err
+	})
 }
-
-func (b optionalBool) Set(text string) error {
-	value, err := strconv.ParseBool(text)
-	if err == nil {
-		*b.to = &value
-	}
-	return err
-}
-
-func (optionalBool) Type() string { return "bool" }

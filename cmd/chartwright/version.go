@@ -2,12 +2,12 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newVersion() *cobra.Command {
@@ -17,19 +17,16 @@ func newVersion() *cobra.Command {
 		Short: "Tell which build this is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
 			info := api.BuildInfo()
-			if output == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(info)
+			if output != "" {
+				return plugin.Print(cmd.OutOrStdout(), output, info)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n",
 				info.Version, orUnknown(info.Commit), orUnknown(info.Date), info.Go, info.Platform, orUnknown(info.Helm), orUnknown(info.Kubernetes))
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machines")
+	outputFlag(cmd, &output)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,17 @@ type Status struct {
 	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
 	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// JSONNames returns the names of the fields of a struct in JSON.
+func JSONNames(of reflect.Type) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // HistoryLimit is the number of revisions listed in Status.History.

@@ -93,11 +93,7 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 // applyInitial applies just the fields at the paths, with the values that they
 // have in another object.
 func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
-	empty := true
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
-	handed.SetGroupVersionKind(o.GroupVersionKind())
-	handed.SetNamespace(o.GetNamespace())
-	handed.SetName(o.GetName())
 	for _, path := range paths {
 		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
 		if err != nil || !found {
@@ -106,11 +102,13 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 		if err := unstructured.SetNestedField(handed.Object, value, path...); err != nil {
 			return fmt.Errorf("%s: %w", Describe(o), err)
 		}
-		empty = false
 	}
-	if empty {
+	if len(handed.Object) == 0 {
 		return nil
 	}
+	handed.SetGroupVersionKind(o.GroupVersionKind())
+	handed.SetNamespace(o.GetNamespace())
+	handed.SetName(o.GetName())
 	if _, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, false); err != nil {
 		return fmt.Errorf("hand over fields of %s: %w", Describe(o), err)
 	}

@@ -134,9 +134,6 @@ func dropAggregatedRules(object *unstructured.Unstructured) {
 	}
 }
 
-// ErrNumber marks a number that does not fit into its field.
-var ErrNumber = errors.New("number out of range")
-
 // CheckNumbers refuses numbers that do not fit into their field. The API server
 // refuses them when an object is created. In an apply it wraps them instead:
 // 99999999999 replicas become 1215752191. Kinds that are not built in are left
@@ -218,13 +215,11 @@ func fieldType(of reflect.Type, name string) reflect.Type {
 
 // checkNumber refuses a number that a field of the type cannot hold.
 func checkNumber(number any, of reflect.Type) error {
-	var bits int
+	bits := 64
 	switch {
 	case of == reflect.TypeFor[intstr.IntOrString](), of.Kind() == reflect.Int32:
 		bits = 32
-	case of.Kind() == reflect.Int64:
-		bits = 64
-	default:
+	case of.Kind() != reflect.Int64:
 		return nil
 	}
 	text := fmt.Sprint(number)
@@ -232,11 +227,8 @@ func checkNumber(number any, of reflect.Type) error {
 		text = strconv.FormatFloat(float, 'f', -1, 64)
 	}
 	if _, err := strconv.ParseInt(text, 10, bits); err != nil {
-		limit := int64(math.MaxInt32)
-		if bits == 64 {
-			limit = math.MaxInt64
-		}
-		return fmt.Errorf("%w: got %s, want a whole number from %d to %d", ErrNumber, text, -limit-1, limit)
+		limit := int64(math.MaxInt64) >> (64 - bits)
+		return fmt.Errorf("number out of range: got %s, want a whole number from %d to %d", text, -limit-1, limit)
 	}
 	return nil
 }

@@ -31,14 +31,22 @@ func normalize(object *unstructured.Unstructured, refusal string) []string {
 		if !ok {
 			continue
 		}
+		last := len(path) - 1
+		parent, _ := resolve(object.Object, path[:last]).(map[string]any)
+		value, found := parent[path[last].field]
 		if match[3] == "" {
-			if dropField(object.Object, path) {
+			if found {
+				delete(parent, path[last].field)
 				done = append(done, fmt.Sprintf("dropped %s: no such field", strings.TrimPrefix(match[1], ".")))
 			}
 			continue
 		}
-		if key, ok := parseKey(match[3]); ok && dropDuplicates(object.Object, path, key) {
-			done = append(done, fmt.Sprintf("%s has %s twice: the last one counts", strings.TrimPrefix(match[1], "."), match[3]))
+		list, isList := value.([]any)
+		if key, ok := parseKey(match[3]); ok && isList {
+			if kept := dropDuplicates(list, key); len(kept) < len(list) {
+				parent[path[last].field] = kept
+				done = append(done, fmt.Sprintf("%s has %s twice: the last one counts", strings.TrimPrefix(match[1], "."), match[3]))
+			}
 		}
 	}
 	return done
@@ -58,27 +66,21 @@ var segmentPattern = regexp.MustCompile(`\.([^.\[]*)|\[([^\]]*)\]`)
 // .spec.containers[name="c"].ports[0].
 func parsePath(text string) ([]segment, bool) {
 	var path []segment
-	for text != "" {
-		match := segmentPattern.FindStringSubmatch(text)
-		if len(match) == 0 || !strings.HasPrefix(text, match[0]) {
+	for _, match := range segmentPattern.FindAllStringSubmatch(text, -1) {
+		step := segment{field: match[1]}
+		rest, ok := strings.CutPrefix(text, match[0])
+		if match[0][0] == '[' && ok {
+			if step.key, ok = parseKey(match[2]); !ok {
+				index, err := strconv.ParseUint(match[2], 10, 31)
+				step.index, ok = int(index), err == nil
+			}
+		}
+		if !ok {
 			return nil, false
 		}
-		text = text[len(match[0]):]
-		if match[0][0] == '.' {
-			path = append(path, segment{field: match[1]})
-			continue
-		}
-		if key, ok := parseKey(match[2]); ok {
-			path = append(path, segment{key: key})
-			continue
-		}
-		index, err := strconv.Atoi(match[2])
-		if err != nil || index < 0 {
-			return nil, false
-		}
-		path = append(path, segment{index: index})
+		path, text = append(path, step), rest
 	}
-	return path, len(path) > 0
+	return path, text == "" && len(path) > 0
 }
 
 // parseKey reads [containerPort=80,protocol="TCP"].
@@ -117,7 +119,14 @@ func resolve(value any, path []segment) any {
 		case map[string]any:
 			value = v[step.field]
 		case []any:
-			value = itemAt(v, step)
+			index := step.index
+			if step.key != nil {
+				index = slices.IndexFunc(v, func(item any) bool { return matches(item, step.key) })
+			}
+			if index < 0 || index >= len(v) {
+				return nil
+			}
+			value = v[index]
 		default:
 			return nil
 		}
@@ -125,39 +134,9 @@ func resolve(value any, path []segment) any {
 	return value
 }
 
-func itemAt(list []any, step segment) any {
-	index := step.index
-	if step.key != nil {
-		index = slices.IndexFunc(list, func(item any) bool { return matches(item, step.key) })
-	}
-	if index < 0 || index >= len(list) {
-		return nil
-	}
-	return list[index]
-}
-
-func dropField(object map[string]any, path []segment) bool {
-	parent, ok := resolve(object, path[:len(path)-1]).(map[string]any)
-	if !ok {
-		return false
-	}
-	field := path[len(path)-1].field
-	_, there := parent[field]
-	delete(parent, field)
-	return there
-}
-
-// dropDuplicates keeps the last item with the key, where the first one stood.
-func dropDuplicates(object map[string]any, path []segment, key map[string]any) bool {
-	parent, ok := resolve(object, path[:len(path)-1]).(map[string]any)
-	if !ok {
-		return false
-	}
-	field := path[len(path)-1].field
-	list, ok := parent[field].([]any)
-	if !ok {
-		return false
-	}
+// dropDuplicates returns a list in which only the last item with the key is left, at
+// the index of the first one.
+func dropDuplicates(list []any, key map[string]any) []any {
 	var kept []any
 	first := -1
 	for _, item := range list {
@@ -171,8 +150,7 @@ func dropDuplicates(object map[string]any, path []segment, key map[string]any) b
 			kept[first] = item
 		}
 	}
-	parent[field] = kept
-	return len(kept) < len(list)
+	return kept
 }
 
 // Helm creates and patches objects, and the API server then drops each null of

@@ -60,7 +60,9 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 			events, err := c.dynamic(o).Watch(ctx, options)
 			if isInterruption(err, began) {
 				// Until would send the same request again and again.
-				return singleEvent(watch.Event{Type: watch.Error, Object: &expired.ErrStatus}), nil
+				failing := watch.NewFakeWithChanSize(1, false)
+				failing.Error(&apierrors.NewResourceExpired("the watch was cut short").ErrStatus)
+				return failing, nil
 			}
 			began = began || err == nil
 			return events, err
@@ -86,21 +88,11 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 	return err
 }
 
-// expired is how an API server says that it does not know what happened before.
-var expired = apierrors.NewResourceExpired("the watch was cut short")
-
 // isInterruption reports whether an error of a watch comes of a restart of the API server.
 // Who was let watch before has the right to, unless he is refused once more.
 func isInterruption(err error, began bool) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
-}
-
-// singleEvent is a watch that brings one event.
-func singleEvent(event watch.Event) watch.Interface {
-	events := make(chan watch.Event, 1)
-	events <- event
-	return watch.NewProxyWatcher(events)
 }
 
 // reread reads an object whose watch was cut short, as soon as that can be done.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/chartwright/chartwright"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -30,13 +32,13 @@ type Kind struct {
 	Sources []Source
 	// Namespace is where the release goes; nil means the custom resource's own
 	// namespace.
-	Namespace *NameTemplate
+	Namespace *Template
 	// CreateNamespace tells, for a custom resource, whether an install makes
 	// the namespace; nil means that none does.
-	CreateNamespace *BoolTemplate
+	CreateNamespace *Template
 	// ServiceAccount is in whose name objects are written; nil means the
 	// operator's own.
-	ServiceAccount *NameTemplate
+	ServiceAccount *Template
 	// Fields are Status, compiled, and Observes Observe with its labels as
 	// templates.
 	Fields   kindstatus.Fields
@@ -105,30 +107,31 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 
 // complete makes an entry a kind, as far as nothing is wrong with it.
 func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
-	wrong := func(err error) {
+	report := func(path string, err error) {
 		if err != nil {
-			problems = append(problems, watches.LineError{File: entry.File, Line: entry.Line, Message: err.Error()})
+			problems = append(problems, entry.ErrorAt(path, "%v", err))
 		}
 	}
 	kind = Kind{Watch: entry}
 	var err error
 	if entry.Chart != "" {
 		if kind.Chart, err = chart(entry.Chart); err != nil {
-			problems = append(problems, entry.ChartError(fmt.Sprintf("chart %s: %v", entry.Chart, explain(err))))
+			report("chart", fmt.Errorf("chart %s: %w", entry.Chart, explain(err)))
 		}
 	}
 	kind.Overrides, err = overrides(entry.OverrideValues)
-	wrong(err)
+	report("", err)
 	kind.Sources, err = parseSources(entry.ValuesFrom)
-	wrong(err)
-	kind.Namespace, err = parseName("releaseNamespace", entry.ReleaseNamespace)
-	wrong(err)
-	kind.CreateNamespace, err = parseSwitch(string(entry.CreateNamespace))
-	wrong(err)
-	kind.ServiceAccount, err = parseName("serviceAccountName", entry.ServiceAccountName)
-	wrong(err)
-	problems = append(problems, kind.readStatus()...)
-	return kind, append(problems, kind.readHealth()...)
+	report("", err)
+	kind.Namespace, err = parseTemplate("releaseNamespace", entry.ReleaseNamespace, validation.IsDNS1123Label)
+	report("", err)
+	kind.CreateNamespace, err = parseBool("createNamespace", string(entry.CreateNamespace))
+	report("", err)
+	kind.ServiceAccount, err = parseTemplate("serviceAccountName", entry.ServiceAccountName, validation.IsDNS1123Label)
+	report("", err)
+	kind.readStatus(report)
+	kind.readHealth(report)
+	return kind, problems
 }
 
 // open loads a chart from a folder or an archive.

@@ -16,14 +16,10 @@ import (
 )
 
 // readStatus compiles the kind's own status fields and parses what they observe.
-func (k *Kind) readStatus() (problems watches.LineErrors) {
-	wrong := func(err error) {
-		problems = append(problems, watches.LineError{File: k.File, Line: k.Line, Message: err.Error()})
-	}
+func (k *Kind) readStatus(report func(path string, err error)) {
 	var err error
-	if k.Observes, err = observe(k.Observe); err != nil {
-		wrong(err)
-	}
+	k.Observes, err = observe(k.Observe)
+	report("", err)
 	names := make([]string, len(k.Observe))
 	for i, o := range k.Observe {
 		names[i] = o.Name
@@ -33,15 +29,13 @@ func (k *Kind) readStatus() (problems watches.LineErrors) {
 	maps.DeleteFunc(written, func(_, expression string) bool { return strings.TrimSpace(expression) == "" })
 	fields, mistakes := kindstatus.Compile(written, names)
 	for _, mistake := range mistakes {
-		problems = append(problems, k.StatusError(mistake.Field, mistake.Message))
+		report("status."+mistake.Field, fmt.Errorf("status.%w", mistake))
 	}
 	k.Fields = fields
 	if k.Chart != nil && fields.UseValues() {
-		if k.Defaults, err = k.Chart.Values(); err != nil {
-			wrong(err)
-		}
+		k.Defaults, err = k.Chart.Values()
+		report("", err)
 	}
-	return problems
 }
 
 // Selection is what one custom resource sees of an entry of observe.
@@ -52,14 +46,14 @@ type Observe struct {
 	Name  string
 	Watch observed.Watch
 	// labels are those that differ from one custom resource to another.
-	labels map[string]*NameTemplate
+	labels map[string]*Template
 }
 
 // observe parses the labels of each entry.
 func observe(entries []watches.Observe) ([]Observe, error) {
 	var list []Observe
 	for i, entry := range entries {
-		o := Observe{Name: entry.Name, labels: map[string]*NameTemplate{}}
+		o := Observe{Name: entry.Name, labels: map[string]*Template{}}
 		fixed := map[string]string{}
 		for _, key := range slices.Sorted(maps.Keys(entry.Selector.MatchLabels)) {
 			value := entry.Selector.MatchLabels[key]
@@ -69,7 +63,7 @@ func observe(entries []watches.Observe) ([]Observe, error) {
 			}
 			var err error
 			at := fmt.Sprintf("observe[%d].selector.matchLabels: %s", i, key)
-			if o.labels[key], err = parse(at, value, validation.IsValidLabelValue); err != nil {
+			if o.labels[key], err = parseTemplate(at, value, validation.IsValidLabelValue); err != nil {
 				return nil, err
 			}
 		}
@@ -97,7 +91,7 @@ func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (Sel
 }
 
 // readHealth compiles the health rules.
-func (k *Kind) readHealth() (problems watches.LineErrors) {
+func (k *Kind) readHealth(report func(path string, err error)) {
 	for i, written := range k.Health {
 		if strings.TrimSpace(written.Ready) == "" {
 			// The parser of the file reports this.
@@ -105,12 +99,11 @@ func (k *Kind) readHealth() (problems watches.LineErrors) {
 		}
 		rule, mistakes := health.Compile(written.Ready, written.Failed, written.Message)
 		for _, mistake := range mistakes {
-			problems = append(problems, k.HealthError(i, mistake.Field, mistake.Message))
+			report(fmt.Sprintf("health[%d].%s", i, mistake.Field), fmt.Errorf("health[%d].%w", i, mistake))
 		}
 		if k.HealthRules == nil {
 			k.HealthRules = health.Rules{}
 		}
 		k.HealthRules[written.GroupKind()] = rule
 	}
-	return problems
 }

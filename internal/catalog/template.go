@@ -18,27 +18,17 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// NameTemplate is a name in a watches entry, as it stands or as a template over the
-// custom resource: "{{ .spec.targetNamespace }}".
-type NameTemplate struct {
+// Template is a name or a boolean in a watches entry. It may be a Go template over the
+// custom resource, such as "{{ .spec.targetNamespace }}".
+type Template struct {
 	key      string
 	template *template.Template
-	// problems tells what keeps a text from being the name of such a thing.
-	problems func(string) []string
+	// check returns why a result is invalid.
+	check func(string) []string
 }
 
-// parseName reads the name of a namespace or an account. It returns nil for an
-// empty text.
-func parseName(key, text string) (*NameTemplate, error) {
-	return parse(key, text, validation.IsDNS1123Label)
-}
-
-// parseObjectName reads the name of any other object, which may have dots.
-func parseObjectName(key, text string) (*NameTemplate, error) {
-	return parse(key, text, validation.IsDNS1123Subdomain)
-}
-
-func parse(key, text string, problems func(string) []string) (*NameTemplate, error) {
+// parseTemplate returns nil for an empty text.
+func parseTemplate(key, text string, check func(string) []string) (*Template, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -46,52 +36,43 @@ func parse(key, text string, problems func(string) []string) (*NameTemplate, err
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a template: %w", key, err)
 	}
-	return &NameTemplate{key: key, template: parsed, problems: problems}, nil
+	return &Template{key: key, template: parsed, check: check}, nil
 }
 
-// BoolTemplate is "true" or "false" in a watches entry, as it stands or as a template
-// over the custom resource.
-type BoolTemplate struct{ text *NameTemplate }
-
-// parseSwitch reads createNamespace. It returns nil for an empty text.
-func parseSwitch(text string) (*BoolTemplate, error) {
-	parsed, err := parse("createNamespace", text, func(text string) []string {
+// parseBool returns nil for an empty text. It returns an error if a text that is not
+// a template is not a boolean.
+func parseBool(key, text string) (*Template, error) {
+	parsed, err := parseTemplate(key, text, func(text string) []string {
 		if _, err := strconv.ParseBool(text); err != nil {
 			return []string{"expected true or false"}
 		}
 		return nil
 	})
-	if parsed == nil || err != nil {
-		return nil, err
+	if err == nil && parsed != nil && !watches.IsTemplate(text) {
+		_, err = parsed.For(nil)
 	}
-	if !watches.IsTemplate(text) {
-		if _, err := parsed.For(nil); err != nil {
-			return nil, err
-		}
-	}
-	return &BoolTemplate{parsed}, nil
+	return parsed, err
 }
 
-// For returns whether the switch is on for a custom resource. It is an error if
-// the resource lacks what the template asks for, or the result is no bool.
-func (s *BoolTemplate) For(object map[string]any) (bool, error) {
-	text, err := s.text.For(object)
+// BoolFor returns the boolean for a custom resource, and the errors of For.
+func (t *Template) BoolFor(object map[string]any) (bool, error) {
+	text, err := t.For(object)
 	if err != nil {
 		return false, err
 	}
 	return strconv.ParseBool(text)
 }
 
-// For returns the name for a custom resource. It is an error if the resource
-// lacks what the template asks for, or the result is no name.
-func (n *NameTemplate) For(object map[string]any) (string, error) {
+// For returns the text for a custom resource. It returns an error if the custom
+// resource lacks a field that the template reads, or if the result is invalid.
+func (t *Template) For(object map[string]any) (string, error) {
 	var text strings.Builder
-	if err := n.template.Execute(&text, object); err != nil {
-		return "", fmt.Errorf("%s: %w", n.key, err)
+	if err := t.template.Execute(&text, object); err != nil {
+		return "", fmt.Errorf("%s: %w", t.key, err)
 	}
 	name := text.String()
-	if problems := n.problems(name); len(problems) > 0 {
-		return "", fmt.Errorf("%s: %q: %s", n.key, name, strings.Join(problems, "; "))
+	if problems := t.check(name); len(problems) > 0 {
+		return "", fmt.Errorf("%s: %q: %s", t.key, name, strings.Join(problems, "; "))
 	}
 	return name, nil
 }
@@ -100,7 +81,7 @@ func (n *NameTemplate) For(object map[string]any) (string, error) {
 type Source struct {
 	watches.ValuesFrom
 	// Object is its name for a custom resource.
-	Object *NameTemplate
+	Object *Template
 }
 
 // SourcesFor returns the objects that a custom resource's values come from
@@ -126,7 +107,7 @@ func parseSources(from []watches.ValuesFrom) ([]Source, error) {
 	var list []Source
 	for i, entry := range from {
 		at := fmt.Sprintf("valuesFrom[%d]", i)
-		name, err := parseObjectName(at+".name", entry.Name)
+		name, err := parseTemplate(at+".name", entry.Name, validation.IsDNS1123Subdomain)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,8 @@ package catalog
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 func TestName(t *testing.T) {
@@ -33,7 +35,7 @@ func TestName(t *testing.T) {
 		{name: "null", text: `{{ index .spec "missing" }}`, fails: "no value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			name, err := parseName("releaseNamespace", test.text)
+			name, err := parseTemplate("releaseNamespace", test.text, validation.IsDNS1123Label)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,11 +56,11 @@ func TestName(t *testing.T) {
 
 func TestNameIsNoTemplate(t *testing.T) {
 	for _, text := range []string{"{{ .spec", "{{ unknown . }}", "{{ if }}"} {
-		if _, err := parseName("serviceAccountName", text); err == nil || !strings.HasPrefix(err.Error(), "serviceAccountName: not a template: ") {
+		if _, err := parseTemplate("serviceAccountName", text, validation.IsDNS1123Label); err == nil || !strings.HasPrefix(err.Error(), "serviceAccountName: not a template: ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if name, err := parseName("serviceAccountName", ""); name != nil || err != nil {
+	if name, err := parseTemplate("serviceAccountName", "", validation.IsDNS1123Label); name != nil || err != nil {
 		t.Errorf("an empty text: %v, %v", name, err)
 	}
 }
@@ -66,7 +68,7 @@ func TestNameIsNoTemplate(t *testing.T) {
 func TestObjectNameMayHaveDots(t *testing.T) {
 	cr := map[string]any{"metadata": map[string]any{"name": "web.blue"}}
 	for text, want := range map[string]string{"{{ .metadata.name }}-values": "web.blue-values", "{{ .metadata.name }}/values": "", "../{{ .metadata.name }}": ""} {
-		name, err := parseObjectName("valuesFrom[0].name", text)
+		name, err := parseTemplate("valuesFrom[0].name", text, validation.IsDNS1123Subdomain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,20 +92,20 @@ func TestSwitch(t *testing.T) {
 		{"{{ .spec.create }}", true, false}, {`{{ dig "other" false .spec }}`, false, false}, {`{{ eq .spec.name "web" }}`, true, false},
 		{"{{ .spec.none }}", false, true}, {"{{ .spec.name }}", false, true},
 	} {
-		s, err := parseSwitch(test.text)
+		s, err := parseBool("createNamespace", test.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if on, err := s.For(cluster); on != test.on || (err != nil) != test.ends {
+		if on, err := s.BoolFor(cluster); on != test.on || (err != nil) != test.ends {
 			t.Errorf("%s: %t, %v", test.text, on, err)
 		}
 	}
 	for _, text := range []string{"perhaps", "{{ if }}"} {
-		if _, err := parseSwitch(text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
+		if _, err := parseBool("createNamespace", text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if s, err := parseSwitch(""); s != nil || err != nil {
+	if s, err := parseBool("createNamespace", ""); s != nil || err != nil {
 		t.Errorf("nothing: %v, %v", s, err)
 	}
 }

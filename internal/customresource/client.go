@@ -26,8 +26,7 @@ type Patcher struct {
 	config     *rest.Config
 	httpClient *http.Client
 	mapper     meta.RESTMapper
-	// decoder returns the decoder for a kind.
-	decoder func(schema.GroupVersionKind) Decoder
+	decoders   map[schema.GroupVersionKind]Decoder
 
 	mu      sync.Mutex
 	clients map[schema.GroupVersionKind]patched
@@ -39,9 +38,9 @@ type patched struct {
 	mapping *meta.RESTMapping
 }
 
-// NewPatcher returns a patcher of the kinds that a function returns decoders for.
-func NewPatcher(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, decoder func(schema.GroupVersionKind) Decoder) *Patcher {
-	return &Patcher{config: config, httpClient: httpClient, mapper: mapper, decoder: decoder, clients: map[schema.GroupVersionKind]patched{}}
+// NewPatcher returns a patcher for the kinds of the decoders.
+func NewPatcher(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, decoders map[schema.GroupVersionKind]Decoder) *Patcher {
+	return &Patcher{config: config, httpClient: httpClient, mapper: mapper, decoders: decoders, clients: map[schema.GroupVersionKind]patched{}}
 }
 
 // Patch patches a custom resource and replaces its content by the answer.
@@ -79,7 +78,7 @@ func (p *Patcher) client(gvk schema.GroupVersionKind) (patched, error) {
 	if err != nil {
 		return patched{}, fmt.Errorf("find the resource of %s: %w", gvk, err)
 	}
-	to, err := connect(p.config, p.httpClient, mapping, p.decoder(gvk))
+	to, err := connect(p.config, p.httpClient, mapping, p.decoders[gvk])
 	if err != nil {
 		return patched{}, err
 	}
@@ -133,7 +132,12 @@ func connect(config *rest.Config, httpClient *http.Client, mapping *meta.RESTMap
 	config.GroupVersion = new(mapping.GroupVersionKind.GroupVersion())
 	config.APIPath = "/apis"
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = negotiated{decoder}
+	known := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, metaTypes, metaTypes, jsonserializer.SerializerOptions{})
+	config.NegotiatedSerializer = runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
+		Serializer:       serializer{Serializer: known, decoder: decoder},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: known, Framer: jsonserializer.Framer},
+	})
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("set up the client of %s: %w", mapping.Resource, err)
@@ -147,29 +151,6 @@ var metaTypes = func() *runtime.Scheme {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return scheme
 }()
-
-// negotiated offers JSON alone.
-type negotiated struct{ decoder Decoder }
-
-// SupportedMediaTypes returns JSON.
-func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
-	known := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, metaTypes, metaTypes, jsonserializer.SerializerOptions{})
-	return []runtime.SerializerInfo{{
-		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
-		Serializer:       serializer{Serializer: known, decoder: n.decoder},
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: known, Framer: jsonserializer.Framer},
-	}}
-}
-
-// EncoderForVersion returns the encoder.
-func (negotiated) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
-	return encoder
-}
-
-// DecoderToVersion returns the decoder.
-func (negotiated) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
-	return decoder
-}
 
 // serializer decodes custom resources by a Decoder, and the errors of the API
 // server by the serializer that it embeds.
@@ -201,39 +182,20 @@ func (s serializer) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 // decodeList decodes a list of custom resources, one at a time.
 func (d Decoder) decodeList(from io.Reader) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}}
-	if err := d.decodeInto(json.NewDecoder(from), list); err != nil {
+	decoder := json.NewDecoder(from)
+	err := eachField(decoder, func(name string) error {
+		if name == "items" {
+			return d.decodeItems(decoder, list)
+		}
+		var value any
+		err := decoder.Decode(&value)
+		list.Object[name] = value
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
 	}
 	return list, nil
-}
-
-func (d Decoder) decodeInto(decoder *json.Decoder, list *unstructured.UnstructuredList) error {
-	switch start, err := decoder.Token(); {
-	case err != nil:
-		return err
-	case start != json.Delim('{'):
-		return fmt.Errorf("got %v, want an object", start)
-	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return err
-		}
-		// The decoder accepts no other keys than strings.
-		name, _ := key.(string)
-		if name == "items" {
-			err = d.decodeItems(decoder, list)
-		} else {
-			var value any
-			err = decoder.Decode(&value)
-			list.Object[name] = value
-		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := decoder.Token()
-	return err
 }
 
 func (d Decoder) decodeItems(decoder *json.Decoder, list *unstructured.UnstructuredList) error {

@@ -34,13 +34,6 @@ func EditsOf(cr *unstructured.Unstructured) (Edits, bool) {
 	return e, text != "" && json.Unmarshal([]byte(text), &e) == nil
 }
 
-// SetEdits sets the edits of a custom resource.
-func SetEdits(cr *unstructured.Unstructured, e Edits) {
-	// Booleans and numbers are encoded without an error.
-	text, _ := json.Marshal(e)
-	cr.Object[keyEdits] = string(text)
-}
-
 // readEdits returns the edits as JSON, "" if no decision needs them. It does not
 // decode the lists of fields: they can be as large as the spec.
 func readEdits(managed json.RawMessage, scale []string, asked bool) string {

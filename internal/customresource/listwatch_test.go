@@ -164,7 +164,7 @@ func TestPatcher_ReturnsPackedResources(t *testing.T) {
 	})
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.AddSpecific(mapping.GroupVersionKind, mapping.Resource, mapping.Resource, mapping.Scope)
-	patcher := NewPatcher(config, http.DefaultClient, mapper, func(schema.GroupVersionKind) Decoder { return Decoder{} })
+	patcher := NewPatcher(config, http.DefaultClient, mapper, nil)
 	cr, err := Decoder{}.Decode([]byte(named("web", "1", `{}`)))
 	if err != nil {
 		t.Fatal(err)

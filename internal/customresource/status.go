@@ -3,9 +3,9 @@ package customresource
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
@@ -27,7 +27,7 @@ func packStatus(raw json.RawMessage) string {
 		return string(raw)
 	}
 	kept := map[string]json.RawMessage{}
-	for name, value := range fieldsOf(raw, statusNames()...) {
+	for name, value := range fieldsOf(raw, api.JSONNames(reflect.TypeFor[api.Status]())...) {
 		switch {
 		case len(value) <= maxStatusField:
 			kept[name] = value
@@ -41,37 +41,44 @@ func packStatus(raw json.RawMessage) string {
 	return string(text)
 }
 
-// statusNames returns the names of the status fields that the operator writes.
-func statusNames() []string {
-	known := reflect.TypeFor[api.Status]()
-	names := make([]string, known.NumField())
-	for i := range names {
-		names[i], _, _ = strings.Cut(known.Field(i).Tag.Get("json"), ",")
-	}
-	return names
-}
-
-// fieldsOf returns those fields of a JSON object that have one of the names,
-// without decoding the others.
+// fieldsOf returns the fields of a JSON object that have one of the names. It does not
+// decode the other fields. If the JSON is invalid, it returns the fields before the error.
 func fieldsOf(object json.RawMessage, names ...string) map[string]json.RawMessage {
 	found := make(map[string]json.RawMessage, len(names))
+	var value json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(object))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+	_ = eachField(decoder, func(name string) error {
+		if err := decoder.Decode(&value); err != nil {
+			return err
+		}
+		if slices.Contains(names, name) {
+			found[name] = bytes.Clone(value)
+		}
 		return nil
+	})
+	return found
+}
+
+// eachField calls a function for each field of a JSON object. The function decodes
+// the value of the field.
+func eachField(decoder *json.Decoder, decode func(name string) error) error {
+	switch start, err := decoder.Token(); {
+	case err != nil:
+		return err
+	case start != json.Delim('{'):
+		return fmt.Errorf("got %v, want an object", start)
 	}
-	var skipped json.RawMessage
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return found
+			return err
 		}
+		// The decoder accepts no other keys than strings.
 		name, _ := key.(string)
-		if err := decoder.Decode(&skipped); err != nil {
-			return found
-		}
-		if slices.Contains(names, name) {
-			found[name] = bytes.Clone(skipped)
+		if err := decode(name); err != nil {
+			return err
 		}
 	}
-	return found
+	_, err := decoder.Token()
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -42,39 +41,37 @@ var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 // The error is ErrNotAllowed or ErrConflict, and nothing was changed, where the
 // kind's rules forbid one of the objects, or where one is not the release's.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
-	return c.adopt(ctx, r, (*kubeClient).allowed, nil)
+	return c.adopt(ctx, r, false)
 }
 
-// restriction is what is done about objects that the kind's rules forbid.
-type restriction func(*kubeClient, helmkube.ResourceList) (helmkube.ResourceList, error)
-
-// adopt is Adopt. The function otherwise is called with objects that stay as they
-// are, since the cluster does not prove the record; nil is not called.
-func (c *Client) adopt(ctx context.Context, r Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	return run.expect(run.outcome(ctx, run.adopt(c, r, restrict, otherwise)))
+// adopt is Adopt. If the release is then orphaned, objects that the kind's rules
+// forbid are left out, and objects that are not adopted lose their ownerReferences to
+// the custom resource.
+func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
+	return c.apply(ctx, r, func(run *run) error { return run.adopt(orphan) })
 }
 
-func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise func(*kubeClient, helmkube.ResourceList) error) error {
-	history := c.config.Index.History(request.Namespace, request.Release)
+func (r *run) adopt(orphan bool) error {
+	history := r.history()
 	if len(history) == 0 {
 		return fmt.Errorf("%w: it is gone", release.ErrStale)
 	}
 	newest := history[0]
-	inherited := isInherited(history, request.Owner)
+	inherited := isInherited(history, r.Owner)
 	stored, err := r.driver.Get(newest.Secret)
 	if err != nil {
 		return err
 	}
-	if !inherited && !sameChart(stored, request) {
-		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, request.Namespace, request.Release)
+	if !inherited && !r.sameChart(stored) {
+		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, r.Namespace, r.Release)
 	}
-	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
-	if err == nil {
-		objects, err = restrict(r.kube, objects)
+	objects, err := r.kube.build(stored.Manifest)
+	switch {
+	case err != nil:
+	case orphan:
+		objects, err = r.kube.filterRefused(objects)
+	default:
+		err = r.kube.allow.check(r.Namespace, objects)
 	}
 	if err != nil {
 		return err
@@ -84,11 +81,11 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 		return err
 	}
 	for _, record := range history[1:] {
-		if err := r.driver.RemoveOwnerReference(record, request.Owner.UID); err != nil {
+		if err := r.driver.RemoveOwnerReference(record, r.Owner.UID); err != nil {
 			return err
 		}
 	}
-	managers := slices.Concat(formerManagers, request.FormerManagers)
+	managers := slices.Concat(formerManagers, r.FormerManagers)
 	for _, info := range objects {
 		o := object(info)
 		live := found[apply.KeyOf(o)]
@@ -103,11 +100,11 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 		}
 		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
-	switch err := r.matches(c, request, stored, newest, objects, found); {
+	switch err := r.matches(stored, newest, objects, found); {
 	case errors.Is(err, release.ErrUntrusted):
 		r.kube.log("the record is not adopted: %v", err)
-		if otherwise != nil {
-			if err := otherwise(r.kube, objects); err != nil {
+		if orphan {
+			if err := r.kube.unrefer(objects); err != nil {
 				return err
 			}
 		}
@@ -128,22 +125,17 @@ func (r *run) adopt(c *Client, request Request, restrict restriction, otherwise 
 // matches returns nil if the cluster and the chart agree with a record that nobody
 // has signed, so that applying its objects changes nothing but metadata. Otherwise
 // the error is ErrUntrusted.
-func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
-	if !agrees(stored, request) {
+func (r *run) matches(stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
+	if !r.agrees(stored) {
 		return fmt.Errorf("%w: its chart or values are others", release.ErrUntrusted)
 	}
-	rendered, err := r.renderAgain(c, request, stored)
+	again, err := r.renderAgain(stored)
 	if err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
-	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(rendered.Hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
+	if err := again.sameHooks(stored); err != nil {
+		return err
 	}
-	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
-	if err != nil {
-		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
-	}
-	renders := keys(list)
 	if err := r.kube.leaveFinished(objects, record); err != nil {
 		return err
 	}
@@ -153,7 +145,7 @@ func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, r
 		key := apply.KeyOf(o)
 		_, finished := r.kube.finished[key]
 		switch {
-		case !renders[key]:
+		case !again.has(info):
 			return fmt.Errorf("%w: the chart does not render %s", release.ErrUntrusted, key)
 		case found[key] == nil && !finished:
 			return fmt.Errorf("%w: %s does not exist", release.ErrUntrusted, key)
@@ -169,7 +161,7 @@ func (r *run) matches(c *Client, request Request, stored *helmrelease.Release, r
 			return fmt.Errorf("%w: %s is not as the record has it", release.ErrUntrusted, key)
 		}
 	}
-	return r.rendersSame(absent, rendered)
+	return r.sameObjects(again, absent)
 }
 
 // isAsStored reports whether an apply of an object would change nothing but its
@@ -207,24 +199,24 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 }
 
 // agrees reports whether a stored revision is what an upgrade would make.
-func agrees(stored *helmrelease.Release, request Request) bool {
-	return stored.Info.Status == helmrelease.StatusDeployed && sameChart(stored, request) &&
-		stored.Chart.Metadata.Version == request.Chart.Version() &&
-		sameValues(values.Normalize(stored.Config), request)
+func (r *run) agrees(stored *helmrelease.Release) bool {
+	return stored.Info.Status == helmrelease.StatusDeployed && r.sameChart(stored) &&
+		stored.Chart.Metadata.Version == r.Chart.Version() &&
+		r.sameValues(values.Normalize(stored.Config))
 }
 
-func sameChart(stored *helmrelease.Release, request Request) bool {
-	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == request.Chart.Name()
+func (r *run) sameChart(stored *helmrelease.Release) bool {
+	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == r.Chart.Name()
 }
 
 // sameValues reports whether the values that are stored are those that an upgrade
 // would give to the chart: what people give, and over it, unless the helm CLI
 // wrote it, what the watches entry overrides.
-func sameValues(stored map[string]any, request Request) bool {
-	if values.Digest(stored) == request.Digests.Values {
+func (r *run) sameValues(stored map[string]any) bool {
+	if values.Digest(stored) == r.Digests.Values {
 		return true
 	}
-	return values.Digest(values.Retype(stored, request.Overrides)) == values.Digest(request.Values)
+	return values.Digest(values.Retype(stored, r.Overrides)) == values.Digest(r.Values)
 }
 
 func isInherited(history []release.Record, owner apply.Owner) bool {

@@ -111,7 +111,7 @@ func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clus
 // conflictHint says what could be done about an object that is another's.
 func (k *kubeClient) conflictHint() string {
 	switch {
-	case k.takeOwnership:
+	case k.TakeOwnership:
 		return ""
 	case k.allow.TakeOwnership == watches.TakeOwnershipOnRequest:
 		return fmt.Sprintf("; to take it over, set the annotation %s to \"true\"", api.AnnotationTakeOwnership)
@@ -126,15 +126,10 @@ func (k *kubeClient) conflictHint() string {
 // though the rules may have become narrower since it was made, and there such
 // objects are left out, unless the operator has made them.
 
-// allowed refuses objects that are against the rules.
-func (k *kubeClient) allowed(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return objects, k.allow.check(k.namespace, objects)
-}
-
 // filterRefused leaves out every object that is against the rules.
 func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return k.filter(objects, func(info *resource.Info) (string, error) {
-		return k.allow.refusesBuilt(k.namespace, info), nil
+		return k.allow.refusesBuilt(k.Namespace, info), nil
 	})
 }
 
@@ -168,23 +163,20 @@ func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resourc
 // counts as such; it could not be deleted either. Nothing tells of a hook that
 // it was made by applying it.
 func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
-	why = k.allow.refusesBuilt(k.namespace, info)
+	why = k.allow.refusesBuilt(k.Namespace, info)
 	if why == "" || isHook(info) {
 		return why, nil
 	}
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
+	if _, managed := k.managed(apply.KeyOf(o)); managed {
 		return "", nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	switch {
 	case apierrors.IsForbidden(err):
 		return why, nil
-	case err != nil || live == nil:
+	case err != nil, live == nil, apply.Owns(live, k.Owner):
 		return "", err
-	}
-	if apply.Owns(live, k.owner) {
-		return "", nil
 	}
 	return why, nil
 }
@@ -200,22 +192,22 @@ func (k *kubeClient) reportSkipped(info *resource.Info, why string) {
 
 // reportUnowned reports, once, that an object is not deleted, and why.
 func (k *kubeClient) reportUnowned(o apply.Object, why string) {
-	k.unowned[apply.KeyOf(o)] = true
+	k.unowned.Insert(apply.KeyOf(o))
 	k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s is not deleted: %s", apply.Describe(o.Unstructured), why))
 }
 
 func (k *kubeClient) reportOnce(reason, what string) {
-	if k.left[what] {
+	if k.reported.Has(what) {
 		return
 	}
-	k.left[what] = true
+	k.reported.Insert(what)
 	k.log("%s", what)
-	k.notifier.Warn(reason, what)
+	k.Notifier.Warn(reason, what)
 }
 
 // mayReadPods refuses to read pods where hooks have no business.
 func (k *kubeClient) mayReadPods(namespace string) error {
-	if namespace == k.namespace || k.allow.Everything || k.allow.OtherNamespaces {
+	if namespace == k.Namespace || k.allow.Everything || k.allow.OtherNamespaces {
 		return nil
 	}
 	return fmt.Errorf("%w: namespace %s is not the release's (allow.otherNamespaces is false)", ErrNotAllowed, namespace)

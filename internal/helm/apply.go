@@ -10,7 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -29,9 +31,9 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 		return nil, refusal
 	}
 	what := apply.Describe(o.Unstructured)
-	k.notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
-	made, err := k.objects.Replace(k.ctx, o, k.owner, options)
-	if err != nil || len(ignored(k.ignore, o.Unstructured)) == 0 {
+	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
+	made, err := k.objects.Replace(k.ctx, o, k.Owner, options)
+	if err != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err
 	}
 	if o, err = k.dropIgnoredFields(o); err != nil {
@@ -44,10 +46,10 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 // is applied, so that all drift is detected. A kind that cannot be watched does not
 // fail the action; the status of the custom resource reports it.
 func (k *kubeClient) watched(resources helmkube.ResourceList) error {
-	kinds := map[schema.GroupVersionKind]bool{}
+	kinds := sets.Set[schema.GroupVersionKind]{}
 	for _, info := range resources {
 		if !isHook(info) {
-			kinds[info.Mapping.GroupVersionKind] = true
+			kinds.Insert(info.Mapping.GroupVersionKind)
 		}
 	}
 	if len(kinds) == 0 {
@@ -60,7 +62,7 @@ func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 }
 
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
-	err := k.inventory.EnsureWatched(k.ctx, k.owner.UID, k.namespace, kinds)
+	err := k.inventory.EnsureWatched(k.ctx, k.Owner.UID, k.Namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
 		k.log("%v", err)
 		return nil
@@ -72,7 +74,7 @@ func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 	o := object(info)
 	if isHook(info) {
-		o.Unstructured = apply.PrepareHook(o.Unstructured, k.owner)
+		o.Unstructured = apply.PrepareHook(o.Unstructured, k.Owner)
 		created, err := k.objects.Create(k.ctx, o)
 		if err != nil {
 			return err
@@ -103,8 +105,12 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 // prepare returns the object as it is sent. The one that it is made of is of
 // this action alone, and Helm marks it likewise.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
-	markRelease(o.Unstructured, k.release, k.namespace)
-	prepared, err := apply.Prepare(o.Unstructured, k.owner, k.refer)
+	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
+	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
+		api.AnnotationReleaseName:      k.Release,
+		api.AnnotationReleaseNamespace: k.Namespace,
+	}))
+	prepared, err := apply.Prepare(o.Unstructured, k.Owner, k.refer)
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }
 
@@ -113,9 +119,9 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 	key := apply.KeyOf(o)
 	state, known := k.inventory.Get(key)
-	return state, known && !k.verify && (!state.Scaled || !k.regained[key]) &&
+	return state, known && !k.Verify && (!state.Scaled || !k.regained.Has(key)) &&
 		state.Applied == o.GetAnnotations()[api.AnnotationApplied] &&
-		k.inventory.Intact(k.owner.UID, key)
+		k.inventory.Intact(k.Owner.UID, key)
 }
 
 // apply sends a prepared object and remembers what came of it.
@@ -128,11 +134,11 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 		return nil, err
 	}
 	options := apply.Options{
-		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained[key],
-		Warn:          func(what string) { k.notifier.Warn(api.EventObjectMended, what) },
+		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained.Has(key),
+		Warn:          func(what string) { k.Notifier.Warn(api.EventObjectMended, what) },
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
-	if err != nil && k.force {
+	if err != nil && k.Force {
 		applied, err = k.recreate(whole, options, err)
 	}
 	if err != nil {
@@ -160,8 +166,8 @@ func (k *kubeClient) stored() release.Inventory {
 			references++
 		}
 	}
-	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: release.Outside(k.applied, k.namespace)}
-	return release.WithFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.owner.UID, s.Key, s.UID) })
+	stored := release.Inventory{Kinds: release.KindNames(k.kinds), References: &references, Outside: release.Outside(k.applied, k.Namespace)}
+	return release.WithFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.Owner.UID, s.Key, s.UID) })
 }
 
 // prune deletes what the original holds, or the inventory has under our name,
@@ -171,31 +177,25 @@ func (k *kubeClient) stored() release.Inventory {
 func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.ResourceList, error) {
 	var deleted helmkube.ResourceList
 	var errs []error
-	wanted := map[apply.Key]bool{}
-	for _, info := range target {
-		wanted[apply.KeyOf(object(info))] = true
-	}
+	wanted := keys(target)
 	for _, info := range original {
 		key := apply.KeyOf(object(info))
-		if wanted[key] {
+		if wanted.Has(key) {
 			continue
 		}
-		// What was looked at here, the sweep need not look at again.
-		wanted[key] = true
+		// The sweep does not check this object again.
+		wanted.Insert(key)
 		kept, err := k.kept(object(info))
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		switch {
+		case err != nil:
+		case kept:
+			err = k.disown(object(info))
+		default:
+			if err = k.deleteOwned(info, metav1.DeletePropagationBackground); err == nil {
+				deleted = append(deleted, info)
+			}
 		}
-		if kept {
-			errs = append(errs, k.disown(object(info)))
-			continue
-		}
-		if err := k.deleteOwned(info, metav1.DeletePropagationBackground); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		deleted = append(deleted, info)
+		errs = append(errs, err)
 	}
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
 }
@@ -219,7 +219,7 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 // garbage collector would delete the object when the custom resource is deleted.
 func (k *kubeClient) disown(o apply.Object) error {
 	k.log("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
-	live, err := k.objects.Release(k.ctx, o, k.owner.UID)
+	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
 	}
@@ -229,10 +229,10 @@ func (k *kubeClient) disown(o apply.Object) error {
 // sweep deletes the objects that the inventory holds for the owner and that are not
 // wanted: a revision that failed half-way has left them. Objects that are to be kept
 // stay, and no longer belong to the release.
-func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
+func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 	var errs []error
 	for _, state := range k.owned() {
-		if wanted[state.Key] || state.Deleting {
+		if wanted.Has(state.Key) || state.Deleting {
 			continue
 		}
 		o, err := k.named(state.Key)
@@ -257,29 +257,20 @@ func (k *kubeClient) sweep(wanted map[apply.Key]bool) error {
 // allow. Somebody else may have put the label on them, so a failure is none of the
 // release's.
 func (k *kubeClient) sweepClaimed() {
-	for _, state := range k.inventory.ClaimedBy(k.owner.UID) {
+	for _, state := range k.inventory.ClaimedBy(k.Owner.UID) {
 		o, err := k.named(state.Key)
-		if err != nil || state.Kept || state.Deleting || k.ownedOnly || k.allow.refusesObject(k.namespace, o) != "" {
+		if err != nil || state.Kept || state.Deleting || k.OwnedOnly || k.allow.refusesObject(k.Namespace, o) != "" {
 			continue
 		}
 		_ = k.remove(o, state, metav1.DeletePropagationBackground)
 	}
 }
 
-// cause returns why objects could not be deleted if that is why an uninstall
-// failed. Helm's own error does not say so.
-func (k *kubeClient) cause(err error) error {
-	if k.undeleted == nil {
-		return err
-	}
-	return fmt.Errorf("delete the objects of the release: %w", k.undeleted)
-}
-
 // deleteOwned deletes an object if the release owns it. If a hook is to be created in its
 // place, an object that is not owned is an error.
 func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.owner.UID {
+	if state, managed := k.managed(apply.KeyOf(o)); managed {
 		return k.remove(o, state, policy)
 	}
 	why, err := k.whyProtected(info)
@@ -293,7 +284,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		return nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
-	if k.ownedOnly && (apierrors.IsForbidden(err) || live != nil) {
+	if k.OwnedOnly && (apierrors.IsForbidden(err) || live != nil) {
 		k.reportUnowned(o, "the operator deletes in its own name only what it has applied")
 		return nil
 	}
@@ -304,9 +295,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		if err := k.created(o, live); err != nil {
 			return err
 		}
-		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
-	}
-	if err := k.owns(apply.KeyOf(o), live); err != nil {
+	} else if err := k.owns(apply.KeyOf(o), live); err != nil {
 		k.reportUnowned(o, err.Error())
 		return nil
 	}
@@ -319,16 +308,6 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 	}
 	k.inventory.Remove(state)
 	return nil
-}
-
-// markRelease puts on an object what Helm recognizes its own by. Helm's actions
-// do so themselves; what is applied without one must carry the same.
-func markRelease(o *unstructured.Unstructured, release, namespace string) {
-	o.SetLabels(merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
-	o.SetAnnotations(merge(o.GetAnnotations(), map[string]string{
-		api.AnnotationReleaseName:      release,
-		api.AnnotationReleaseNamespace: namespace,
-	}))
 }
 
 func object(info *resource.Info) apply.Object {

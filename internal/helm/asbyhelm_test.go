@@ -45,7 +45,7 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 		clients: newBoundClients(context.Background(), apiServer.config, shared),
 	}
 	client := &helmkube.Client{Log: func(string, ...any) {}}
-	original, err := build.build(strings.NewReader(w.filled(test.from)))
+	original, err := build.build(w.filled(test.from))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 	}
 	if test.to != "" {
 		// Helm patches against the stored manifest.
-		original, _ = build.build(strings.NewReader(w.filled(test.from)))
-		target, err := build.build(strings.NewReader(w.filled(test.to)))
+		original, _ = build.build(w.filled(test.from))
+		target, err := build.build(w.filled(test.to))
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func (w *world) byApply(test upgradeCase) (*unstructured.Unstructured, error) {
 		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
 		clients: newBoundClients(w.Context(), apiServer.config, http.DefaultClient),
 	}
-	list, err := build.build(strings.NewReader(w.filled(last)))
+	list, err := build.build(w.filled(last))
 	if err != nil {
 		w.Fatal(err)
 	}

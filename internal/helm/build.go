@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -37,7 +38,7 @@ type builder struct {
 	skipUnknown bool
 	// awaited are kinds that the release itself defines and that the server does
 	// not know yet.
-	awaited map[schema.GroupKind]bool
+	awaited sets.Set[schema.GroupKind]
 	// ctx is the action's.
 	ctx   context.Context
 	built map[string]helmkube.ResourceList
@@ -45,17 +46,14 @@ type builder struct {
 	turn turn
 }
 
-func (b *builder) build(reader io.Reader) (helmkube.ResourceList, error) {
-	text, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := b.built[string(text)]
+func (b *builder) build(text string) (helmkube.ResourceList, error) {
+	list, ok := b.built[text]
 	if !ok {
-		if list, err = b.parse(string(text)); err != nil {
+		var err error
+		if list, err = b.parse(text); err != nil {
 			return nil, err
 		}
-		b.built[string(text)] = list
+		b.built[text] = list
 	}
 	copied := make(helmkube.ResourceList, len(list))
 	for i, info := range list {
@@ -258,8 +256,8 @@ const servedWithin = 10 * time.Second
 
 // definedIn returns the kinds that CustomResourceDefinitions among objects
 // define.
-func definedIn(objects helmkube.ResourceList) map[schema.GroupKind]bool {
-	kinds := map[schema.GroupKind]bool{}
+func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
+	kinds := sets.Set[schema.GroupKind]{}
 	for _, info := range objects {
 		definition := object(info).Unstructured
 		if definition.GetKind() != "CustomResourceDefinition" {
@@ -267,7 +265,7 @@ func definedIn(objects helmkube.ResourceList) map[schema.GroupKind]bool {
 		}
 		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-		kinds[schema.GroupKind{Group: group, Kind: kind}] = true
+		kinds.Insert(schema.GroupKind{Group: group, Kind: kind})
 	}
 	return kinds
 }
@@ -276,7 +274,7 @@ func definedIn(objects helmkube.ResourceList) map[schema.GroupKind]bool {
 // itself defines: their hooks run soon after the definitions are created.
 func (b *builder) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if !meta.IsNoMatchError(err) || !b.awaited[gvk.GroupKind()] {
+	if !meta.IsNoMatchError(err) || !b.awaited.Has(gvk.GroupKind()) {
 		return mapping, err
 	}
 	waited := wait.PollUntilContextTimeout(b.ctx, servedWithin/100, servedWithin, true, func(context.Context) (bool, error) {

@@ -36,7 +36,7 @@ func newTestBuilder(t *testing.T) *builder {
 
 func build(t *testing.T, b *builder, manifest string) helmkube.ResourceList {
 	t.Helper()
-	list, err := b.build(strings.NewReader(manifest))
+	list, err := b.build(manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestBuildRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newTestBuilder(t)
-			if _, err := b.build(strings.NewReader(test.manifest)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := b.build(test.manifest); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
@@ -120,7 +120,7 @@ func TestBuildRefuses(t *testing.T) {
 // A stored manifest that becomes gigabytes is refused before it is read.
 func TestBuild_RefusesAliasBombs(t *testing.T) {
 	bomb := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: &a " + strings.Repeat("x", 500_000) + "\nb: [" + strings.Repeat("*a,", 150_000) + "*a]\n"
-	if _, err := newTestBuilder(t).build(strings.NewReader(bomb)); !errors.Is(err, boundedyaml.ErrTooLarge) {
+	if _, err := newTestBuilder(t).build(bomb); !errors.Is(err, boundedyaml.ErrTooLarge) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -181,7 +181,7 @@ func TestBuildHandsOutCopies(t *testing.T) {
 // TestPanicsBecomeErrors: Helm calls the client on goroutines of its own, where
 // a panic would end the process.
 func TestPanicsBecomeErrors(t *testing.T) {
-	k := &kubeClient{ctx: t.Context(), namespace: "apps", log: func(string, ...any) {}}
+	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, log: func(string, ...any) {}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	for name, call := range map[string]func() (*helmkube.Result, error){
 		"Build": func() (*helmkube.Result, error) {

@@ -8,10 +8,10 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
+	helmstorage "helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -75,24 +75,39 @@ func NewClient(config Config) (*Client, error) {
 // Capabilities returns what charts see as .Capabilities.
 func (c *Client) Capabilities() *chart.Capabilities { return c.capabilities }
 
-// run holds what belongs to one action.
+// run is one action on a release.
 type run struct {
-	config   *action.Configuration
-	kube     *kubeClient
-	driver   *release.Driver
-	log      *logBuffer
-	redactor Redactor
-	// input is what an action that renders renders.
-	input *chart.Prepared
+	Request
+	client *Client
+	config *action.Configuration
+	kube   *kubeClient
+	driver *release.Driver
+	log    *logBuffer
+	// prepared is the input of the templates, if the action renders them.
+	prepared *chart.Prepared
 }
 
-// run prepares an action, does it, and returns its outcome.
+// run runs an action that neither applies objects nor stores a revision.
 func (c *Client) run(ctx context.Context, r Request, act func(*run) error) error {
 	run, err := c.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	return run.outcome(ctx, act(run))
+	return run.outcome(act(run))
+}
+
+// apply runs an action that applies objects, after which the inventory expects them.
+func (c *Client) apply(ctx context.Context, r Request, act func(*run) error) error {
+	run, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	return run.expect(run.outcome(act(run)))
+}
+
+// history returns the records of the release, newest revision first.
+func (r *run) history() []release.Record {
+	return r.client.config.Index.History(r.Namespace, r.Release)
 }
 
 // begin prepares an action that ends when the context does.
@@ -110,31 +125,35 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		c.config.Inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
 	log := &logBuffer{redact: r.Redactor.Redact}
+	stamp := release.NewStamp(r.Owner, r.Digests, r.Marks)
+	stamp.Redact = r.Redactor.Redact
+	storage := release.NewDriver(ctx, release.DriverConfig{
+		Secrets:    c.config.Clientset.CoreV1().Secrets(r.Namespace),
+		Namespace:  r.Namespace,
+		Index:      c.config.Index,
+		Stamp:      stamp,
+		Keys:       c.config.Keys,
+		Redactor:   r.Redactor,
+		Notifier:   r.Notifier,
+		NeverReady: r.NeverReady,
+	})
 	objects := &kubeClient{
-		ctx:       ctx,
-		objects:   as.objects,
-		core:      as.core,
-		owner:     r.Owner,
-		release:   r.Release,
-		namespace: r.Namespace,
-		log:       log.printf,
-		notifier:  r.Notifier,
-		allow:     allow{Allow: r.Allow, signingKey: c.config.SigningKey},
-		ignore:    r.Ignore,
-		verify:    r.Verify,
-		force:     r.Force,
-		slot:      r.Slot,
-		inventory: c.config.Inventory,
-		readings:  newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
-		scaled:    map[apply.Key]bool{},
-		left:      map[string]bool{},
-		unowned:   map[apply.Key]bool{},
-		ownedOnly: r.OwnedOnly,
-		finished:  map[apply.Key]apply.State{},
-
+		Request:  r,
+		identity: as,
+		ctx:      ctx,
+		driver:   storage,
+		// A foreground deletion of the custom resource deletes the objects that refer to
+		// it at once. Without the reference, they exist until the delete hooks have run.
+		refer:         r.Chart != nil && !r.Chart.Features.DeleteHooks,
+		log:           log.printf,
+		allow:         allow{Allow: r.Allow, signingKey: c.config.SigningKey},
+		inventory:     c.config.Inventory,
+		readings:      newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
+		reported:      sets.Set[string]{},
+		unowned:       sets.Set[apply.Key]{},
+		scaled:        map[apply.Key]bool{},
+		finished:      map[apply.Key]apply.State{},
 		hookLeftovers: map[apply.Key]types.UID{},
-
-		takeOwnership: r.TakeOwnership,
 		builder: &builder{
 			mapper:    c.config.Mapper,
 			clients:   newBoundClients(ctx, as.config, as.http),
@@ -143,37 +162,16 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			built:     map[string]helmkube.ResourceList{},
 		},
 	}
-	// Where delete hooks must run before the objects go, the garbage collector
-	// must not be the first: a foreground deletion takes what is owned at once.
-	objects.refer = r.Chart != nil && !r.Chart.Features.DeleteHooks
-	stamp := release.NewStamp(r.Release, r.Owner, r.Digests, r.Marks)
-	stamp.Redact = r.Redactor.Redact
-	storedBy := release.NewDriver(ctx, release.DriverConfig{
-		Secrets:    c.config.Clientset.CoreV1().Secrets(r.Namespace),
-		Namespace:  r.Namespace,
-		Index:      c.config.Index,
-		Stamp:      stamp,
-		Keys:       c.config.Keys,
-		Redactor:   r.Redactor,
-		Notifier:   r.Notifier,
-		Inventory:  objects.stored,
-		Lookups:    objects.looked,
-		NeverReady: r.NeverReady,
-	})
-	objects.recordedHooks = func() []*helmrelease.Hook { return storedBy.Hooks }
-	objects.recordedManifests = func() []string { return storedBy.Manifests }
-	storedBy.Check = func(rls *helmrelease.Release) error {
-		return objects.preflight(rls, storedBy.Manifests, storedBy.ReadUnverified())
-	}
+	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.looked, objects.preflight
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
-		Releases:         storage.Init(storedBy),
+		Releases:         helmstorage.Init(storage),
 		KubeClient:       objects,
 		Capabilities:     capabilities,
 		Log:              log.printf,
 		HookOutputFunc:   log.output,
 	}
-	return &run{config: config, kube: objects, driver: storedBy, log: log, redactor: r.Redactor}, nil
+	return &run{Request: r, client: c, config: config, kube: objects, driver: storage, log: log}, nil
 }
 
 // identity is in whose name objects are read and written. Records, caches and

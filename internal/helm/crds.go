@@ -1,16 +1,17 @@
 package helm
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
+	"slices"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -37,7 +38,8 @@ func unchangedCRD(live, wanted *unstructured.Unstructured) bool {
 // out fields that are empty.
 func holds(live, wanted any) bool {
 	if live == nil {
-		return wanted == nil || isEmpty(reflect.ValueOf(wanted))
+		v := reflect.ValueOf(wanted)
+		return wanted == nil || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 	}
 	switch wanted := wanted.(type) {
 	case nil:
@@ -50,28 +52,12 @@ func holds(live, wanted any) bool {
 		return ok
 	case []any:
 		items, ok := live.([]any)
-		if !ok || len(items) != len(wanted) {
-			return false
-		}
-		for i := range wanted {
-			ok = ok && holds(items[i], wanted[i])
-		}
-		return ok
+		return ok && slices.EqualFunc(items, wanted, holds)
 	}
 	// A whole number may be read as an integer or not.
 	a, number := asFloat(live)
 	b, too := asFloat(wanted)
-	if number && too {
-		return a == b
-	}
-	return live == wanted
-}
-
-func isEmpty(v reflect.Value) bool {
-	if v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
-		return v.Len() == 0
-	}
-	return v.IsZero()
+	return number && too && a == b || live == wanted
 }
 
 func asFloat(value any) (float64, bool) {
@@ -92,8 +78,8 @@ var errBreakingCRD = errors.New("the chart's CRD would break objects that are st
 // that a subchart that is off installs none. CRDs belong to no release: they are
 // never deleted, and no other field of theirs is changed. A CRD that is as the
 // chart has it costs one read.
-func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches.CRDPolicy) error {
-	if policy == watches.CRDsSkip {
+func (r *run) ensureCRDs(c *helmchart.Chart) error {
+	if r.CRDs == watches.CRDsSkip {
 		return nil
 	}
 	crds, err := chart.CRDsOf(c)
@@ -101,9 +87,9 @@ func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches
 		return err
 	}
 	for _, crd := range crds {
-		if err := r.ensureCRD(ctx, crd.Unstructured, policy); err != nil {
+		if err := r.ensureCRD(crd.Unstructured); err != nil {
 			if apierrors.IsForbidden(err) {
-				r.kube.notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
 				continue
 			}
 			return fmt.Errorf("%s: %w", crd.Source, err)
@@ -112,28 +98,32 @@ func (r *run) ensureCRDs(ctx context.Context, c *helmchart.Chart, policy watches
 	return nil
 }
 
-func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, policy watches.CRDPolicy) error {
+func (r *run) ensureCRD(crd *unstructured.Unstructured) error {
+	ctx := r.kube.ctx
 	mapping, err := r.kube.builder.mapper.RESTMapping(crd.GroupVersionKind().GroupKind(), crd.GroupVersionKind().Version)
 	if err != nil {
 		return err
 	}
 	o := apply.Object{Unstructured: crd, Mapping: mapping}
-	crd.SetLabels(merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.owner.Operator}))
+	crd.SetLabels(labels.Merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
 	digest, err := apply.DigestOf(crd)
 	if err != nil {
 		return err
 	}
-	crd.SetAnnotations(merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
+	crd.SetAnnotations(labels.Merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
 	live, err := r.kube.objects.Read(ctx, o)
 	if err != nil {
 		return err
 	}
 	if live != nil {
-		if policy != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.owner.Operator {
+		if r.CRDs != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.Owner.Operator {
 			return nil
 		}
 		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
-			return r.untilEstablished(ctx, o, live)
+			if is, err := established(live); is || err != nil {
+				return err
+			}
+			return r.kube.objects.Until(ctx, o, established)
 		}
 		if err := compatible(live, crd); err != nil {
 			return err
@@ -145,26 +135,13 @@ func (r *run) ensureCRD(ctx context.Context, crd *unstructured.Unstructured, pol
 	return r.kube.objects.Until(ctx, o, established)
 }
 
-// untilEstablished waits until the API server serves a CRD that was read.
-func (r *run) untilEstablished(ctx context.Context, o apply.Object, live *unstructured.Unstructured) error {
-	if is, err := established(live); is || err != nil {
-		return err
-	}
-	return r.kube.objects.Until(ctx, o, established)
-}
-
 // established reports whether the API server serves a CRD.
 func established(object *unstructured.Unstructured) (bool, error) {
 	crd, err := decodeCRD(object)
 	if err != nil {
 		return false, err
 	}
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-			return true, nil
-		}
-	}
-	return false, nil
+	return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
 }
 
 // compatible refuses a CRD by which stored objects would be refused or lose
@@ -190,11 +167,4 @@ func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResour
 		return nil, fmt.Errorf("CRD %s: %w", object.GetName(), err)
 	}
 	return crd, nil
-}
-
-func merge(labels, more map[string]string) map[string]string {
-	merged := map[string]string{}
-	maps.Copy(merged, labels)
-	maps.Copy(merged, more)
-	return merged
 }

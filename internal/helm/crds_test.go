@@ -121,20 +121,6 @@ func TestEstablished(t *testing.T) {
 	}
 }
 
-func TestMerge(t *testing.T) {
-	given := map[string]string{"a": "1", "b": "1"}
-	got := merge(given, map[string]string{"b": "2", "c": "2"})
-	if got["a"] != "1" || got["b"] != "2" || got["c"] != "2" || len(got) != 3 {
-		t.Errorf("got %v", got)
-	}
-	if given["b"] != "1" {
-		t.Error("what was given changed")
-	}
-	if got := merge(nil, nil); got == nil || len(got) != 0 {
-		t.Errorf("of nothing: %v", got)
-	}
-}
-
 // A CRD that the chart does not change costs one read in each action, and no
 // write. One that the chart, or somebody else, has changed is applied.
 func TestCRDsReplace_UnchangedCRDCostsOneRead(t *testing.T) {

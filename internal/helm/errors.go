@@ -86,7 +86,7 @@ func isRefusal(err error) bool {
 // outcome returns the error of an action. That Helm returned no error is not
 // enough: it only logs some writes of the record that failed. Helm also turns some
 // errors into text, so that the original is kept beside it.
-func (r *run) outcome(ctx context.Context, err error) error {
+func (r *run) outcome(err error) error {
 	switch {
 	case err == nil && r.driver.WriteErr != nil:
 		err = r.driver.WriteErr
@@ -101,12 +101,12 @@ func (r *run) outcome(ctx context.Context, err error) error {
 	case errors.Is(r.kube.failedHook, ErrInterrupted):
 		// The text stays Helm's.
 		err = rewordedError{error: errors.Join(err, r.kube.failedHook), text: err.Error()}
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case r.kube.ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(r.kube.ctx), err)
 	}
-	redact := r.redactor.Redact
+	redact := r.Redactor.Redact
 	if errors.Is(err, chart.ErrRender) {
-		redact = r.redactor.RedactParts
+		redact = r.Redactor.RedactParts
 	}
 	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
 }

@@ -7,6 +7,7 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -17,7 +18,7 @@ import (
 // their own, which goes on holding them: a field that its only manager no
 // longer applies would be removed.
 func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
-	paths := ignored(k.ignore, o.Unstructured)
+	paths := ignored(k.Ignore, o.Unstructured)
 	if len(paths) == 0 {
 		return o, nil
 	}
@@ -35,7 +36,7 @@ func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
 // an apply, for a dry run: the ignored fields are as others have left them, and
 // are set where the object is still to be made.
 func (k *kubeClient) keepIgnoredFields(o apply.Object) (apply.Object, error) {
-	paths := ignored(k.ignore, o.Unstructured)
+	paths := ignored(k.Ignore, o.Unstructured)
 	if len(paths) == 0 {
 		return o, nil
 	}
@@ -82,47 +83,37 @@ func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][
 // regained returns the objects whose spec.replicas a change of the manifest takes
 // back from an autoscaler, which has them otherwise until a person scales: those
 // that it sets anew, and those that it had an autoscaler for and has no more.
-func regained(original, target helmkube.ResourceList) map[apply.Key]bool {
-	before, scaledBefore, scaled := map[apply.Key]bool{}, map[apply.Key]bool{}, map[apply.Key]bool{}
+func regained(original, target helmkube.ResourceList) sets.Set[apply.Key] {
+	before := map[apply.Key]bool{}
 	for _, info := range original {
-		o := object(info)
-		before[apply.KeyOf(o)] = setsReplicas(o)
-		if key, ok := scales(o); ok {
-			scaledBefore[key] = true
-		}
+		before[apply.KeyOf(object(info))] = setsReplicas(object(info))
 	}
+	scaledBefore, scaled, taken := scaledBy(original), scaledBy(target), sets.Set[apply.Key]{}
 	for _, info := range target {
-		if key, ok := scales(object(info)); ok {
-			scaled[key] = true
-		}
-	}
-	taken := map[apply.Key]bool{}
-	for _, info := range target {
-		o := object(info)
-		key := apply.KeyOf(o)
-		if set, was := before[key]; !was || !setsReplicas(o) || scaled[key] {
-			continue
-		} else if !set || scaledBefore[key] {
-			taken[key] = true
+		key := apply.KeyOf(object(info))
+		if set, was := before[key]; was && setsReplicas(object(info)) && !scaled.Has(key) && (!set || scaledBefore.Has(key)) {
+			taken.Insert(key)
 		}
 	}
 	return taken
 }
 
+// scaledBy returns the keys of the objects that the autoscalers among objects scale.
+func scaledBy(objects helmkube.ResourceList) sets.Set[apply.Key] {
+	scaled := sets.Set[apply.Key]{}
+	for _, info := range objects {
+		o := object(info)
+		if (o.GroupVersionKind().GroupKind() != schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}) {
+			continue
+		}
+		ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "scaleTargetRef")
+		group := schema.FromAPIVersionAndKind(ref["apiVersion"], ref["kind"]).Group
+		scaled.Insert(apply.Key{Group: group, Kind: ref["kind"], Namespace: apply.KeyOf(o).Namespace, Name: ref["name"]})
+	}
+	return scaled
+}
+
 func setsReplicas(o apply.Object) bool {
 	_, set, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
 	return set
-}
-
-// scales returns what an object scales, if it is an autoscaler.
-func scales(o apply.Object) (apply.Key, bool) {
-	if gk := o.GroupVersionKind().GroupKind(); gk != (schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}) {
-		return apply.Key{}, false
-	}
-	ref := func(field string) string {
-		value, _, _ := unstructured.NestedString(o.Object, "spec", "scaleTargetRef", field)
-		return value
-	}
-	group := schema.FromAPIVersionAndKind(ref("apiVersion"), ref("kind")).Group
-	return apply.Key{Group: group, Kind: ref("kind"), Namespace: apply.KeyOf(o).Namespace, Name: ref("name")}, true
 }

@@ -22,18 +22,9 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 	if isHook(info) || gvk.Group != "batch" || gvk.Kind != "Job" {
 		return 0, false
 	}
-	seconds, ok, err := unstructured.NestedFieldNoCopy(object(info).Object, "spec", "ttlSecondsAfterFinished")
-	if !ok || err != nil {
-		return 0, false
-	}
-	switch s := seconds.(type) {
-	case int64:
-		return time.Duration(s) * time.Second, true
-	case float64:
-		return time.Duration(s) * time.Second, true
-	default:
-		return 0, false
-	}
+	value, _, err := unstructured.NestedFieldNoCopy(object(info).Object, "spec", "ttlSecondsAfterFinished")
+	seconds, ok := asFloat(value)
+	return time.Duration(seconds) * time.Second, ok && err == nil
 }
 
 // leaveFinished finds the Jobs of a stored revision that have finished, so that
@@ -50,9 +41,9 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		key := apply.KeyOf(o)
 		state, known := k.inventory.Get(key)
 		if !known {
-			state = apply.State{Key: key, Owner: k.owner.UID}
+			state = apply.State{Key: key, Owner: k.Owner.UID}
 		}
-		if k.inventory.JobOutcome(k.owner.UID, key, state.UID) != "" {
+		if k.inventory.JobOutcome(k.Owner.UID, key, state.UID) != "" {
 			k.finished[key] = state
 			continue
 		}
@@ -70,7 +61,7 @@ func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release
 		if live != nil || outcome == "" {
 			continue
 		}
-		k.inventory.SetJobOutcome(k.owner.UID, key, outcome)
+		k.inventory.SetJobOutcome(k.Owner.UID, key, outcome)
 		k.finished[key] = state
 	}
 	return nil

@@ -1,12 +1,12 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -57,7 +57,7 @@ func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Recor
 func (c *Client) Tidy(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		deployed := false
-		for i, record := range c.config.Index.History(r.Namespace, r.Release) {
+		for i, record := range run.history() {
 			var err error
 			switch {
 			case record.Status == api.StatusDeployed && !deployed:
@@ -98,17 +98,15 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 	if len(excess) == 0 {
 		return nil
 	}
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, record := range excess {
-		if _, err := run.driver.Delete(record.Secret); err != nil {
-			errs = append(errs, fmt.Errorf("prune revision %d: %w", record.Revision, err))
+	return c.run(ctx, r, func(run *run) error {
+		var errs []error
+		for _, record := range excess {
+			if _, err := run.driver.Delete(record.Secret); err != nil {
+				errs = append(errs, fmt.Errorf("prune revision %d: %w", record.Revision, err))
+			}
 		}
-	}
-	return errors.Join(errs...)
+		return errors.Join(errs...)
+	})
 }
 
 // excess returns what to prune of a history, newest first.
@@ -194,44 +192,35 @@ func orNull(values map[string]string) map[string]any {
 // they failed; any other leaves the tests to be run again. It is ErrUntrusted,
 // and nothing has run, where the record is not what this operator has written.
 func (c *Client) Test(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := run.signUnlessCurrent(c, r); err != nil {
-		return run.outcome(ctx, err)
-	}
-	run.driver.VerifiedOnly = true
-	tests := action.NewReleaseTesting(run.config)
-	tests.Namespace = r.Namespace
-	tests.Timeout = r.Timeout
-	rls, err := tests.Run(r.Release)
-	tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
-	switch {
-	case err == nil && !hasTests(rls):
-		tested.Message = "The chart has no tests"
-	case err == nil:
-	case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
-		return run.outcome(ctx, err)
-	default:
-		err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
-		tested.Message = api.Truncate(run.redactor.Redact(err.Error()), release.MaxDescription)
-	}
-	history := c.config.Index.History(r.Namespace, r.Release)
-	if len(history) == 0 {
-		return run.outcome(ctx, fmt.Errorf("%w: it is gone", release.ErrStale))
-	}
-	text, encodeErr := json.Marshal(tested)
-	if encodeErr != nil {
-		return encodeErr
-	}
-	// A failed test is an outcome, and an outcome that was not stored is none.
-	if markErr := c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{release.AnnotationTested: string(text)}); markErr != nil {
-		return run.outcome(ctx, markErr)
-	}
-	return run.outcome(ctx, err)
-}
-
-func hasTests(rls *helmrelease.Release) bool {
-	return slices.ContainsFunc(rls.Hooks, func(h *helmrelease.Hook) bool { return slices.Contains(h.Events, helmrelease.HookTest) })
+	return c.run(ctx, r, func(run *run) error {
+		if err := run.signUnlessCurrent(); err != nil {
+			return err
+		}
+		run.driver.VerifiedOnly = true
+		tests := action.NewReleaseTesting(run.config)
+		tests.Namespace = r.Namespace
+		tests.Timeout = r.Timeout
+		rls, err := tests.Run(r.Release)
+		tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
+		switch {
+		case err == nil && !hasHooks(rls, helmrelease.HookTest):
+			tested.Message = "The chart has no tests"
+		case err == nil:
+		case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
+			return err
+		default:
+			err = fmt.Errorf("%w: %w", ErrTestsFailed, err)
+			tested.Message = api.Truncate(r.Redactor.Redact(err.Error()), release.MaxDescription)
+		}
+		history := run.history()
+		if len(history) == 0 {
+			return fmt.Errorf("%w: it is gone", release.ErrStale)
+		}
+		text, storeErr := json.Marshal(tested)
+		// A test counts as failed only if the result is stored; otherwise the tests run again.
+		if storeErr == nil {
+			storeErr = c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{release.AnnotationTested: string(text)})
+		}
+		return cmp.Or(storeErr, err)
+	})
 }

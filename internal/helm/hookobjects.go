@@ -1,10 +1,10 @@
 package helm
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 
@@ -42,19 +43,19 @@ var holdsData = []schema.GroupKind{
 // deleteHookObjects deletes what the hooks of any stored revision have created.
 // An object is deleted if a record names it and it has the label that the
 // operator puts on hooks. The label proves it, so that the record need not verify.
-func (r *run) deleteHookObjects(request Request, history []release.Record) error {
-	if !request.Deleting || !request.Uninstall.DeletesHookObjects() {
+func (r *run) deleteHookObjects(history []release.Record) error {
+	if !r.Deleting || !r.Uninstall.DeletesHookObjects() {
 		return nil
 	}
 	if err := r.readHooks(history); err != nil {
 		return err
 	}
-	for _, o := range r.hookObjects(request) {
+	for _, o := range r.hookObjects() {
 		err := r.kube.unhook(o)
 		if apierrors.IsForbidden(err) {
 			// The kind may be of an older chart, and the role of the newest. What a
 			// hook has left must not hold up the deletion.
-			r.kube.notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
+			r.Notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
 			continue
 		}
 		if err != nil {
@@ -93,11 +94,11 @@ func (r *run) readHooks(history []release.Record) error {
 
 // hookObjects returns the objects of all hooks that may be deleted: Jobs and Pods
 // first, because they may use the others.
-func (r *run) hookObjects(request Request) []apply.Object {
-	var found []apply.Object
-	seen := map[apply.Key]bool{}
+func (r *run) hookObjects() []apply.Object {
+	var running, found []apply.Object
+	seen := sets.Set[apply.Key]{}
 	for _, hook := range r.driver.AllHooks {
-		list, err := r.kube.builder.build(strings.NewReader(hook.Manifest))
+		list, err := r.kube.builder.build(hook.Manifest)
 		if err != nil {
 			// The hook cannot have been created.
 			continue
@@ -106,27 +107,24 @@ func (r *run) hookObjects(request Request) []apply.Object {
 			o := object(info)
 			key := apply.KeyOf(o)
 			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
-			if seen[key] || slices.Contains(holdsData, key.GroupKind()) || secret && !request.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
+			if seen.Has(key) || slices.Contains(holdsData, key.GroupKind()) || secret && !r.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
 				continue
 			}
-			seen[key] = true
-			found = append(found, o)
+			seen.Insert(key)
+			if kind := o.GetKind(); kind == "Job" || kind == "Pod" {
+				running = append(running, o)
+			} else {
+				found = append(found, o)
+			}
 		}
 	}
-	rank := func(o apply.Object) int {
-		if kind := o.GetKind(); kind == "Job" || kind == "Pod" {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(found, func(a, b apply.Object) int { return cmp.Compare(rank(a), rank(b)) })
-	return found
+	return append(running, found...)
 }
 
 // madeByHook reports whether a hook of the release has created an object, which
 // is not to be kept.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
-	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.owner) == nil &&
+	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.Owner) == nil &&
 		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
 }
 
@@ -150,24 +148,17 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	if live.GetNamespace() != k.namespace || !writtenByHelm(live) {
-		// Signatures do not cover when a hook ran, so that everyone who may write the
-		// record can change it.
-		return unknownHook(o)
-	}
-	made := live.GetCreationTimestamp()
-	for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
-		began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
-		if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
-			return nil
+	// Signatures do not cover when a hook ran, so everyone who may write the record can
+	// change the times. They count only for objects that Helm has written.
+	if live.GetNamespace() == k.Namespace && writtenByHelm(live) {
+		made := live.GetCreationTimestamp()
+		for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
+			began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
+			if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
+				return nil
+			}
 		}
 	}
-	return unknownHook(o)
-}
-
-// unknownHook is the error for an object with the name of a hook that this release
-// did not create.
-func unknownHook(o apply.Object) error {
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 
@@ -197,8 +188,8 @@ func (k *kubeClient) labeled(live *metav1.PartialObjectMetadata) bool {
 // nothing.
 func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
 	found := map[apply.Key][]*helmrelease.Hook{}
-	for _, hook := range k.recordedHooks() {
-		list, err := k.builder.build(strings.NewReader(hook.Manifest))
+	for _, hook := range k.driver.Hooks {
+		list, err := k.builder.build(hook.Manifest)
 		if err != nil {
 			continue
 		}
@@ -224,7 +215,7 @@ func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 		if err != nil {
 			return err
 		}
-		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.owner.UID) {
+		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.Owner.UID) {
 			k.hookLeftovers[key] = live.GetUID()
 		}
 	}
@@ -278,11 +269,11 @@ func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {
-	case apply.CheckOwnership(live, k.owner) != nil:
+	case apply.CheckOwnership(live, k.Owner) != nil:
 		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
 	case labels[api.LabelHookOwnerUID] != "":
 		return "was created by a hook of this release and is left over; delete it"
-	case name != "" && (name != k.release || namespace != k.namespace):
+	case name != "" && (name != k.Release || namespace != k.Namespace):
 		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.conflictHint())
 	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
 		return "exists and belongs to no release" + k.conflictHint()
@@ -304,9 +295,7 @@ type absentTransport struct{}
 
 // RoundTrip answers the request.
 func (absentTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
-	return &http.Response{
-		Status: "404 Not Found", StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}, nil
+	const answer = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n" +
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), request)
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // hookedMap is a chart of a ConfigMap "shared" that is a hook or a plain object.
@@ -210,7 +210,7 @@ func TestCreated_JobsAndPodsWithoutAnOwner(t *testing.T) {
 		{"a ConfigMap", "v1", "ConfigMap", nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			k := &kubeClient{release: "web", namespace: "apps", recordedHooks: func() []*helmrelease.Hook { return nil }}
+			k := &kubeClient{Request: Request{Target: Target{Release: "web", Namespace: "apps"}}, driver: &release.Driver{}}
 			o := apply.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": test.apiVersion, "kind": test.kind, "metadata": map[string]any{"name": "a", "namespace": "apps"},
 			}}}

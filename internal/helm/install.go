@@ -14,7 +14,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
-	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -25,83 +24,74 @@ import (
 // changed, ErrStale where the index was behind, ErrTooLarge, or the API
 // server's own.
 func (c *Client) Install(ctx context.Context, r Request) error {
-	run, err := c.ready(ctx, r)
-	if err != nil {
+	return c.apply(ctx, r, func(run *run) error {
+		if err := run.prepare(); err != nil {
+			return err
+		}
+		if err := c.ensureNamespace(ctx, r); err != nil {
+			return err
+		}
+		if err := run.forgetFailed(run.repeatsInputs); err != nil {
+			return err
+		}
+		install := action.NewInstall(run.config)
+		install.ReleaseName = r.Release
+		install.Namespace = r.Namespace
+		install.Timeout = r.Timeout
+		install.DisableHooks = r.DisableHooks
+		install.Description = r.Description
+		install.TakeOwnership = r.TakeOwnership
+		install.SkipCRDs = true
+		install.DisableOpenAPIValidation = true
+		install.SkipSchemaValidation = true
+		// The helm CLI may have kept the record of an uninstalled release. The release
+		// then continues with the next revision.
+		install.Replace = len(run.history()) > 0
+		defer run.kube.builder.turn.done()
+		// Helm renders revision 1, too, whatever revision it then stores.
+		rendered, err := run.render(1)
+		if err == nil {
+			_, err = install.Run(rendered, r.Values)
+		}
+		return run.classify(err)
+	})
+}
+
+// prepare prepares the chart and the values for rendering. It checks the values
+// against the chart's schemas, and installs the CRDs that the chart's objects may
+// need.
+func (r *run) prepare() (err error) {
+	r.kube.rendered = true
+	if r.prepared, err = r.Chart.Prepare(r.Values); err != nil {
 		return err
 	}
-	if err := c.ensureNamespace(ctx, r); err != nil {
-		return run.outcome(ctx, err)
-	}
-	if err := run.forgetFailed(c.config.Index, r); err != nil {
-		return run.outcome(ctx, err)
-	}
-	install := action.NewInstall(run.config)
-	install.ReleaseName = r.Release
-	install.Namespace = r.Namespace
-	install.Timeout = r.Timeout
-	install.DisableHooks = r.DisableHooks
-	install.Description = r.Description
-	install.TakeOwnership = r.TakeOwnership
-	install.SkipCRDs = true
-	install.DisableOpenAPIValidation = true
-	install.SkipSchemaValidation = true
-	// Replace lets an uninstalled release, whose record the CLI kept, go on
-	// with the next revision.
-	install.Replace = len(c.config.Index.History(r.Namespace, r.Release)) > 0
-	// That of Helm is 1, too, whatever revision it becomes.
-	defer run.kube.builder.turn.done()
-	rendered, err := c.render(ctx, run, r, chart.FirstRevision(r.Release, r.Namespace))
-	if err == nil {
-		_, err = install.Run(rendered, r.Values)
-	}
-	return run.expect(run.outcome(ctx, run.classify(err)))
+	return r.ensureCRDs(r.prepared.Chart)
 }
 
-// ready begins an action that renders.
-func (c *Client) ready(ctx context.Context, r Request) (*run, error) {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if run.input, err = run.prepare(ctx, r); err != nil {
-		return nil, run.outcome(ctx, err)
-	}
-	run.kube.rendered = true
-	return run, nil
-}
-
-// prepare returns what is going to be rendered. Before, it checks the values
-// against the chart's schemas, which were compiled when it was loaded, and
-// brings the CRDs that the chart's objects may need.
-func (r *run) prepare(ctx context.Context, request Request) (*chart.Prepared, error) {
-	prepared, err := request.Chart.Prepare(request.Values)
-	if err != nil {
-		return nil, err
-	}
-	return prepared, r.ensureCRDs(ctx, prepared.Chart, request.CRDs)
-}
-
-// forgetFailed deletes the record of the newest try if it failed, so that
-// history grows by one a change and not by one a try. Its objects are found
-// again, for they carry the release's name.
-func (r *run) forgetFailed(index *release.Index, request Request) error {
-	history := index.History(request.Namespace, request.Release)
-	if len(history) == 0 || history[0].Status != api.StatusFailed || history[0].InputDigest != request.Digests.Input || !history[0].Genuine() {
+// forgetFailed deletes the record of the newest revision if that revision failed and
+// this action repeats it, so that retries do not add to the history. Its objects
+// carry the name of the release, by which they are found again.
+func (r *run) forgetFailed(repeats func(release.Record) bool) error {
+	history := r.history()
+	if len(history) == 0 || history[0].Status != api.StatusFailed || !history[0].Genuine() || !repeats(history[0]) {
 		return nil
 	}
 	_, err := r.driver.Delete(history[0].Secret)
 	return err
 }
 
-// expect says what the objects are from now on to be like: as the action has
-// left them, if it succeeded. If it failed after it had begun, nobody knows
-// until they are verified.
+// repeatsInputs reports whether the action has the inputs of an earlier revision.
+func (r *run) repeatsInputs(failed release.Record) bool { return failed.InputDigest == r.Digests.Input }
+
+// expect tells the inventory which objects to expect: as the action has left them,
+// if it succeeded. If it failed after it had stored a revision, the objects are
+// unknown until they are verified.
 func (r *run) expect(err error) error {
 	switch {
 	case err == nil:
-		r.kube.inventory.Expect(r.kube.owner.UID, r.kube.applied)
+		r.kube.inventory.Expect(r.Owner.UID, r.kube.applied)
 	case r.driver.Created > 0:
-		r.kube.inventory.Expect(r.kube.owner.UID, nil)
+		r.kube.inventory.Expect(r.Owner.UID, nil)
 	}
 	return err
 }

@@ -9,16 +9,14 @@ import (
 	"time"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Inventory is what the actions ask and tell about the objects of releases.
@@ -69,65 +67,51 @@ type Inventory interface {
 // Helm calls them on goroutines of its own, where a panic would end the
 // process.
 type kubeClient struct {
+	Request
+	identity
 	ctx     context.Context
-	objects apply.Client
-	core    func() (typedcorev1.CoreV1Interface, error)
 	builder *builder
-	owner   apply.Owner
-	// release and namespace are of the release.
-	release, namespace string
+	driver  *release.Driver
 	// refer adds ownerReferences to objects, see apply.Prepare.
 	refer bool
-	// verify applies what seems unchanged, too.
-	verify bool
-	// uninstalls: the release goes, whole. ownedOnly: nothing is deleted that the
-	// inventory does not hold for the owner.
-	uninstalls, ownedOnly bool
-	// force makes again what cannot be changed; takeOwnership takes what is
-	// another's.
-	force, takeOwnership bool
-	slot                 SlotLender
-	log                  func(format string, args ...any)
-	notifier             Notifier
+	// uninstalls reports that the action uninstalls the whole release.
+	uninstalls bool
+	log        func(format string, args ...any)
 
 	allow allow
-	// left holds what was told of objects that were left out, and unowned those that
-	// are not deleted because the release does not own them.
-	left    map[string]bool
-	unowned map[apply.Key]bool
-	// rendered tells that the next manifest to build was just rendered.
+	// reported holds the warnings that were emitted, and unowned the objects that are
+	// not deleted because the release does not own them.
+	reported sets.Set[string]
+	unowned  sets.Set[apply.Key]
+	// rendered reports that the next manifest to build was just rendered.
 	rendered  bool
-	ignore    []watches.DriftIgnore
 	inventory Inventory
-	// readings is what templates have looked up.
+	// readings records what templates have looked up.
 	readings *lookupRecord
-	// scaled are the objects whose replicas are an autoscaler's, where the
-	// inventory does not know them yet.
+	// scaled holds the objects whose replicas an autoscaler sets, where the inventory
+	// does not know them yet.
 	scaled map[apply.Key]bool
-	// regained are the objects whose replicas are an autoscaler's no more.
-	regained map[apply.Key]bool
-	// applied holds the objects that the action has brought, or found as they
-	// should be, and kinds what kinds they are of.
+	// regained holds the objects whose replicas the manifest sets again, instead of an
+	// autoscaler.
+	regained sets.Set[apply.Key]
+	// applied holds the objects that the action has applied, or found unchanged, and
+	// kinds their kinds.
 	applied []apply.State
 	kinds   []schema.GroupVersionKind
-	// finished are the Jobs that have finished and must not run again.
+	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
-	// unhooked are the objects of hooks that an uninstall has deleted.
+	// unhooked holds the hook objects that an uninstall has deleted.
 	unhooked []apply.Object
-	// remaining are the objects that were waited for in vain.
+	// remaining holds the objects that still exist after the wait for their deletion.
 	remaining []string
-	// recordedHooks returns the hooks of the revisions that the action has read,
-	// and hookLeftovers the objects of hooks that become plain objects.
-	recordedHooks func() []*helmrelease.Hook
+	// hookLeftovers holds the objects of hooks that the chart now renders as plain
+	// objects.
 	hookLeftovers map[apply.Key]types.UID
-	// recordedManifests returns the manifests of the revisions that the action has
-	// read.
-	recordedManifests func() []string
 	// undeleted is why objects could not be deleted.
 	undeleted error
-	// target is what was rendered.
+	// target holds the rendered objects.
 	target helmkube.ResourceList
-	// failedHook is why the last hook that failed did so.
+	// failedHook is the error of the last hook that failed.
 	failedHook error
 }
 
@@ -144,7 +128,15 @@ func (k *kubeClient) IsReachable() error { return nil }
 // Build parses a manifest. It never validates: the API server does.
 func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList, err error) {
 	defer release.RecoverPanic(&err)
-	list, err = k.builder.build(reader)
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, err
+	}
+	return k.build(string(text))
+}
+
+func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
+	list, err := k.builder.build(manifest)
 	switch {
 	case err != nil:
 		return nil, err
@@ -157,7 +149,7 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 		if err := errors.Join(checkMetadata(list), checkDuplicates(list)); err != nil {
 			return nil, err
 		}
-		if list, err = k.allowed(list); err != nil {
+		if err := k.allow.check(k.Namespace, list); err != nil {
 			return nil, err
 		}
 		k.target = list
@@ -174,22 +166,29 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.Result, err error) {
 	result = &helmkube.Result{}
 	defer release.RecoverPanic(&err)
-	if err := k.allow.check(k.namespace, resources); err != nil {
-		return result, err
+	result.Created, err = k.applyAll(resources)
+	return result, err
+}
+
+// applyAll creates hooks and applies everything else. It returns what it has
+// created and applied, also with an error.
+func (k *kubeClient) applyAll(resources helmkube.ResourceList) (applied helmkube.ResourceList, err error) {
+	if err := k.allow.check(k.Namespace, resources); err != nil {
+		return nil, err
 	}
 	if err := k.watched(resources); err != nil {
-		return result, err
+		return nil, err
 	}
 	for _, info := range resources {
 		if err := k.applyOrCreate(info); err != nil {
 			if isHook(info) {
 				k.failedHook = err
 			}
-			return result, err
+			return applied, err
 		}
-		result.Created = append(result.Created, info)
+		applied = append(applied, info)
 	}
-	return result, nil
+	return applied, nil
 }
 
 // Update applies the target and deletes what only the original holds.
@@ -197,18 +196,9 @@ func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (res
 	// Helm reads the result of a failed update, too.
 	result = &helmkube.Result{}
 	defer release.RecoverPanic(&err)
-	if err := k.allow.check(k.namespace, target); err != nil {
-		return result, err
-	}
-	if err := k.watched(target); err != nil {
-		return result, err
-	}
 	k.regained = regained(original, target)
-	for _, info := range target {
-		if err := k.applyOrCreate(info); err != nil {
-			return result, err
-		}
-		result.Updated = append(result.Updated, info)
+	if result.Updated, err = k.applyAll(target); err != nil {
+		return result, err
 	}
 	result.Deleted, err = k.prune(original, target)
 	return result, err
@@ -269,7 +259,7 @@ func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time
 	defer release.RecoverPanic(&err)
 	var objects []apply.Object
 	for _, info := range resources {
-		if o := object(info); !k.unowned[apply.KeyOf(o)] {
+		if o := object(info); !k.unowned.Has(apply.KeyOf(o)) {
 			objects = append(objects, o)
 		}
 	}
@@ -294,7 +284,7 @@ func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) 
 }
 
 func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) error {
-	resume := k.slot.Release()
+	resume := k.Slot.Release()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()
@@ -324,7 +314,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 // WatchUntilReady waits until hooks are done, or the timeout passed.
 func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) (err error) {
 	defer release.RecoverPanic(&err)
-	resume := k.slot.Release()
+	resume := k.Slot.Release()
 	defer resume()
 	ctx, cancel := context.WithTimeout(k.ctx, timeout)
 	defer cancel()

@@ -230,8 +230,8 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 		{watches.Allow{Everything: true}, []string{"main: secret"}},
 	} {
 		log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-		core := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked).core
-		k := &kubeClient{ctx: t.Context(), core: core, log: log.printf, namespace: "web", allow: allow{Allow: test.allow}}
+		as := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked)
+		k := &kubeClient{ctx: t.Context(), identity: as, log: log.printf, Request: Request{Target: Target{Namespace: "web"}}, allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {
 			t.Error(err)
 		}

@@ -56,8 +56,7 @@ func (w *world) setting(word string) {
 // index and the record differ in the digest of the inputs.
 func (w *world) lookedUp(revision int) (input string, paths []string) {
 	w.Helper()
-	history := w.index.History(w.namespace, "web")
-	record, _ := find(history, revision)
+	record, _ := w.index.Get(w.namespace, release.SecretName("web", revision))
 	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(w.Context(), record.Secret, metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)

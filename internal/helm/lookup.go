@@ -204,16 +204,13 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 
 // lookup returns the function by which the action's templates read the cluster.
 func (r *run) lookup() render.Lookup {
-	var config *rest.Config
+	config := sync.OnceValues(r.config.RESTClientGetter.ToRESTConfig)
 	return func(apiVersion, kind, namespace, name string) (map[string]any, error) {
-		if config == nil {
-			made, err := r.config.RESTClientGetter.ToRESTConfig()
-			if err != nil {
-				return nil, err
-			}
-			config = made
+		shared, err := config()
+		if err != nil {
+			return nil, err
 		}
-		found, err := engine.NewLookupFunction(config)(apiVersion, kind, namespace, name)
+		found, err := engine.NewLookupFunction(shared)(apiVersion, kind, namespace, name)
 		return r.kube.readings.readable(found), err
 	}
 }

@@ -117,11 +117,6 @@ func placeOf(path string) (place, bool) {
 	return p, true
 }
 
-// at returns where an item of a list is.
-func (p place) at(namespace, name string) place {
-	return place{group: p.group, resource: p.resource, namespace: namespace, name: name}
-}
-
 // places tells where the objects of a revision are, its hooks among them.
 func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	manifests := append(make([]string, 0, 1+len(rls.Hooks)), rls.Manifest)
@@ -130,7 +125,7 @@ func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	}
 	found := map[place]bool{}
 	for _, manifest := range manifests {
-		list, err := b.build(strings.NewReader(manifest))
+		list, err := b.build(manifest)
 		if err != nil {
 			return nil, fmt.Errorf("revision %d: %w", rls.Version, err)
 		}
@@ -261,7 +256,8 @@ func (a *reading) add(r *lookupRecord, content map[string]any) {
 	for _, field := range []string{"managedFields", "resourceVersion"} {
 		unstructured.RemoveNestedField(content, "metadata", field)
 	}
-	at := a.place.at(object.GetNamespace(), object.GetName())
+	at := a.place
+	at.namespace, at.name = object.GetNamespace(), object.GetName()
 	a.items = append(a.items, item{place: at, digest: values.Digest(content)})
 }
 

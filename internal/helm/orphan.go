@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -23,47 +23,45 @@ import (
 // forbid stays as it is.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if isInherited(c.config.Index.History(r.Namespace, r.Release), r.Owner) {
-		if err := c.adopt(ctx, r, (*kubeClient).filterRefused, (*kubeClient).unrefer); err != nil {
+		if err := c.adopt(ctx, r, true); err != nil {
 			return err
 		}
 	}
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	if len(c.config.Index.History(r.Namespace, r.Release)) == 0 {
-		if err := c.search(ctx, run); err != nil {
-			return run.outcome(ctx, err)
+	return c.run(ctx, r, func(run *run) error {
+		if len(run.history()) == 0 {
+			if err := run.search(); err != nil {
+				return err
+			}
 		}
-	}
-	var errs []error
-	states := c.config.Inventory.OwnedBy(r.Owner.UID)
-	for _, state := range c.config.Inventory.ClaimedBy(r.Owner.UID) {
-		// The release may be in another namespace than the custom resource. The garbage
-		// collector would delete what refers to the custom resource.
-		if state.Referred && state.Namespace == r.Owner.Namespace {
-			states = append(states, state)
+		var errs []error
+		states := c.config.Inventory.OwnedBy(r.Owner.UID)
+		for _, state := range c.config.Inventory.ClaimedBy(r.Owner.UID) {
+			// The release may be in another namespace than the custom resource. The garbage
+			// collector would delete what refers to the custom resource.
+			if state.Referred && state.Namespace == r.Owner.Namespace {
+				states = append(states, state)
+			}
 		}
-	}
-	for _, state := range states {
-		o, err := run.kube.named(state.Key)
-		if err == nil {
-			err = run.kube.objects.RemoveOwnerReference(ctx, o, r.Owner.UID)
+		for _, state := range states {
+			o, err := run.kube.named(state.Key)
+			if err == nil {
+				err = run.kube.objects.RemoveOwnerReference(ctx, o, r.Owner.UID)
+			}
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
-	}
-	if err := run.outcome(ctx, errors.Join(errs...)); err != nil {
-		return err
-	}
-	c.config.Inventory.Forget(r.Owner.UID)
-	return nil
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		c.config.Inventory.Forget(r.Owner.UID)
+		return nil
+	})
 }
 
 // unrefer removes the ownerReferences to the custom resource from objects.
 func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
-		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.owner.UID))
+		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.Owner.UID))
 	}
 	return errors.Join(errs...)
 }
@@ -88,12 +86,12 @@ func (k *kubeClient) named(key apply.Key) (apply.Object, error) {
 //
 // The objects are read from the API server, because a watch may be behind. If
 // the release is to be uninstalled, this costs one request as a rule.
-func (r *run) refuseOrphaned(request Request, history []release.Record) error {
-	if !request.Deleting || !referring(request, history) {
+func (r *run) refuseOrphaned(history []release.Record) error {
+	if !r.Deleting || !referring(r.Request, history) {
 		return nil
 	}
-	s := referenceSearch{kube: r.kube, looked: map[apply.Key]bool{}}
-	for _, state := range r.kube.inventory.OwnedBy(request.Owner.UID) {
+	s := referenceSearch{kube: r.kube, looked: sets.Set[apply.Key]{}}
+	for _, state := range r.kube.inventory.OwnedBy(r.Owner.UID) {
 		o, err := r.kube.named(state.Key)
 		if err != nil {
 			return err
@@ -107,7 +105,7 @@ func (r *run) refuseOrphaned(request Request, history []release.Record) error {
 	if err != nil {
 		return err
 	}
-	objects, err := r.kube.builder.build(strings.NewReader(stored.Manifest))
+	objects, err := r.kube.builder.build(stored.Manifest)
 	if err != nil {
 		return err
 	}
@@ -125,7 +123,7 @@ func (r *run) refuseOrphaned(request Request, history []release.Record) error {
 // referenceSearch looks for an object with an ownerReference to the owner.
 type referenceSearch struct {
 	kube   *kubeClient
-	looked map[apply.Key]bool
+	looked sets.Set[apply.Key]
 	// found: there is an object that should have one.
 	found bool
 }
@@ -133,10 +131,10 @@ type referenceSearch struct {
 // look reports whether an object that should have an ownerReference has it.
 func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
 	key := apply.KeyOf(o)
-	if s.looked[key] || key.Namespace != s.kube.owner.Namespace || apply.HasKeepPolicy(o) {
+	if s.looked.Has(key) || key.Namespace != s.kube.Owner.Namespace || apply.HasKeepPolicy(o) {
 		return false, nil
 	}
-	s.looked[key] = true
+	s.looked.Insert(key)
 	live, err := s.kube.objects.Get(s.kube.ctx, o)
 	if apierrors.IsForbidden(err) {
 		return false, nil
@@ -145,7 +143,7 @@ func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
 		return false, err
 	}
 	state := apply.StateOf(key.GroupKind(), live)
-	if !state.Managed || state.Owner != s.kube.owner.UID || state.Kept || state.Deleting {
+	if !state.Managed || state.Owner != s.kube.Owner.UID || state.Kept || state.Deleting {
 		return false, nil
 	}
 	s.found = true

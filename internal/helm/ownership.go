@@ -3,12 +3,11 @@ package helm
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -56,7 +55,7 @@ func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*met
 // splitForeign separates the objects that the release does not own from the rest.
 // The error names them.
 func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
-	if err := k.allow.check(k.namespace, objects); err != nil {
+	if err := k.allow.check(k.Namespace, objects); err != nil {
 		return nil, nil, err
 	}
 	var errs []error
@@ -84,8 +83,14 @@ func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign 
 // knownOwned reports whether the inventory has an object as ours. One that
 // somebody has changed may be another's although it has our label.
 func (k *kubeClient) knownOwned(key apply.Key) bool {
+	_, managed := k.managed(key)
+	return managed && !k.inventory.Drifted(k.Owner.UID, key)
+}
+
+// managed returns the state of an object that the inventory holds for the owner.
+func (k *kubeClient) managed(key apply.Key) (apply.State, bool) {
 	state, known := k.inventory.Get(key)
-	return known && state.Managed && state.Owner == k.owner.UID && !k.inventory.Drifted(k.owner.UID, key)
+	return state, known && state.Managed && state.Owner == k.Owner.UID
 }
 
 // mayTake returns an error if the release neither owns an object nor may take it
@@ -95,10 +100,10 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 	if live == nil {
 		return nil
 	}
-	if err := apply.CheckOwnership(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.Owner); err != nil {
 		return fmt.Errorf("%w; rename one of the two", err)
 	}
-	if err := k.owns(key, live); err != nil && !k.takeOwnership {
+	if err := k.owns(key, live); err != nil && !k.TakeOwnership {
 		return fmt.Errorf("%w%s", err, k.conflictHint())
 	}
 	return nil
@@ -120,21 +125,21 @@ func (k *kubeClient) owns(key apply.Key, live *metav1.PartialObjectMetadata) err
 	}
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
-	case apply.Owns(live, k.owner), k.marked(live), controller != nil && controller.UID == k.owner.UID,
-		live.GetUID() != "" && live.GetUID() == k.inventory.ExpectedUID(k.owner.UID, key):
+	case apply.Owns(live, k.Owner), k.marked(live), controller != nil && controller.UID == k.Owner.UID,
+		live.GetUID() != "" && live.GetUID() == k.inventory.ExpectedUID(k.Owner.UID, key):
 		return nil
 	}
-	return fmt.Errorf("%w: it has neither the labels of %s nor those of release %s/%s", apply.ErrForeign, k.owner, k.namespace, k.release)
+	return fmt.Errorf("%w: it has neither the labels of %s nor those of release %s/%s", apply.ErrForeign, k.Owner, k.Namespace, k.Release)
 }
 
 // foreign returns an error if a live object belongs to another custom resource or
 // another release.
 func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
-	if err := apply.CheckOwnership(live, k.owner); err != nil {
+	if err := apply.CheckOwnership(live, k.Owner); err != nil {
 		return err
 	}
 	name, namespace := live.Annotations[api.AnnotationReleaseName], live.Annotations[api.AnnotationReleaseNamespace]
-	if name != "" && (name != k.release || namespace != k.namespace) {
+	if name != "" && (name != k.Release || namespace != k.Namespace) {
 		return fmt.Errorf("%w: it belongs to release %s/%s", apply.ErrForeign, namespace, name)
 	}
 	return nil
@@ -144,19 +149,19 @@ func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 // this release by.
 func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
 	return live.Labels[api.LabelManagedBy] == api.ManagedByHelm &&
-		live.Annotations[api.AnnotationReleaseName] == k.release && live.Annotations[api.AnnotationReleaseNamespace] == k.namespace
+		live.Annotations[api.AnnotationReleaseName] == k.Release && live.Annotations[api.AnnotationReleaseNamespace] == k.Namespace
 }
 
 // owned returns the objects of the owner in the inventory, and those that only carry
 // the owner's label if a record that the action has read names them.
 func (k *kubeClient) owned() []apply.State {
-	owned, claimed := k.inventory.OwnedBy(k.owner.UID), k.inventory.ClaimedBy(k.owner.UID)
+	owned, claimed := k.inventory.OwnedBy(k.Owner.UID), k.inventory.ClaimedBy(k.Owner.UID)
 	if len(claimed) == 0 {
 		return owned
 	}
-	recorded := k.namedIn(k.recordedManifests())
+	recorded := k.namedIn(k.driver.Manifests)
 	for i := range claimed {
-		if recorded[claimed[i].Key] {
+		if recorded.Has(claimed[i].Key) {
 			owned = append(owned, claimed[i])
 		}
 	}
@@ -165,11 +170,11 @@ func (k *kubeClient) owned() []apply.State {
 
 // namedIn returns the keys of the objects in stored manifests. A manifest may name
 // kinds that the server does not know. None of its objects exists.
-func (k *kubeClient) namedIn(manifests []string) map[apply.Key]bool {
-	found := map[apply.Key]bool{}
+func (k *kubeClient) namedIn(manifests []string) sets.Set[apply.Key] {
+	found := sets.Set[apply.Key]{}
 	for _, manifest := range manifests {
-		if list, err := k.builder.build(strings.NewReader(manifest)); err == nil {
-			maps.Copy(found, keys(list))
+		if list, err := k.builder.build(manifest); err == nil {
+			found = found.Union(keys(list))
 		}
 	}
 	return found
@@ -178,5 +183,5 @@ func (k *kubeClient) namedIn(manifests []string) map[apply.Key]bool {
 // among returns those of the objects that stand in one of the manifests, too.
 func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
 	stored := k.namedIn(manifests)
-	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored[apply.KeyOf(object(info))] })
+	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored.Has(apply.KeyOf(object(info))) })
 }

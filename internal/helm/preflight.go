@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -42,16 +41,16 @@ func checkDuplicates(objects helmkube.ResourceList) error {
 // manifests are those of the verified records that the action has read. Helm
 // checks no object that a record names: if a record was read that does not
 // verify, every object is checked here.
-func (k *kubeClient) preflight(rls *helmrelease.Release, manifests []string, unverified bool) error {
-	objects, err := k.builder.build(strings.NewReader(rls.Manifest))
+func (k *kubeClient) preflight(rls *helmrelease.Release) error {
+	objects, err := k.builder.build(rls.Manifest)
 	if err != nil {
 		return err
 	}
 	everything := objects
 	for _, hook := range rls.Hooks {
-		list, err := k.builder.build(strings.NewReader(hook.Manifest))
+		list, err := k.builder.build(hook.Manifest)
 		missing, unserved := errors.AsType[*meta.NoKindMatchError](err)
-		if kinds := definedIn(everything); unserved && kinds[missing.GroupKind] {
+		if kinds := definedIn(everything); unserved && kinds.Has(missing.GroupKind) {
 			// Helm builds a hook when it runs, and so does the operator: the kind
 			// is served by then. What the rules forbid is refused there, too.
 			k.builder.awaited = kinds
@@ -62,16 +61,16 @@ func (k *kubeClient) preflight(rls *helmrelease.Release, manifests []string, unv
 		}
 		everything = append(everything, list...)
 	}
-	if err := k.allow.check(k.namespace, everything); err != nil {
+	if err := k.allow.check(k.Namespace, everything); err != nil {
 		return err
 	}
 	if err := checkNumbers(everything); err != nil {
 		return err
 	}
 	doubtful := objects
-	if !k.takeOwnership && !unverified {
+	if !k.TakeOwnership && !k.driver.ReadUnverified() {
 		// Helm has looked at the others.
-		doubtful = k.among(objects, manifests)
+		doubtful = k.among(objects, k.driver.Manifests)
 	}
 	if err := k.findHookLeftovers(objects); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 			return err
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
-		if err != nil && k.force {
+		if err != nil && k.Force {
 			if unchangeable, probeErr := k.objects.IsImmutable(k.ctx, o, err); probeErr != nil || unchangeable {
 				err = probeErr
 			}

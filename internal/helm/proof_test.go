@@ -67,7 +67,7 @@ func TestOurs_NeedsProof(t *testing.T) {
 			if test.knows != "" {
 				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.knows, Owner: owner.UID, Managed: true}})
 			}
-			k := &kubeClient{owner: owner, release: "web", namespace: "apps", inventory: dependents{index}}
+			k := &kubeClient{Request: Request{Target: Target{Owner: owner, Release: "web", Namespace: "apps"}}, inventory: dependents{index}}
 			err := k.owns(key, &metav1.PartialObjectMetadata{ObjectMeta: test.live})
 			if (err == nil) != test.want || err != nil && !errors.Is(err, apply.ErrForeign) {
 				t.Errorf("error %v, want owned: %v", err, test.want)

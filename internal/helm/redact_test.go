@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,11 +34,11 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	}
 	cause := fmt.Errorf("%w: spec.password is %s", chart.ErrInvalidValues, canary)
 	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
-		r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: log, redactor: canaryRedactor{}}
+		r := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: log, Request: Request{Redactor: canaryRedactor{}}}
 		if err == nil {
 			r.driver.WriteErr = cause
 		}
-		err := r.outcome(t.Context(), err)
+		err := r.outcome(err)
 		if strings.Contains(err.Error(), canary) || !strings.Contains(err.Error(), "spec.password is …") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -52,7 +51,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// What a parser quotes is known by less.
-	parts := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: log, redactor: canaryRedactor{}}
+	parts := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: log, Request: Request{Redactor: canaryRedactor{}}}
 	for _, test := range []struct {
 		err  error
 		want string
@@ -60,13 +59,13 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		{fmt.Errorf("%w: %s", chart.ErrRender, canary[:5]), chart.ErrRender.Error() + ": …" + canary[4:5]},
 		{fmt.Errorf("%w: %s", ErrConflict, canary[:5]), ErrConflict.Error() + ": " + canary[:5]},
 	} {
-		if got := parts.outcome(t.Context(), test.err); got.Error() != test.want || !errors.Is(got, errors.Unwrap(test.err)) {
+		if got := parts.outcome(test.err); got.Error() != test.want || !errors.Is(got, errors.Unwrap(test.err)) {
 			t.Errorf("%v, want %s", got, test.want)
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{kube: &kubeClient{}, driver: &release.Driver{}, log: &logBuffer{}, redactor: NoOp{}}
-	if err := r.outcome(context.Background(), cause); err.Error() != cause.Error() {
+	r := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: &logBuffer{}, Request: Request{Redactor: NoOp{}}}
+	if err := r.outcome(cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -46,41 +47,38 @@ func (r Repaired) String() string {
 // ErrUntrusted, and nothing was changed, where the record is not what this
 // operator has written.
 func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bool) ([]Repaired, error) {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	reads, stop := run.kube.readAhead(ctx, damaged)
-	defer stop()
-	is, err := run.deployed(c, r, damaged)
-	if err != nil {
-		return nil, run.outcome(ctx, err)
-	}
+	drifted := sets.KeySet(damaged)
 	var done []Repaired
-	var errs []error
-	for _, info := range is.objects {
-		read := reads[apply.KeyOf(object(info))]
-		if read == nil {
-			continue
-		}
-		repaired, err := run.kube.repair(info, read)
+	err := c.run(ctx, r, func(run *run) error {
+		reads, stop := run.kube.readAhead(ctx, drifted)
+		defer stop()
+		is, err := run.deployed(drifted)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			return err
 		}
-		done = append(done, repaired)
-	}
-	for _, state := range run.kube.applied {
-		c.config.Inventory.ExpectOne(r.Owner.UID, state)
-	}
-	if !within(damaged, keys(is.objects)) {
-		// What is expected is of another revision.
-		c.config.Inventory.Expect(r.Owner.UID, nil)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return done, run.outcome(ctx, err)
-	}
-	return done, nil
+		var errs []error
+		for _, info := range is.objects {
+			read := reads[apply.KeyOf(object(info))]
+			if read == nil {
+				continue
+			}
+			repaired, err := run.kube.repair(info, read)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			done = append(done, repaired)
+		}
+		for _, state := range run.kube.applied {
+			c.config.Inventory.ExpectOne(r.Owner.UID, state)
+		}
+		if !keys(is.objects).IsSuperset(drifted) {
+			// The inventory expects the objects of another revision.
+			c.config.Inventory.Expect(r.Owner.UID, nil)
+		}
+		return errors.Join(errs...)
+	})
+	return done, err
 }
 
 // asItIs returns an object as it was when it was read, nil where there was none.
@@ -89,7 +87,7 @@ type asItIs func() (*metav1.PartialObjectMetadata, error)
 // readAhead begins to read the drifted objects, one after the other, while the
 // record is read, too. Each is read once, whichever caller is first. stop ends the
 // reads and waits for them.
-func (k *kubeClient) readAhead(ctx context.Context, drifted map[apply.Key]bool) (reads map[apply.Key]asItIs, stop func()) {
+func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key]) (reads map[apply.Key]asItIs, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	reads = make(map[apply.Key]asItIs, len(drifted))
 	for key := range drifted {
@@ -115,7 +113,7 @@ func (k *kubeClient) readAhead(ctx context.Context, drifted map[apply.Key]bool) 
 
 // repair applies one damaged object and finds out what was damaged.
 func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
-	if err := k.allow.check(k.namespace, helmkube.ResourceList{info}); err != nil {
+	if err := k.allow.check(k.Namespace, helmkube.ResourceList{info}); err != nil {
 		return Repaired{}, err
 	}
 	o, err := k.prepare(object(info))
@@ -158,54 +156,52 @@ const maxFields = 5
 // object counts as damaged. The error is ErrUntrusted, and nothing was changed,
 // where the record is not what this operator has written.
 func (c *Client) Verify(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	is, err := run.deployed(c, r, nil)
-	if err != nil {
-		return run.outcome(ctx, err)
-	}
-	run.kube.verify = true
-	if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
-		return run.outcome(ctx, err)
-	}
-	ours, foreign, inTheWay := run.kube.splitForeign(is.objects)
-	if inTheWay != nil && len(foreign) == 0 {
-		return run.outcome(ctx, inTheWay)
-	}
-	if _, err := run.kube.Create(ours); err != nil {
-		return run.outcome(ctx, err)
-	}
-	if err := run.kube.sweep(keys(is.objects)); err != nil {
-		return run.outcome(ctx, err)
-	}
-	for key := range keys(foreign) {
-		run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
-	}
-	c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
-	if inTheWay != nil {
-		return run.outcome(ctx, inTheWay)
-	}
-	recorded, stored := is.record.Inventory, run.kube.stored()
-	if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {
-		if err := c.storeInventory(ctx, is.record, stored); err != nil {
+	r.Verify = true
+	return c.run(ctx, r, func(run *run) error {
+		is, err := run.deployed(nil)
+		if err != nil {
 			return err
 		}
-	}
-	outdated, err := run.lookAgain(ctx, is)
-	if err != nil {
-		return run.outcome(ctx, err)
-	}
-	if outdated {
-		// The signature covers the digest.
-		delete(is.release.Labels, api.LabelInputDigest)
-		labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, is.release))}
-		if err := c.mark(ctx, is.record, labels, nil); err != nil {
-			return run.outcome(ctx, err)
+		if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
+			return err
 		}
-	}
-	return c.Mark(ctx, r)
+		ours, foreign, inTheWay := run.kube.splitForeign(is.objects)
+		if inTheWay != nil && len(foreign) == 0 {
+			return inTheWay
+		}
+		if _, err := run.kube.Create(ours); err != nil {
+			return err
+		}
+		if err := run.kube.sweep(keys(is.objects)); err != nil {
+			return err
+		}
+		for key := range keys(foreign) {
+			run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
+		}
+		c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
+		if inTheWay != nil {
+			return inTheWay
+		}
+		recorded, stored := is.record.Inventory, run.kube.stored()
+		if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {
+			if err := c.storeInventory(ctx, is.record, stored); err != nil {
+				return err
+			}
+		}
+		outdated, err := run.lookAgain(ctx, is)
+		if err != nil {
+			return err
+		}
+		if outdated {
+			// The signature covers the digest.
+			delete(is.release.Labels, api.LabelInputDigest)
+			labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, is.release))}
+			if err := c.mark(ctx, is.record, labels, nil); err != nil {
+				return err
+			}
+		}
+		return c.Mark(ctx, r)
+	})
 }
 
 // current is the revision that runs.
@@ -215,10 +211,10 @@ type current struct {
 	objects helmkube.ResourceList
 }
 
-// deployed reads the newest deployed revision. Where some of its objects are
-// named, others may be left out.
-func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (current, error) {
-	for _, record := range c.config.Index.History(request.Namespace, request.Release) {
+// deployed reads the newest deployed revision. If some objects are named, it may
+// leave out others.
+func (r *run) deployed(named sets.Set[apply.Key]) (current, error) {
+	for _, record := range r.history() {
 		if record.Status != api.StatusDeployed {
 			continue
 		}
@@ -226,17 +222,17 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 		if err != nil {
 			return current{}, err
 		}
-		if err := r.trust(c, request, record, stored); err != nil {
+		if err := r.trust(record, stored); err != nil {
 			return current{}, err
 		}
 		if !r.driver.Keys.Current(record.Signature) {
-			if err := r.signRecord(c, record, stored); err != nil {
+			if err := r.signRecord(record, stored); err != nil {
 				return current{}, err
 			}
 		}
-		objects, err := r.kube.Build(strings.NewReader(filterManifest(stored.Manifest, named)), false)
-		if err == nil && !within(named, keys(objects)) {
-			objects, err = r.kube.Build(strings.NewReader(stored.Manifest), false)
+		objects, err := r.kube.build(filterManifest(stored.Manifest, named))
+		if err == nil && !keys(objects).IsSuperset(named) {
+			objects, err = r.kube.build(stored.Manifest)
 		}
 		return current{record: record, release: stored, objects: objects}, err
 	}
@@ -246,7 +242,7 @@ func (r *run) deployed(c *Client, request Request, named map[apply.Key]bool) (cu
 // filterManifest returns the documents of a manifest in which the kind and the name
 // of one of the objects stand, or all where none is named. To read YAML is the
 // most that a repair costs this process, and most often one object is damaged.
-func filterManifest(manifest string, objects map[apply.Key]bool) string {
+func filterManifest(manifest string, objects sets.Set[apply.Key]) string {
 	if objects == nil {
 		return manifest
 	}
@@ -262,20 +258,10 @@ func filterManifest(manifest string, objects map[apply.Key]bool) string {
 	return strings.Join(kept, "\n---")
 }
 
-// within reports whether a set holds every member of another.
-func within(some, all map[apply.Key]bool) bool {
-	for key := range some {
-		if !all[key] {
-			return false
-		}
-	}
-	return true
-}
-
-func keys(objects helmkube.ResourceList) map[apply.Key]bool {
-	set := map[apply.Key]bool{}
+func keys(objects helmkube.ResourceList) sets.Set[apply.Key] {
+	set := sets.Set[apply.Key]{}
 	for _, info := range objects {
-		set[apply.KeyOf(object(info))] = true
+		set.Insert(apply.KeyOf(object(info)))
 	}
 	return set
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
@@ -20,16 +21,16 @@ func TestMentioning(t *testing.T) {
 	of := func(kind, name string) apply.Key { return apply.Key{Kind: kind, Namespace: "default", Name: name} }
 	for _, test := range []struct {
 		name  string
-		named map[apply.Key]bool
+		named sets.Set[apply.Key]
 		want  []string
 	}{
 		{"none", nil, []string{config, secret, list}},
-		{"the first", map[apply.Key]bool{of("ConfigMap", "a"): true}, []string{config}},
-		{"another", map[apply.Key]bool{of("Secret", "web"): true}, []string{secret}},
-		{"one in a list", map[apply.Key]bool{of("Secret", "listed"): true}, []string{list}},
-		{"two", map[apply.Key]bool{of("Secret", "web"): true, of("ConfigMap", "a"): true}, []string{config, secret}},
-		{"one whose kind stands elsewhere, too", map[apply.Key]bool{of("Service", "a"): true}, []string{config}},
-		{"one that is not there", map[apply.Key]bool{of("Secret", "nowhere"): true}, nil},
+		{"the first", sets.New(of("ConfigMap", "a")), []string{config}},
+		{"another", sets.New(of("Secret", "web")), []string{secret}},
+		{"one in a list", sets.New(of("Secret", "listed")), []string{list}},
+		{"two", sets.New(of("Secret", "web"), of("ConfigMap", "a")), []string{config, secret}},
+		{"one whose kind stands elsewhere, too", sets.New(of("Service", "a")), []string{config}},
+		{"one that is not there", sets.New(of("Secret", "nowhere")), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := filterManifest(config+secret+list, test.named)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/action"
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -31,120 +31,90 @@ var errNoSuchRevision = errors.New("no such revision is stored")
 // says so where the revision is not stored, where nothing was changed; ErrStale
 // where the index was behind, or the API server's own.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
-	target, found := find(c.config.Index.History(r.Namespace, r.Release), revision)
-	if !found {
+	history := c.config.Index.History(r.Namespace, r.Release)
+	found := slices.IndexFunc(history, func(record release.Record) bool { return record.Revision == revision })
+	if found < 0 {
 		return fmt.Errorf("%w: %d", errNoSuchRevision, revision)
 	}
+	target := history[found]
 	r.Digests = release.Digests{}
 	if target.Written() {
 		r.Digests = release.Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
 	}
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	if err := run.forgetFailedRollback(c.config.Index, r, revision); err != nil {
-		return run.outcome(ctx, err)
-	}
-	if err := run.findLeftovers(c.config.Index, r); err != nil {
-		return run.outcome(ctx, err)
-	}
-	// Nothing is rendered, and what the earlier one was rendered from counts on.
-	run.driver.Lookups = func(*helmrelease.Release) (string, error) {
-		return run.driver.Annotations[target.Secret][release.AnnotationLookups], nil
-	}
-	run.guardRollback(c, r, target)
-	rollback := action.NewRollback(run.config)
-	rollback.Version = revision
-	rollback.Timeout = r.Timeout
-	rollback.DisableHooks = r.DisableHooks
-	err = rollback.Run(r.Release)
-	if err == nil || !run.unfinished() {
-		return run.expect(run.outcome(ctx, err))
-	}
-	// Helm leaves the revision pending where, say, a hook failed.
-	run.driver.Pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
-	key := run.driver.KeyOf(run.driver.Pending)
-	return run.expect(run.outcome(ctx, errors.Join(err, run.driver.Update(key, run.driver.Pending))))
+	return c.apply(ctx, r, func(run *run) error {
+		err := run.forgetFailed(func(failed release.Record) bool {
+			held := failed.Marks.Held
+			return held != nil && held.Revision == revision && failed.Revision != revision
+		})
+		if err != nil {
+			return err
+		}
+		if err := run.findLeftovers(); err != nil {
+			return err
+		}
+		run.guardRollback(target)
+		rollback := action.NewRollback(run.config)
+		rollback.Version = revision
+		rollback.Timeout = r.Timeout
+		rollback.DisableHooks = r.DisableHooks
+		err = rollback.Run(r.Release)
+		pending := run.driver.Pending
+		if err == nil || pending == nil || !pending.Info.Status.IsPending() || run.driver.WriteErr != nil {
+			return err
+		}
+		// Helm leaves the revision pending if, for example, a hook failed.
+		pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
+		return errors.Join(err, run.driver.Update(run.driver.KeyOf(pending), pending))
+	})
 }
 
-// guardRollback has the action check what it repeats, before anything is stored.
-func (r *run) guardRollback(c *Client, request Request, target release.Record) {
-	check, looked := r.driver.Check, r.driver.Lookups
+// guardRollback makes the action check the revision that it repeats before it stores
+// the new one.
+func (r *run) guardRollback(target release.Record) {
+	check := r.driver.Check
+	// Nothing is rendered. The lookups of the earlier revision still apply.
+	r.driver.Lookups = func(*helmrelease.Release) (string, error) {
+		return r.driver.Annotations[target.Secret][release.AnnotationLookups], nil
+	}
 	r.driver.Check = func(rls *helmrelease.Release) error {
 		if why := r.driver.Untrusted(target.Secret); why != nil {
-			if err := r.mayRepeat(c, request, rls); err != nil {
+			if err := r.mayRepeat(rls); err != nil {
 				return fmt.Errorf("%w, and %w", why, err)
 			}
 			if len(rls.Hooks) > 0 {
-				r.kube.notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
+				r.Notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
 			}
-			// Helm runs the hooks of this release. Its digests are as little proven.
+			// Helm runs the hooks of this release. Neither they nor its digests are verified.
 			rls.Hooks = nil
 			r.driver.Stamp.Digests = release.Digests{}
-			looked = func(*helmrelease.Release) (string, error) { return "", nil }
+			r.driver.Lookups = func(*helmrelease.Release) (string, error) { return "", nil }
 		}
-		r.driver.Lookups = looked
 		return check(rls)
 	}
 }
 
 // mayRepeat returns nil if an unverified revision may be rolled back to: the chart
-// renders each of its objects with the values of now, none of which is
+// renders each of its objects with the current values, and none of them is
 // cluster-scoped. Objects that grant permissions must be the same.
-func (r *run) mayRepeat(c *Client, request Request, rls *helmrelease.Release) error {
-	objects, err := r.kube.builder.build(strings.NewReader(rls.Manifest))
+func (r *run) mayRepeat(rls *helmrelease.Release) error {
+	objects, err := r.kube.builder.build(rls.Manifest)
 	if err != nil {
 		return err
 	}
-	rendered, err := r.renderAgain(c, request, rls)
+	again, err := r.renderAgain(rls)
 	if err != nil {
 		return fmt.Errorf("the chart cannot be rendered to compare it: %w", err)
 	}
-	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
-	if err != nil {
-		return err
-	}
-	known := keys(list)
-	var granting helmkube.ResourceList
 	for _, info := range objects {
 		what := apply.Describe(object(info).Unstructured)
 		switch {
 		case info.Mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 			return fmt.Errorf("%s is cluster-scoped", what)
-		case !known[apply.KeyOf(object(info))]:
+		case !again.has(info):
 			return fmt.Errorf("%s is not rendered by the chart with the values of now", what)
-		case info.Mapping.GroupVersionKind.Group == rbacv1.GroupName:
-			granting = append(granting, info)
 		}
 	}
-	return r.rendersSame(granting, rendered)
-}
-
-// unfinished reports whether the action has stored a revision and has not said
-// how it ended.
-func (r *run) unfinished() bool {
-	return r.driver.Pending != nil && r.driver.Pending.Info.Status.IsPending() && r.driver.WriteErr == nil
-}
-
-// forgetFailedRollback deletes the record of the newest try to go back to the
-// same revision if it failed, so that history grows by one a change.
-func (r *run) forgetFailedRollback(index *release.Index, request Request, revision int) error {
-	newest := index.History(request.Namespace, request.Release)[0]
-	held := newest.Marks.Held
-	if newest.Status != api.StatusFailed || !newest.Genuine() || held == nil || held.Revision != revision || newest.Revision == revision {
-		return nil
-	}
-	_, err := r.driver.Delete(newest.Secret)
-	return err
-}
-
-// find returns the record of a revision.
-func find(history []release.Record, revision int) (release.Record, bool) {
-	for _, record := range history {
-		if record.Revision == revision {
-			return record, true
-		}
-	}
-	return release.Record{}, false
+	return r.sameObjects(again, slices.DeleteFunc(objects, func(info *resource.Info) bool {
+		return info.Mapping.GroupVersionKind.Group != rbacv1.GroupName
+	}))
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/chartutil"
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +18,6 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
-	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
@@ -33,16 +31,16 @@ import (
 // The error is ErrUntrusted, and nothing was written, where somebody else has
 // changed the manifest, values, chart or hooks of the revision.
 func (c *Client) Restore(ctx context.Context, r Request) error {
-	return c.run(ctx, r, func(run *run) error { return run.restore(c, r) })
+	return c.run(ctx, r, (*run).restore)
 }
 
-func (r *run) restore(c *Client, request Request) error {
-	history := c.config.Index.History(request.Namespace, request.Release)
+func (r *run) restore() error {
+	history := r.history()
 	if len(history) == 0 || !history[0].Stripped() {
 		return fmt.Errorf("%w: the newest record has its annotations", release.ErrStale)
 	}
 	record := history[0]
-	stored, err := r.readTrusted(c, request, record)
+	stored, err := r.readTrusted(record)
 	if err != nil {
 		return err
 	}
@@ -63,7 +61,7 @@ func (r *run) restore(c *Client, request Request) error {
 		secret.Annotations[release.AnnotationTested] = string(text)
 	}
 	// The helm CLI writes without asking who else does, and may do so again.
-	return r.patchUnchanged(c, record, map[string]any{
+	return r.patchUnchanged(record, map[string]any{
 		"annotations": secret.Annotations,
 		"labels":      map[string]string{api.LabelSignature: signature},
 	})
@@ -71,9 +69,9 @@ func (r *run) restore(c *Client, request Request) error {
 
 // patchUnchanged merges into the metadata of a record that the action has read. The
 // error is ErrStale if the record has changed since.
-func (r *run) patchUnchanged(c *Client, record release.Record, metadata map[string]any) error {
+func (r *run) patchUnchanged(record release.Record, metadata map[string]any) error {
 	metadata["resourceVersion"] = r.driver.Versions[record.Secret]
-	err := c.patchRecord(r.driver.Ctx, record, metadata)
+	err := r.client.patchRecord(r.kube.ctx, record, metadata)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
 	}
@@ -94,31 +92,31 @@ func (c *Client) SignedByCurrentKey(record release.Record) bool {
 // The error is ErrUntrusted, and nothing was written, where the record stores
 // something else than was signed, or where the cluster does not prove it.
 func (c *Client) Sign(ctx context.Context, r Request) error {
-	return c.run(ctx, r, func(run *run) error { return run.signNewest(c, r) })
+	return c.run(ctx, r, (*run).signNewest)
 }
 
-func (r *run) signNewest(c *Client, request Request) error {
-	history := c.config.Index.History(request.Namespace, request.Release)
+func (r *run) signNewest() error {
+	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusDeployed {
 		return fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 	}
 	record := history[0]
-	stored, err := r.readTrusted(c, request, record)
+	stored, err := r.readTrusted(record)
 	if err != nil {
 		return err
 	}
-	return r.signRecord(c, record, stored)
+	return r.signRecord(record, stored)
 }
 
 // readTrusted reads a record whose content may be used. The error is ErrStale if
 // the record is not the one in the index any more, and ErrUntrusted if its content
 // must not be used.
-func (r *run) readTrusted(c *Client, request Request, record release.Record) (*helmrelease.Release, error) {
+func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
 	stored, err := r.readUnchanged(record)
 	if err != nil {
 		return nil, err
 	}
-	return stored, r.trust(c, request, record, stored)
+	return stored, r.trust(record, stored)
 }
 
 // readUnchanged reads a record. The error is ErrStale if it is not the one in the
@@ -133,12 +131,12 @@ func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error)
 
 // trust returns nil if what a record stores may be used. The error is
 // ErrUntrusted where it may not.
-func (r *run) trust(c *Client, request Request, record release.Record, stored *helmrelease.Release) error {
+func (r *run) trust(record release.Record, stored *helmrelease.Release) error {
 	err := r.driver.Untrusted(record.Secret)
 	if !errors.Is(err, signing.ErrUnsigned) {
 		return err
 	}
-	if why := r.prove(c, request, stored); why != nil {
+	if why := r.prove(stored); why != nil {
 		if errors.Is(why, release.ErrUntrusted) {
 			return fmt.Errorf("%w, and %s", err, strings.TrimPrefix(why.Error(), release.ErrUntrusted.Error()+": "))
 		}
@@ -150,7 +148,7 @@ func (r *run) trust(c *Client, request Request, record release.Record, stored *h
 
 // signRecord puts a signature by the current key on a record that may be used,
 // unless it has one.
-func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.Release) error {
+func (r *run) signRecord(record release.Record, stored *helmrelease.Release) error {
 	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
 	switch signature {
 	case "":
@@ -158,28 +156,28 @@ func (r *run) signRecord(c *Client, record release.Record, stored *helmrelease.R
 	case record.Signature:
 		return nil
 	}
-	return r.patchUnchanged(c, record, map[string]any{"labels": map[string]string{api.LabelSignature: signature}})
+	return r.patchUnchanged(record, map[string]any{"labels": map[string]string{api.LabelSignature: signature}})
 }
 
 // signUnlessCurrent signs the newest record if its label shows that the current
 // key has not signed it.
-func (r *run) signUnlessCurrent(c *Client, request Request) error {
-	history := c.config.Index.History(request.Namespace, request.Release)
+func (r *run) signUnlessCurrent() error {
+	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.Keys.Current(history[0].Signature) {
 		return nil
 	}
-	return r.signNewest(c, request)
+	return r.signNewest()
 }
 
 // prove returns nil if to sign a record changes nothing: each of its objects is
 // owned by the release and was last applied as the record has it, and its hooks
 // are those that the chart renders now. Otherwise the error is ErrUntrusted.
-func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) error {
-	objects, err := r.kube.Build(strings.NewReader(stored.Manifest), false)
+func (r *run) prove(stored *helmrelease.Release) error {
+	objects, err := r.kube.build(stored.Manifest)
 	if err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
-	if err := r.kube.allow.check(r.kube.namespace, objects); err != nil {
+	if err := r.kube.allow.check(r.kube.Namespace, objects); err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
 	var absent helmkube.ResourceList
@@ -198,14 +196,14 @@ func (r *run) prove(c *Client, request Request, stored *helmrelease.Release) err
 	if len(absent) == 0 && len(stored.Hooks) == 0 {
 		return nil
 	}
-	rendered, err := r.renderAgain(c, request, stored)
+	again, err := r.renderAgain(stored)
 	if err != nil {
 		return fmt.Errorf("%w: the chart cannot be rendered to compare it: %w", release.ErrUntrusted, err)
 	}
-	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(rendered.Hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
+	if err := again.sameHooks(stored); err != nil {
+		return err
 	}
-	return r.rendersSame(absent, rendered)
+	return r.sameObjects(again, absent)
 }
 
 // appliedAs reports whether an object exists. The error is ErrUntrusted where it
@@ -224,7 +222,7 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 		state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
 	}
 	switch {
-	case !state.Managed || state.Owner != k.owner.UID:
+	case !state.Managed || state.Owner != k.Owner.UID:
 		return true, fmt.Errorf("%w: %s is not owned by this release", release.ErrUntrusted, apply.Describe(o.Unstructured))
 	case state.Applied != o.GetAnnotations()[api.AnnotationApplied]:
 		return true, fmt.Errorf("%w: %s was last applied with other content", release.ErrUntrusted, apply.Describe(o.Unstructured))
@@ -232,57 +230,76 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 	return true, nil
 }
 
-// rendersSame returns nil if a render has the same objects. Otherwise the error
-// is ErrUntrusted.
-func (r *run) rendersSame(objects helmkube.ResourceList, rendered *helmrelease.Release) error {
-	list, err := r.kube.builder.build(strings.NewReader(rendered.Manifest))
-	if err != nil {
-		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
+// rendering is what the chart renders now in place of a stored revision.
+type rendering struct {
+	hooks []*helmrelease.Hook
+	// digests holds the digest of each object.
+	digests map[apply.Key]string
+}
+
+// renderAgain renders the chart with the current values as it was rendered for a
+// stored revision. Nothing is stored or applied.
+func (r *run) renderAgain(stored *helmrelease.Release) (rendering, error) {
+	current := r.Values
+	if r.CurrentValues != nil {
+		var err error
+		if current, err = r.CurrentValues(); err != nil {
+			return rendering{}, err
+		}
 	}
-	digests := map[apply.Key]string{}
+	// A render may change values.
+	given := values.Normalize(maps.Clone(current))
+	in, err := r.Chart.Prepare(given)
+	if err != nil {
+		return rendering{}, err
+	}
+	executed, err := r.execute(in, stored.Version)
+	if err != nil {
+		return rendering{}, err
+	}
+	rendered, err := chart.DryRun(executed, r.Release, r.Namespace, given, r.config.Capabilities.KubeVersion, nil)
+	if err != nil {
+		return rendering{}, err
+	}
+	list, err := r.kube.builder.build(rendered.Manifest)
+	if err != nil {
+		return rendering{}, err
+	}
+	again := rendering{hooks: rendered.Hooks, digests: map[apply.Key]string{}}
 	for _, info := range list {
 		o, err := r.kube.prepare(object(info))
 		if err != nil {
-			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
+			return rendering{}, err
 		}
-		digests[apply.KeyOf(o)] = o.GetAnnotations()[api.AnnotationApplied]
+		again.digests[apply.KeyOf(o)] = o.GetAnnotations()[api.AnnotationApplied]
 	}
+	return again, nil
+}
+
+// has reports whether the chart renders an object.
+func (x rendering) has(info *resource.Info) bool {
+	_, ok := x.digests[apply.KeyOf(object(info))]
+	return ok
+}
+
+// sameHooks returns ErrUntrusted unless a stored revision has the rendered hooks.
+func (x rendering) sameHooks(stored *helmrelease.Release) error {
+	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(x.hooks)) {
+		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
+	}
+	return nil
+}
+
+// sameObjects returns ErrUntrusted unless the chart renders the same objects.
+func (r *run) sameObjects(again rendering, objects helmkube.ResourceList) error {
 	for _, info := range objects {
 		o, err := r.kube.prepare(object(info))
 		if err != nil {
 			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 		}
-		if o.GetAnnotations()[api.AnnotationApplied] != digests[apply.KeyOf(o)] {
+		if o.GetAnnotations()[api.AnnotationApplied] != again.digests[apply.KeyOf(o)] {
 			return fmt.Errorf("%w: %s is not as the chart renders it", release.ErrUntrusted, apply.Describe(o.Unstructured))
 		}
 	}
 	return nil
-}
-
-// renderAgain renders the request's chart and values as they were rendered for a
-// stored revision. Nothing is stored or applied.
-func (r *run) renderAgain(c *Client, request Request, stored *helmrelease.Release) (*helmrelease.Release, error) {
-	current := request.Values
-	if request.CurrentValues != nil {
-		var err error
-		if current, err = request.CurrentValues(); err != nil {
-			return nil, err
-		}
-	}
-	// A render may change values.
-	given := values.Normalize(maps.Clone(current))
-	in, err := request.Chart.Prepare(given)
-	if err != nil {
-		return nil, err
-	}
-	options := chartutil.ReleaseOptions{
-		Name: request.Release, Namespace: request.Namespace, Revision: stored.Version,
-		IsInstall: stored.Version == 1, IsUpgrade: stored.Version > 1,
-	}
-	rendered, err := request.Chart.ExecuteTemplates(r.driver.Ctx, in, c.renderer, options, r.config.Capabilities,
-		render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
-	if err != nil {
-		return nil, err
-	}
-	return chart.DryRun(rendered, request.Release, request.Namespace, given, r.config.Capabilities.KubeVersion, nil)
 }

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -28,8 +30,8 @@ import (
 // objects of a release, if the records are gone or must not be relied on. It makes
 // one request for each kind that the server has, and skips those that the operator
 // may not list.
-func (c *Client) search(ctx context.Context, r *run) error {
-	lists, err := c.config.Clientset.Discovery().ServerPreferredResources()
+func (r *run) search() error {
+	lists, err := r.client.config.Clientset.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("read the server's kinds: %w", err)
 	}
@@ -37,7 +39,7 @@ func (c *Client) search(ctx context.Context, r *run) error {
 	allowed := r.kube.allow
 	// An operator that serves some namespaces has no permissions beyond them, save
 	// for what the rules name.
-	allowed.Everything = allowed.Everything && !c.config.Confined
+	allowed.Everything = allowed.Everything && !r.client.config.Confined
 	var found []schema.GroupVersionKind
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -49,7 +51,7 @@ func (c *Client) search(ctx context.Context, r *run) error {
 			if !resource.Namespaced && !allowed.clusterScoped(gv.WithKind(resource.Kind).GroupKind()) {
 				continue
 			}
-			is, err := c.owns(ctx, r, allowed, gv.WithResource(resource.Name), resource.Namespaced)
+			is, err := r.owns(allowed, gv.WithResource(resource.Name), resource.Namespaced)
 			if err != nil {
 				return fmt.Errorf("look for objects of the release: %w", err)
 			}
@@ -67,16 +69,16 @@ func (c *Client) search(ctx context.Context, r *run) error {
 // owns reports whether there are objects of a resource with the owner's label: in all
 // namespaces if the kind's rules allow objects there, and else in the namespace of
 // the release.
-func (c *Client) owns(ctx context.Context, r *run, allowed allow, resource schema.GroupVersionResource, namespaced bool) (bool, error) {
-	options := metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(r.kube.owner.UID), Limit: 1}
-	all := c.own.objects.Metadata.Resource(resource)
-	here := all.Namespace(r.kube.namespace)
+func (r *run) owns(allowed allow, resource schema.GroupVersionResource, namespaced bool) (bool, error) {
+	options := metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(r.Owner.UID), Limit: 1}
+	all := r.client.own.objects.Metadata.Resource(resource)
+	here := all.Namespace(r.Namespace)
 	var list *metav1.PartialObjectMetadataList
 	var err error
 	if namespaced && !allowed.Everything && !allowed.OtherNamespaces {
-		list, err = here.List(ctx, options)
-	} else if list, err = all.List(ctx, options); apierrors.IsForbidden(err) && namespaced {
-		list, err = here.List(ctx, options)
+		list, err = here.List(r.kube.ctx, options)
+	} else if list, err = all.List(r.kube.ctx, options); apierrors.IsForbidden(err) && namespaced {
+		list, err = here.List(r.kube.ctx, options)
 	}
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
@@ -126,106 +128,96 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 }
 
 func (c *Client) uninstall(ctx context.Context, r Request) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
-		return err
-	}
-	run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
-	history := c.config.Index.History(r.Namespace, r.Release)
-	store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
-		before: sync.OnceValue(func() error {
-			if err := run.deleteHookObjects(r, history); err != nil {
-				run.kube.failedHook = err
+	return c.run(ctx, r, func(run *run) error {
+		run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
+		history := run.history()
+		store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+			before: sync.OnceValue(func() error {
+				if err := run.deleteHookObjects(history); err != nil {
+					run.kube.failedHook = err
+					return err
+				}
+				return c.removeNamespace(ctx, r)
+			})}
+		run.config.Releases = storage.Init(store)
+		if len(history) > 0 && !belongs(history[0], r.Owner) {
+			// A release of another owner has the name now.
+			history = nil
+		}
+		if err := run.refuseOrphaned(history); err != nil {
+			return err
+		}
+		if len(history) == 0 || r.OwnedOnly {
+			if err := run.search(); err != nil {
 				return err
 			}
-			return c.removeNamespace(ctx, r)
-		})}
-	run.config.Releases = storage.Init(store)
-	if len(history) > 0 && !belongs(history[0], r.Owner) {
-		// Somebody else has taken the name meanwhile.
-		history = nil
-	}
-	if err := run.refuseOrphaned(r, history); err != nil {
-		return run.outcome(ctx, err)
-	}
-	if len(history) == 0 || r.OwnedOnly {
-		if err := c.search(ctx, run); err != nil {
-			return run.outcome(ctx, err)
 		}
-	}
-	if len(history) > 1 {
-		// Helm deletes what the newest revision names.
-		if err := run.findLeftovers(c.config.Index, r); err != nil {
-			return run.outcome(ctx, err)
+		if len(history) > 1 {
+			// Helm deletes only the objects of the newest revision.
+			if err := run.findLeftovers(); err != nil {
+				return err
+			}
 		}
-	}
-	if len(history) > 0 {
-		if err = run.uninstall(r, store); err != nil {
-			err = errors.Join(run.kube.cause(err), store.mark())
-		} else {
-			err = run.deleteRecords(c.config.Index, r)
+		var err error
+		if len(history) > 0 {
+			err = run.uninstall(store)
 		}
-	}
-	if run.kube.failedHook != nil {
-		// Helm makes a text of some.
-		err = run.kube.failedHook
-	}
-	left := c.config.Inventory.OwnedBy(r.Owner.UID)
-	if err == nil {
-		err = c.sweep(ctx, run, r, len(history) > 0)
-	}
-	if err == nil && r.WaitForDelete {
-		err = run.kube.waitUntilGone(left, r.Timeout)
-	}
-	if len(run.kube.remaining) > 0 {
-		// Helm made a text of it, and has deleted the records all the same.
-		err = fmt.Errorf("%w: %s", ErrWaiting, strings.Join(run.kube.remaining, ", "))
-	}
-	if err := run.outcome(ctx, err); err != nil {
+		if run.kube.failedHook != nil {
+			// Some of Helm's errors contain only its text.
+			err = run.kube.failedHook
+		}
+		left := run.kube.inventory.OwnedBy(r.Owner.UID)
+		if err == nil {
+			err = run.kube.sweep(nil)
+		}
+		if err == nil && len(history) == 0 {
+			// No record was deleted, before which the namespace would have been.
+			run.kube.sweepClaimed()
+			err = c.removeNamespace(ctx, r)
+		}
+		if err == nil && r.WaitForDelete {
+			err = run.kube.waitUntilGone(left, r.Timeout)
+		}
+		if len(run.kube.remaining) > 0 {
+			// Helm's error contains only the text. The records are deleted.
+			err = fmt.Errorf("%w: %s", ErrWaiting, strings.Join(run.kube.remaining, ", "))
+		}
+		if err == nil && run.driver.WriteErr == nil {
+			c.config.Inventory.Forget(r.Owner.UID)
+		}
 		return err
-	}
-	c.config.Inventory.Forget(r.Owner.UID)
-	return nil
+	})
 }
 
-// sweep deletes the objects that Helm has left. Without a record, Helm had nothing to
-// do, and no record was deleted before which the namespace would have been.
-func (c *Client) sweep(ctx context.Context, run *run, r Request, recorded bool) error {
-	if err := run.kube.sweep(nil); err != nil || recorded {
-		return err
-	}
-	run.kube.sweepClaimed()
-	return c.removeNamespace(ctx, r)
-}
-
-// uninstall runs Helm's action.
-func (r *run) uninstall(request Request, store *uninstallDriver) error {
+// uninstall runs Helm's action, and deletes the records that are left after it. Helm
+// deletes a record by the release and the revision in its content, and not by its own
+// name.
+func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall := action.NewUninstall(r.config)
-	uninstall.Timeout = request.Timeout
+	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
-	uninstall.DisableHooks = request.DisableHooks
-	uninstall.Description = request.Description
-	uninstall.Wait = request.WaitForDelete
+	uninstall.DisableHooks = r.DisableHooks
+	uninstall.Description = r.Description
+	uninstall.Wait = r.WaitForDelete
 	store.read = func(newest *helmrelease.Release) {
 		why := r.driver.Untrusted(r.driver.KeyOf(newest))
-		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
+		if why == nil || uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
 			return
 		}
-		// Helm looks at this after it has read the record.
+		// Helm reads this field after it has read the record.
 		uninstall.DisableHooks, store.hooks = true, false
-		r.kube.notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+		r.Notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
 	}
-	if _, err := uninstall.Run(request.Release); err != nil {
-		return err
+	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil {
+		err = cmp.Or(err, r.driver.ReadErr)
+		if r.kube.undeleted != nil {
+			// Helm's own error does not contain the cause.
+			err = fmt.Errorf("delete the objects of the release: %w", r.kube.undeleted)
+		}
+		return errors.Join(err, store.mark())
 	}
-	return r.driver.ReadErr
-}
-
-// deleteRecords deletes the records of the release that are left. Helm deletes a
-// record by the release and the revision in its content, and not by its own name.
-func (r *run) deleteRecords(index *release.Index, request Request) error {
-	for _, record := range index.History(request.Namespace, request.Release) {
-		if !belongs(record, request.Owner) {
+	for _, record := range r.history() {
+		if !belongs(record, r.Owner) {
 			continue
 		}
 		if _, err := r.driver.Delete(record.Secret); err != nil {
@@ -276,7 +268,7 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 
 // Update writes a record back, or notes that it was not.
 func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
-	waits := !d.brief || d.hooks && hasDeleteHooks(rls)
+	waits := !d.brief || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
 	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
 		d.unmarked, d.key = rls, key
 		return nil
@@ -309,9 +301,10 @@ func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 	return d.Driver.Delete(key)
 }
 
-func hasDeleteHooks(rls *helmrelease.Release) bool {
+// hasHooks reports whether a release has hooks for one of the events.
+func hasHooks(rls *helmrelease.Release, events ...helmrelease.HookEvent) bool {
 	return slices.ContainsFunc(rls.Hooks, func(hook *helmrelease.Hook) bool {
-		return slices.Contains(hook.Events, helmrelease.HookPreDelete) || slices.Contains(hook.Events, helmrelease.HookPostDelete)
+		return sets.New(hook.Events...).HasAny(events...)
 	})
 }
 

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -17,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
@@ -82,10 +80,10 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	return chart.ReadRelease(rls)
 }
 
-// render renders the chart of an action. Large manifests are parsed one at a time:
-// the action ends its turn when it has ended.
-func (c *Client) render(ctx context.Context, r *run, request Request, options chartutil.ReleaseOptions) (*helmchart.Chart, error) {
-	rendered, err := request.Chart.ExecuteTemplates(ctx, r.input, c.renderer, options, r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: request.Allow.LookupsInValues(), Lend: request.Slot.Release})
+// render renders the chart of the action. Large manifests are parsed one at a time:
+// the caller ends the turn of the action when the action has ended.
+func (r *run) render(revision int) (*helmchart.Chart, error) {
+	rendered, err := r.execute(r.prepared, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -94,53 +92,61 @@ func (c *Client) render(ctx context.Context, r *run, request Request, options ch
 		texts[i] = string(template.Data)
 	}
 	// Helm parses the manifest to sort it, and then has it built.
-	return rendered, r.kube.builder.turn.await(ctx, texts...)
+	return rendered, r.kube.builder.turn.await(r.kube.ctx, texts...)
+}
+
+// execute executes the templates of the chart.
+func (r *run) execute(in *chart.Prepared, revision int) (*helmchart.Chart, error) {
+	return r.Chart.ExecuteTemplates(r.kube.ctx, in, r.client.renderer,
+		chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: revision, IsInstall: revision == 1, IsUpgrade: revision > 1},
+		r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: r.Allow.LookupsInValues(), Lend: r.Slot.Release})
 }
 
 // Upgrade makes a new revision of a release that has a record which is neither
 // pending nor uninstalled. The errors are those of Install.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
-	run, err := c.ready(ctx, r)
-	if err != nil {
-		return err
-	}
-	if len(c.config.Index.History(r.Namespace, r.Release)) > 1 {
-		if err := run.forgetFailed(c.config.Index, r); err != nil {
-			return run.outcome(ctx, err)
+	return c.apply(ctx, r, func(run *run) error {
+		if err := run.prepare(); err != nil {
+			return err
 		}
-	}
-	if err := run.findLeftovers(c.config.Index, r); err != nil {
-		return run.outcome(ctx, err)
-	}
-	upgrade := action.NewUpgrade(run.config)
-	upgrade.Namespace = r.Namespace
-	upgrade.Timeout = r.Timeout
-	upgrade.DisableHooks = r.DisableHooks
-	upgrade.Description = r.Description
-	upgrade.TakeOwnership = r.TakeOwnership
-	upgrade.SkipCRDs = true
-	upgrade.DisableOpenAPIValidation = true
-	upgrade.SkipSchemaValidation = true
-	// Without it Helm takes empty values for "as before".
-	upgrade.ResetValues = true
-	options := chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: 1, IsUpgrade: true}
-	if history := c.config.Index.History(r.Namespace, r.Release); len(history) > 0 {
-		options.Revision = history[0].Revision + 1
-	}
-	defer run.kube.builder.turn.done()
-	rendered, err := c.render(ctx, run, r, options)
-	if err == nil {
-		_, err = upgrade.Run(r.Release, rendered, r.Values)
-	}
-	return run.expect(run.outcome(ctx, run.classify(err)))
+		if len(run.history()) > 1 {
+			if err := run.forgetFailed(run.repeatsInputs); err != nil {
+				return err
+			}
+		}
+		if err := run.findLeftovers(); err != nil {
+			return err
+		}
+		upgrade := action.NewUpgrade(run.config)
+		upgrade.Namespace = r.Namespace
+		upgrade.Timeout = r.Timeout
+		upgrade.DisableHooks = r.DisableHooks
+		upgrade.Description = r.Description
+		upgrade.TakeOwnership = r.TakeOwnership
+		upgrade.SkipCRDs = true
+		upgrade.DisableOpenAPIValidation = true
+		upgrade.SkipSchemaValidation = true
+		// Without it, Helm reuses the values of the last revision if the new ones are empty.
+		upgrade.ResetValues = true
+		revision := 1
+		if history := run.history(); len(history) > 0 {
+			revision += history[0].Revision
+		}
+		defer run.kube.builder.turn.done()
+		rendered, err := run.render(revision)
+		if err == nil {
+			_, err = upgrade.Run(r.Release, rendered, r.Values)
+		}
+		return run.classify(err)
+	})
 }
 
 // findLeftovers watches the kinds of what the revisions since the last deployed
 // one may have left, so that the action finds it and prunes it. Another
 // process, or an operator that was killed, may have made it.
-func (r *run) findLeftovers(index *release.Index, request Request) error {
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, record := range index.History(request.Namespace, request.Release) {
+func (r *run) findLeftovers() error {
+	kinds := sets.Set[schema.GroupVersionKind]{}
+	for _, record := range r.history() {
 		if record.Status == api.StatusDeployed {
 			break
 		}
@@ -155,13 +161,13 @@ func (r *run) findLeftovers(index *release.Index, request Request) error {
 			// Its manifest proves nothing.
 			continue
 		}
-		objects, err := r.kube.builder.build(strings.NewReader(left.Manifest))
+		objects, err := r.kube.builder.build(left.Manifest)
 		if err != nil {
 			// It names kinds that the server does not know: it left none.
 			continue
 		}
 		for _, info := range objects {
-			kinds[info.Mapping.GroupVersionKind] = true
+			kinds.Insert(info.Mapping.GroupVersionKind)
 		}
 		if record.WasDeployed() {
 			// It has pruned what those before it had left.
@@ -171,8 +177,6 @@ func (r *run) findLeftovers(index *release.Index, request Request) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	for _, kind := range r.kube.inventory.Kinds(request.Owner.UID) {
-		kinds[kind] = true
-	}
-	return r.kube.need(slices.Collect(maps.Keys(kinds)))
+	kinds.Insert(r.kube.inventory.Kinds(r.Owner.UID)...)
+	return r.kube.need(kinds.UnsortedList())
 }

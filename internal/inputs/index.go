@@ -4,17 +4,45 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
-// EventHandler returns the handler of an informer's events: update gets objects that
-// were added or changed, and remove those that were deleted.
-func EventHandler[T any](update, remove func(T)) cache.ResourceEventHandler {
-	call := func(f func(T), object any) {
-		if typed, ok := object.(T); ok {
-			f(typed)
+// Tracker holds which custom resources use which objects, guards what a store knows of
+// the objects, and reports their changes to the users.
+type Tracker[T comparable] struct {
+	sync.Mutex
+	Index[T]
+	// changed is called, without the lock, for each user of an object that was added,
+	// changed or deleted.
+	changed func(types.UID)
+}
+
+// NewTracker returns a Tracker without uses.
+func NewTracker[T comparable](changed func(types.UID)) *Tracker[T] {
+	return &Tracker[T]{Index: NewIndex[T](), changed: changed}
+}
+
+// Update calls a function under the lock, and then reports a change to the users that
+// the function returns.
+func (t *Tracker[T]) Update(update func() []types.UID) {
+	t.Lock()
+	users := update()
+	t.Unlock()
+	for _, user := range users {
+		t.changed(user)
+	}
+}
+
+// EventHandler returns the handler of an informer's events. It calls update for objects
+// that were added or changed, and remove for those that were deleted, as Update does.
+func EventHandler[T comparable, O any](t *Tracker[T], update, remove func(O) []types.UID) cache.ResourceEventHandler {
+	call := func(f func(O) []types.UID, object any) {
+		if typed, ok := object.(O); ok {
+			t.Update(func() []types.UID { return f(typed) })
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -29,59 +57,58 @@ func EventHandler[T any](update, remove func(T)) cache.ResourceEventHandler {
 	}
 }
 
-// Index holds, for things of a kind, who uses them. It is not safe for
-// concurrent use.
+// Index holds which custom resources use which objects. It is not safe for concurrent
+// use.
 type Index[T comparable] struct {
-	byThing map[T]map[types.UID]struct{}
-	byUser  map[types.UID][]T
+	byObject map[T]sets.Set[types.UID]
+	byUser   map[types.UID][]T
 }
 
-// NewIndex returns an index of no uses.
+// NewIndex returns an index without uses.
 func NewIndex[T comparable]() Index[T] {
-	return Index[T]{byThing: map[T]map[types.UID]struct{}{}, byUser: map[types.UID][]T{}}
+	return Index[T]{byObject: map[T]sets.Set[types.UID]{}, byUser: map[types.UID][]T{}}
 }
 
-// Set says what a user uses, in place of what was said before, and returns what
-// nobody uses any more.
-func (i Index[T]) Set(user types.UID, things []T) (unused []T) {
+// Set replaces the objects that a user uses. It returns the objects that no user uses
+// any more.
+func (i Index[T]) Set(user types.UID, objects []T) (unused []T) {
 	before := i.byUser[user]
-	if slices.Equal(before, things) {
+	if slices.Equal(before, objects) {
 		return nil
 	}
-	for _, thing := range things {
-		if i.byThing[thing] == nil {
-			i.byThing[thing] = map[types.UID]struct{}{}
+	for _, object := range objects {
+		if i.byObject[object] == nil {
+			i.byObject[object] = sets.Set[types.UID]{}
 		}
-		i.byThing[thing][user] = struct{}{}
+		i.byObject[object].Insert(user)
 	}
-	for _, thing := range before {
-		if slices.Contains(things, thing) || !i.Used(thing) {
+	for _, object := range before {
+		if slices.Contains(objects, object) || !i.Used(object) {
 			continue
 		}
-		delete(i.byThing[thing], user)
-		if len(i.byThing[thing]) == 0 {
-			delete(i.byThing, thing)
-			unused = append(unused, thing)
+		if i.byObject[object].Delete(user).Len() == 0 {
+			delete(i.byObject, object)
+			unused = append(unused, object)
 		}
 	}
-	i.byUser[user] = things
-	if len(things) == 0 {
+	i.byUser[user] = objects
+	if len(objects) == 0 {
 		delete(i.byUser, user)
 	}
 	return unused
 }
 
-// Used reports whether anybody uses a thing.
-func (i Index[T]) Used(thing T) bool { return len(i.byThing[thing]) > 0 }
+// Used reports whether any custom resource uses an object.
+func (i Index[T]) Used(object T) bool { return len(i.byObject[object]) > 0 }
 
-// All are all that somebody uses, in any order.
-func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byThing) }
+// All returns all objects in use, in any order.
+func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byObject) }
 
-// Users are those who use some of these things, each once, in any order.
-func (i Index[T]) Users(things ...T) []types.UID {
-	found := map[types.UID]struct{}{}
-	for _, thing := range things {
-		maps.Copy(found, i.byThing[thing])
+// Users returns the users of any of these objects, each once, in any order.
+func (i Index[T]) Users(objects ...T) []types.UID {
+	found := sets.Set[types.UID]{}
+	for _, object := range objects {
+		maps.Copy(found, i.byObject[object])
 	}
-	return slices.Collect(maps.Keys(found))
+	return found.UnsortedList()
 }

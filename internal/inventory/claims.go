@@ -27,8 +27,7 @@ type Recorded struct {
 // that this process applied count for the owner.
 func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.mu.RLock()
-	of := x.owners[owner]
-	same := namespace == "" || of != nil && of.namespace == namespace
+	same := namespace == "" || x.known(owner).namespace == namespace
 	x.mu.RUnlock()
 	if same {
 		return
@@ -74,8 +73,7 @@ func (x *Index) isOwned(of *owner, s *apply.State) bool {
 
 // concernsOwner reports whether a change of an object concerns the owner in its label.
 func (x *Index) concernsOwner(s *apply.State) bool {
-	of := x.owners[s.Owner]
-	return of != nil && x.isOwned(of, s)
+	return x.isOwned(x.known(s.Owner), s)
 }
 
 // addObject notes that the release of an owner has an object, which may be outside of
@@ -88,24 +86,6 @@ func (o *owner) addObject(key apply.Key) {
 		o.named = map[apply.Key]bool{}
 	}
 	o.named[key] = true
-}
-
-// recorded notes the objects outside of the namespace that a release has according
-// to its record. It returns the objects that count for the owner and those that do
-// not, or that it is known what is expected of the owner.
-func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []apply.State, known bool) {
-	x.mu.RLock()
-	of := x.owners[uid]
-	known = of != nil && of.known
-	x.mu.RUnlock()
-	if known || of == nil {
-		return nil, nil, known
-	}
-	x.AddObjects(uid, outside)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	owned, claimed = x.labeled(uid)
-	return owned, claimed, false
 }
 
 // ExpectedUID returns the UID of an object that an owner's release expects, empty

@@ -98,12 +98,8 @@ func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
 func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	expected := x.expectedBy(owner, key)
-	if expected == nil {
-		return false
-	}
-	_, drift := x.compare(expected)
-	return !drift
+	by, drifted := x.ownerOfDrifted(key)
+	return by != "" && by == owner && !drifted
 }
 
 // expectedBy returns what an owner's release expects of an object, nil if nothing.
@@ -130,10 +126,19 @@ func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 // The digest does not cover the Jobs that have finished according to the record;
 // they may be gone.
 func (x *Index) RestoreExpected(owner types.UID, recorded Recorded) bool {
-	owned, claimed, known := x.recorded(owner, recorded.Outside)
-	if known || recorded.Digest == "" {
-		return known
+	x.mu.RLock()
+	known := x.known(owner).known
+	x.mu.RUnlock()
+	if known {
+		return true
 	}
+	x.AddObjects(owner, recorded.Outside)
+	if recorded.Digest == "" {
+		return false
+	}
+	x.mu.RLock()
+	owned, claimed := x.labeled(owner)
+	x.mu.RUnlock()
 	if x.restoreExpected(owner, owned, recorded) {
 		return true
 	}
@@ -156,9 +161,7 @@ func (x *Index) restoreExpected(owner types.UID, owned []apply.State, recorded R
 		}
 	}
 	for _, job := range jobs {
-		x.mu.Lock()
-		x.owner(owner).setOutcome(job.Key, finished{uid: job.UID, outcome: recorded.Finished[job.Key]})
-		x.mu.Unlock()
+		x.setOutcome(&job, recorded.Finished[job.Key])
 	}
 	x.Expect(owner, append(recalled, jobs...))
 	return true
@@ -229,12 +232,8 @@ func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 func (x *Index) Drift(owner types.UID) []Drift {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	of := x.owners[owner]
-	if of == nil {
-		return nil
-	}
 	var found []Drift
-	for _, key := range of.expected {
+	for _, key := range x.known(owner).expected {
 		if drift, ok := x.driftOf(owner, key); ok {
 			found = append(found, drift)
 		}

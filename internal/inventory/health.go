@@ -34,12 +34,7 @@ var gone = Health{Reason: "Gone", Message: "it is not there"}
 // DependsOnContext reports whether a reason follows from more than the object: from a
 // rule of the watches entry, or from other objects of the kind.
 func DependsOnContext(reason string) bool {
-	switch reason {
-	case health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported}, reason)
 }
 
 // HealthOf computes the health of an object that was read whole, without the
@@ -83,11 +78,17 @@ func (x *Index) Health(owner types.UID, now time.Time) Summary {
 		if !next.IsZero() && (s.Next.IsZero() || next.Before(s.Next)) {
 			s.Next = next
 		}
-		switch {
-		case !found.Ready:
-			s.Unready = append(s.Unready, ObjectHealth{Key: key, UID: x.uidOf(key), Health: found})
-		case found.Message != "":
-			s.Assumed = append(s.Assumed, ObjectHealth{Key: key, UID: x.uidOf(key), Health: found})
+		if found.Ready && found.Message == "" {
+			continue
+		}
+		object := ObjectHealth{Key: key, Health: found}
+		if live := x.live(key); live != nil {
+			object.UID = live.UID
+		}
+		if found.Ready {
+			s.Assumed = append(s.Assumed, object)
+		} else {
+			s.Unready = append(s.Unready, object)
 		}
 	}
 	order := func(a, b ObjectHealth) int {
@@ -113,7 +114,7 @@ func urgency(h Health) int {
 // keysOf returns the objects that an owner is expected to have, or has where
 // nothing is expected.
 func (x *Index) keysOf(owner types.UID) []apply.Key {
-	if of := x.owners[owner]; of != nil && of.known {
+	if of := x.known(owner); of.known {
 		return of.expected
 	}
 	var keys []apply.Key
@@ -122,13 +123,6 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 		keys = append(keys, s.Key)
 	}
 	return keys
-}
-
-func (x *Index) uidOf(key apply.Key) types.UID {
-	if o := x.objects[key]; o != nil && o.live != nil {
-		return o.live.UID
-	}
-	return ""
 }
 
 // healthOf returns the health of one object, and when it changes by itself.

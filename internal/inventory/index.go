@@ -1,12 +1,14 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/lru"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -28,7 +30,8 @@ type Index struct {
 	// reporting are the kinds of which some object has a report of its controller.
 	reporting map[schema.GroupKind]bool
 
-	tombstones tombstones
+	// tombstones are the versions of the objects that were deleted last, by apply.Key.
+	tombstones *lru.Cache
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
 	// in which they cannot.
 	unwatched map[schema.GroupKind][]string
@@ -78,8 +81,8 @@ type owner struct {
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
-		unwatched: map[schema.GroupKind][]string{},
-		onDrift:   drifted, onChange: changed,
+		tombstones: lru.New(maxTombstones), unwatched: map[schema.GroupKind][]string{},
+		onDrift: drifted, onChange: changed,
 	}
 }
 
@@ -87,10 +90,18 @@ func NewIndex(drifted, changed func(owner types.UID)) *Index {
 func (x *Index) Get(key apply.Key) (apply.State, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if o := x.objects[key]; o != nil && o.live != nil {
-		return *o.live, true
+	if live := x.live(key); live != nil {
+		return *live, true
 	}
 	return apply.State{}, false
+}
+
+// live returns the object with a key, nil if none exists.
+func (x *Index) live(key apply.Key) *apply.State {
+	if o := x.objects[key]; o != nil {
+		return o.live
+	}
+	return nil
 }
 
 // OwnedBy returns the objects that count for an owner: they carry its label and an
@@ -106,10 +117,7 @@ func (x *Index) OwnedBy(owner types.UID) []apply.State {
 // labeled returns the objects that carry the label of an owner and an Apply entry of
 // our field manager: those that count for the owner, and those that do not.
 func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
-	of := x.owners[uid]
-	if of == nil {
-		return []apply.State{}, nil
-	}
+	of := x.known(uid)
 	owned = make([]apply.State, 0, len(of.live))
 	for _, s := range of.live {
 		switch {
@@ -126,7 +134,7 @@ func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.tombstones.deletedSince(s) && x.put(&s) && s.Managed && s.Owner != "" {
+	if !x.deletedSince(s) && x.put(&s) && s.Managed && s.Owner != "" {
 		x.owner(s.Owner).addObject(s.Key)
 	}
 }
@@ -206,7 +214,7 @@ func (x *Index) putHealth(s *apply.State, health *Health) bool {
 // our own last write, which brought the label back.
 func (x *Index) gone(s *apply.State, certain bool) {
 	x.mu.Lock()
-	x.tombstones.add(s.Key, s.ResourceVersion)
+	x.tombstones.Add(s.Key, s.ResourceVersion)
 	if o := x.objects[s.Key]; o != nil {
 		if o.removed == s.UID {
 			o.removed = ""
@@ -291,6 +299,11 @@ func (x *Index) removeIfEmpty(key apply.Key, o *entry) {
 	}
 }
 
+// known returns what is known of an owner, which must not be changed.
+func (x *Index) known(uid types.UID) *owner { return cmp.Or(x.owners[uid], &unknownOwner) }
+
+var unknownOwner owner
+
 // owner returns what is known of an owner, to be added to.
 func (x *Index) owner(uid types.UID) *owner {
 	of := x.owners[uid]
@@ -324,31 +337,13 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// tombstones holds when the objects went that went last. The watch may tell so
-// before this process hears what became of its own apply, and an object put
-// into the index after that would stay there for ever. The zero value is ready.
-type tombstones struct {
-	versions map[apply.Key]string
-	// order is a ring of their keys; next is the oldest.
-	order [1024]apply.Key
-	next  int
-}
+// maxTombstones is the number of deleted objects whose last version the index knows.
+const maxTombstones = 1024
 
-func (d *tombstones) add(key apply.Key, version string) {
-	if d.versions == nil {
-		d.versions = map[apply.Key]string{}
-	}
-	if _, known := d.versions[key]; !known {
-		delete(d.versions, d.order[d.next])
-		d.order[d.next] = key
-		d.next = (d.next + 1) % len(d.order)
-	}
-	d.versions[key] = version
-}
-
-// deletedSince reports whether an object went at that version of it, the last that a
-// list held, or after it.
-func (d *tombstones) deletedSince(s apply.State) bool {
-	version, known := d.versions[s.Key]
-	return known && !api.IsNewer(s.ResourceVersion, version)
+// deletedSince reports whether an object was deleted at this version of it or a newer one.
+// A watch may report a deletion before this process receives the response to its
+// own apply. Without this check, the object would stay in the index for ever.
+func (x *Index) deletedSince(s apply.State) bool {
+	version, known := x.tombstones.Get(s.Key)
+	return known && !api.IsNewer(s.ResourceVersion, version.(string))
 }

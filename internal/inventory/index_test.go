@@ -238,16 +238,16 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 func TestDeparturesAreBounded(t *testing.T) {
 	l := newListened()
 	at := func(i int) apply.State { return but(applied("a"+strconv.Itoa(i)), 10+i) }
-	n := len(l.tombstones.order)
+	n := maxTombstones
 	for i := range 3 * n {
 		l.gone(new(at(i)), false)
 		l.gone(new(at(i)), false)
 	}
-	if got := len(l.tombstones.versions); got != n {
+	if got := l.tombstones.Len(); got != n {
 		t.Errorf("%d departures are known, want %d", got, n)
 	}
 	for i, want := range map[int]bool{0: false, 2*n - 1: false, 2 * n: true, 3*n - 1: true} {
-		if got := l.tombstones.deletedSince(but(at(i), 9)); got != want {
+		if got := l.deletedSince(but(at(i), 9)); got != want {
 			t.Errorf("departure %d is known: %v, want %v", i, got, want)
 		}
 	}

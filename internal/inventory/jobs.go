@@ -62,29 +62,28 @@ func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
 	if outcome == "" {
 		return
 	}
-	x.mu.Lock()
-	of := x.owner(s.Owner)
-	known := of.finished[s.Key]
-	of.setOutcome(s.Key, finished{uid: s.UID, outcome: outcome})
-	matters := known.uid != s.UID && x.concernsOwner(s)
-	x.mu.Unlock()
-	if matters {
+	if x.setOutcome(s, outcome) {
 		x.onChange(s.Owner)
 	}
 }
 
-func (o *owner) setOutcome(key apply.Key, job finished) {
-	if o.finished == nil {
-		o.finished = map[apply.Key]finished{}
+// setOutcome sets how a Job finished. It reports whether that was not known before,
+// and the Job counts for the owner in its label.
+func (x *Index) setOutcome(job *apply.State, outcome string) (isNew bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	of := x.owner(job.Owner)
+	if of.finished == nil {
+		of.finished = map[apply.Key]finished{}
 	}
-	o.finished[key] = job
+	before := of.finished[job.Key]
+	of.finished[job.Key] = finished{uid: job.UID, outcome: outcome}
+	return before.uid != job.UID && x.concernsOwner(job)
 }
 
 // SetJobOutcome notes that a Job with ttlSecondsAfterFinished that is gone has finished.
 func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.owner(owner).setOutcome(key, finished{outcome: outcome})
+	x.setOutcome(&apply.State{Key: key, Owner: owner}, outcome)
 }
 
 // JobOutcome returns how a Job with that UID has finished, and an empty text if it
@@ -92,8 +91,8 @@ func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
 func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if of := x.owners[owner]; of != nil && of.finished[key].uid == uid {
-		return of.finished[key].outcome
+	if job := x.known(owner).finished[key]; job.uid == uid {
+		return job.outcome
 	}
 	return ""
 }
@@ -103,12 +102,12 @@ func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string
 func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	of := x.owners[owner]
-	if of == nil || len(of.finished) == 0 {
+	jobs := x.known(owner).finished
+	if len(jobs) == 0 {
 		return nil
 	}
 	outcomes := map[apply.Key]string{}
-	for key, job := range of.finished {
+	for key, job := range jobs {
 		if x.expectedBy(owner, key) != nil {
 			outcomes[key] = job.outcome
 		}
@@ -121,34 +120,27 @@ func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 func (x *Index) Expected(owner types.UID) ([]apply.State, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	of := x.owners[owner]
-	if of == nil || !of.known {
-		return nil, false
-	}
+	of := x.known(owner)
 	var states []apply.State
 	for _, key := range of.expected {
 		if expected := x.expectedBy(owner, key); expected != nil {
 			states = append(states, *expected)
 		}
 	}
-	return states, true
+	return states, of.known
 }
 
 // hasFinished reports whether an owner's object is a finished Job that Kubernetes
 // has deleted, or will delete, by its ttlSecondsAfterFinished.
 func (x *Index) hasFinished(owner types.UID, key apply.Key, live *apply.State) bool {
-	of := x.owners[owner]
-	if of == nil {
-		return false
-	}
-	job, ok := of.finished[key]
+	job, ok := x.known(owner).finished[key]
 	return ok && (live == nil || live.UID == job.uid)
 }
 
 // jobHealth returns the health of an object; for a finished Job that is gone, how
 // the Job finished.
 func (x *Index) jobHealth(owner types.UID, key apply.Key, health Health) Health {
-	if o := x.objects[key]; o != nil && o.live != nil || !x.hasFinished(owner, key, nil) {
+	if x.live(key) != nil || !x.hasFinished(owner, key, nil) {
 		return health
 	}
 	if x.owners[owner].finished[key].outcome == Failed {

@@ -42,13 +42,13 @@ type failure struct {
 }
 
 // failure returns the failure that concerns a namespace, empty for all.
-func (b *watch) failure(namespace string) (found failure, fails bool) {
+func (b *watch) failure(namespace string) (found failure) {
 	for at, f := range b.failed {
 		if at == startFailure || at == "" || at == namespace || b.root {
-			found, fails = f, true
+			found = f
 		}
 	}
-	return found, fails
+	return found
 }
 
 // Unwatched is a kind whose objects cannot be watched, and why.
@@ -64,10 +64,8 @@ func (w *Watches) Unwatched(owner types.UID, namespace string) []Unwatched {
 	defer w.mu.Unlock()
 	var found []Unwatched
 	for _, gvk := range w.byOwner[owner] {
-		if known := w.kinds[gvk.GroupKind()]; known != nil && len(known.failed) > 0 {
-			if f, fails := known.failure(namespace); fails && f.reported {
-				found = append(found, Unwatched{gvk.GroupKind(), f.why})
-			}
+		if known := w.kinds[gvk.GroupKind()]; known != nil && known.failure(namespace).reported {
+			found = append(found, Unwatched{gvk.GroupKind(), known.failure(namespace).why})
 		}
 	}
 	return found
@@ -126,10 +124,10 @@ func (w *Watches) retryLater(failed *watch) {
 	})
 }
 
-// setFailure notes a failure in a namespace, or with nil that there is none any more.
-// It is called under the lock. What it returns reconciles the owners where the
-// report has changed, and is to be called outside the lock.
-func (w *Watches) setFailure(known *watch, namespace string, err error) (tell func()) {
+// setFailure records why a kind cannot be watched in a namespace; nil means that it
+// can. If the status of the owners changes by that, they are reconciled.
+func (w *Watches) setFailure(known *watch, namespace string, err error) {
+	w.mu.Lock()
 	before := known.failed[namespace]
 	var after failure
 	if err == nil {
@@ -144,24 +142,23 @@ func (w *Watches) setFailure(known *watch, namespace string, err error) (tell fu
 	}
 	close(known.updated)
 	known.updated = make(chan struct{})
-	if before.reported == after.reported && (!after.reported || before.why == after.why) {
-		return func() {}
+	var owners []types.UID
+	if before.reported != after.reported || after.reported && before.why != after.why {
+		var unwatched []string
+		for at, f := range known.failed {
+			if f.reported && (at == startFailure || known.root) {
+				at = ""
+			}
+			if f.reported {
+				unwatched = append(unwatched, at)
+			}
+		}
+		w.index.setUnwatched(known.gvk.GroupKind(), unwatched)
+		owners = slices.Collect(maps.Keys(known.owners))
 	}
-	var unwatched []string
-	for at, f := range known.failed {
-		if f.reported && (at == startFailure || known.root) {
-			at = ""
-		}
-		if f.reported {
-			unwatched = append(unwatched, at)
-		}
-	}
-	w.index.setUnwatched(known.gvk.GroupKind(), unwatched)
-	owners := slices.Collect(maps.Keys(known.owners))
-	return func() {
-		for _, owner := range owners {
-			w.index.onChange(owner)
-		}
+	w.mu.Unlock()
+	for _, owner := range owners {
+		w.index.onChange(owner)
 	}
 }
 
@@ -240,24 +237,21 @@ func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionR
 	}
 	w.mu.Lock()
 	var known *watch
+	failed := false
 	for _, candidate := range w.kinds {
 		if candidate.resource == resource {
 			known = candidate
+			_, failed = known.failed[namespace]
 		}
 	}
-	if known == nil {
-		w.mu.Unlock()
-		return
-	}
-	tell := func() {}
-	if _, failed := known.failed[namespace]; err != nil {
-		tell = w.setFailure(known, namespace, err)
-	} else if failed {
-		// What is being listed becomes known in a moment.
+	w.mu.Unlock()
+	switch {
+	case known != nil && err != nil:
+		w.setFailure(known, namespace, err)
+	case failed:
+		// The objects are still being listed.
 		go w.clearFailureWhenSynced(known, namespace)
 	}
-	w.mu.Unlock()
-	tell()
 }
 
 // clearFailureWhenSynced notes that a watch in a namespace has recovered, as soon as it has
@@ -280,10 +274,7 @@ func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
 		// The response to the next attempt starts this again.
 		return
 	}
-	w.mu.Lock()
-	tell := w.setFailure(known, namespace, nil)
-	w.mu.Unlock()
-	tell()
+	w.setFailure(known, namespace, nil)
 }
 
 // setUnwatched sets the namespaces in which objects of a kind cannot be watched.

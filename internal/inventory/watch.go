@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -74,7 +75,13 @@ func (w *Watches) start(begun *watch) {
 	if !due {
 		return
 	}
-	mapping, err := w.resourceFor(gvk, needed)
+	var mapping *meta.RESTMapping
+	err := errNoKind
+	// The resource of a kind that no action needs is looked up only if the API server
+	// may serve it.
+	if needed || w.MayServe == nil || w.MayServe(gvk) {
+		mapping, err = w.mapping(gvk)
+	}
 	checkers := map[namespaceCache]toolscache.DoneChecker{}
 	for i, at := range missing {
 		if err != nil || i > 0 && mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -91,27 +98,16 @@ func (w *Watches) start(begun *watch) {
 		begun.synced[at] = checker
 	}
 	begun.startedAt = w.now()
-	switch {
-	case meta.IsNoMatchError(err):
+	if meta.IsNoMatchError(err) {
 		err = errNoKind
-		fallthrough
-	case err != nil:
-		w.retryLater(begun)
-	default:
+	}
+	if err == nil {
 		begun.attempts = 0
+	} else {
+		w.retryLater(begun)
 	}
-	told := w.setFailure(begun, startFailure, err)
 	w.mu.Unlock()
-	told()
-}
-
-// resourceFor returns the resource of a kind. It looks up a kind that no action
-// needs only if the API server may serve it.
-func (w *Watches) resourceFor(gvk schema.GroupVersionKind, needed bool) (*meta.RESTMapping, error) {
-	if !needed && w.MayServe != nil && !w.MayServe(gvk) {
-		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
-	}
-	return w.mapping(gvk)
+	w.setFailure(begun, startFailure, err)
 }
 
 // errNoKind marks a kind that the API server does not serve.
@@ -158,12 +154,12 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 				pending = synced
 			}
 		}
-		failed, fails := begun.failure(namespace)
-		begins := pending == nil && !fails && len(w.missing(begun)) > 0
-		why, news := failed.why, begun.updated
+		failed := begun.failure(namespace)
+		begins := pending == nil && failed.why == "" && len(w.missing(begun)) > 0
+		news := begun.updated
 		w.mu.Unlock()
-		if failed.reported || fails && hasty {
-			return why
+		if failed.reported || failed.why != "" && hasty {
+			return failed.why
 		}
 		if pending == nil && !begins {
 			return ""
@@ -176,10 +172,7 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		case <-synced:
 		case <-news:
 		case <-ctx.Done():
-			if fails {
-				return why
-			}
-			return "the API server has not listed them yet; the operator waits on"
+			return cmp.Or(failed.why, "the API server has not listed them yet; the operator waits on")
 		}
 	}
 }

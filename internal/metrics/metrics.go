@@ -42,37 +42,22 @@ type Metrics struct {
 // counted and not served. Like promauto it panics if they are registered already.
 func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 	create := promauto.With(registerer)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return create.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
 	m := &Metrics{
-		actions: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "chartwright_actions_total",
-			Help: "Actions on releases that have ended, by kind, action and outcome.",
-		}, []string{"kind", "action", "outcome"}),
+		actions: counter("chartwright_actions_total", "Actions on releases that have ended, by kind, action and outcome.", "kind", "action", "outcome"),
 		durations: create.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "chartwright_action_duration_seconds",
 			Help:    "How long actions on releases took, waiting for a slot not included.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 12),
 		}, []string{"kind", "action"}),
-		running: create.NewGauge(prometheus.GaugeOpts{
-			Name: "chartwright_actions_running",
-			Help: "Actions on releases that are under way.",
-		}),
-		waiting: create.NewGauge(prometheus.GaugeOpts{
-			Name: "chartwright_actions_waiting",
-			Help: "Actions on releases that wait for a slot.",
-		}),
-		corrected: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "chartwright_drift_repaired_total",
-			Help: "Damaged objects that were brought back, by kind and the object's kind.",
-		}, []string{"kind", "dependent"}),
-		drifted: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "chartwright_drift_found_total",
-			Help: "Damaged objects that were found, by kind and the object's kind.",
-		}, []string{"kind", "dependent"}),
-		reconciles: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "chartwright_reconciles_total",
-			Help: "Passes over custom resources, by kind and whether there was anything to do.",
-		}, []string{"kind", "outcome"}),
-		collector: &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Position]int{}},
+		running:    create.NewGauge(prometheus.GaugeOpts{Name: "chartwright_actions_running", Help: "Actions on releases that are under way."}),
+		waiting:    create.NewGauge(prometheus.GaugeOpts{Name: "chartwright_actions_waiting", Help: "Actions on releases that wait for a slot."}),
+		corrected:  counter("chartwright_drift_repaired_total", "Damaged objects that were brought back, by kind and the object's kind.", "kind", "dependent"),
+		drifted:    counter("chartwright_drift_found_total", "Damaged objects that were found, by kind and the object's kind.", "kind", "dependent"),
+		reconciles: counter("chartwright_reconciles_total", "Passes over custom resources, by kind and whether there was anything to do.", "kind", "outcome"),
+		collector:  &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Position]int{}},
 	}
 	info := api.BuildInfo()
 	create.NewGaugeVec(prometheus.GaugeOpts{

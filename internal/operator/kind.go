@@ -26,6 +26,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/operator/leader"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -142,7 +143,7 @@ func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache
 			return nil, watching{}, fmt.Errorf("selector: %w", err)
 		}
 	}
-	packed, err := decoderOf(s.kind).ListWatch(s.manager.informers.manager.GetConfig(), options.HTTPClient, selection)
+	packed, err := decoderOf(s.kind).ListWatch(s.manager.manager.GetConfig(), options.HTTPClient, selection)
 	if err != nil {
 		return nil, watching{}, err
 	}
@@ -181,7 +182,7 @@ func failureReason(err error) string {
 // answers 404 until it serves the kind again. Nothing else reports that.
 func (s *servedKind) observeResponses(from *http.Client) *http.Client {
 	client := *from
-	client.Transport = roundTripFunc(func(request *http.Request) (*http.Response, error) {
+	client.Transport = leader.RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := from.Transport.RoundTrip(request)
 		if err == nil {
 			s.observeStatus(response.StatusCode)

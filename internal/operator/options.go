@@ -129,11 +129,3 @@ func (o Options) LeaseName() string {
 	}
 	return o.Name + ".chartwright.dev"
 }
-
-// crdsToInstall returns the kinds whose CRDs are to be installed.
-func (o Options) crdsToInstall() []catalog.Kind {
-	if o.InstallCRDs {
-		return o.Kinds
-	}
-	return nil
-}

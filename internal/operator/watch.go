@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,9 @@ import (
 type informers struct {
 	manager     manager.Manager
 	permissions *permissions.Checker
+	scopes      scopes
+	tasks       *sync.WaitGroup
+	logger      logr.Logger
 }
 
 // options returns the options that the caches of a scope share.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/release"
@@ -37,7 +38,7 @@ type diffSide struct {
 
 func newDiff(s *session) *cobra.Command {
 	var f diffFlags
-	cmd := &cobra.Command{
+	cmd := s.onResource(&cobra.Command{
 		Use:   "diff KIND/NAME [--revision A..B | --spec FILE]",
 		Short: "Show what two revisions differ in, or what a spec would change",
 		Long: `Show what the manifests of two revisions differ in, hooks included: of the last
@@ -62,15 +63,15 @@ To read a revision takes the right to get Secrets in the release's namespace.`,
 		Example: `  kubectl chartwright diff podset/web
   kubectl chartwright diff podset/web --revision 2..4
   kubectl chartwright diff podset/web --spec web.yaml`,
-		ValidArgsFunction: s.completeTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, _, err := s.target(args, 0)
-			if err != nil {
-				return err
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.spec == "" && (f.chart != "" || f.watchesFile != "") {
+				return errors.New("--chart and --watches-file say which chart --spec is rendered with: expected --spec, too")
 			}
-			return s.diff(cmd.Context(), t, f)
+			return nil
 		},
-	}
+	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
+		return s.diff(ctx, t, cr, f)
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.revision, "revision", "", "revisions to compare, as 2..4; 2 alone is compared with the newest")
 	flags.StringVar(&f.spec, "spec", "", "file with a custom resource or its spec, - for standard input")
@@ -83,14 +84,7 @@ To read a revision takes the right to get Secrets in the release's namespace.`,
 	return cmd
 }
 
-func (s *session) diff(ctx context.Context, t target, f diffFlags) error {
-	if f.spec == "" && (f.chart != "" || f.watchesFile != "") {
-		return errors.New("--chart and --watches-file say which chart --spec is rendered with: expected --spec, too")
-	}
-	cr, err := t.get(ctx)
-	if err != nil {
-		return err
-	}
+func (s *session) diff(ctx context.Context, t target, cr *unstructured.Unstructured, f diffFlags) error {
 	status := statusOf(cr)
 	if status.Release == nil || len(status.History) == 0 {
 		return fmt.Errorf("%s has no release yet", t)

@@ -30,10 +30,8 @@ type objectDiff struct {
 
 // objectKey identifies an object of a manifest.
 type objectKey struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	objectRef
+
 	// Hook: the object is a Helm hook, which runs with an action.
 	Hook bool `json:"hook,omitempty"`
 	// nth distinguishes objects that the manifest contains more than once.
@@ -90,7 +88,7 @@ func (m manifest) index() map[objectKey]*unstructured.Unstructured {
 	add := func(objects []chart.RenderedObject, hook bool) {
 		for _, o := range objects {
 			gvk := o.GroupVersionKind()
-			at := objectKey{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: cmp.Or(o.GetName(), o.GetGenerateName()), Hook: hook}
+			at := objectKey{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), cmp.Or(o.GetName(), o.GetGenerateName())}, Hook: hook}
 			if at.Namespace == m.namespace {
 				// A chart may name the release's namespace or leave it out.
 				at.Namespace = ""
@@ -193,10 +191,10 @@ func mask(before, after *unstructured.Unstructured) (shownBefore, shownAfter *un
 		return before, after
 	}
 	shownBefore, shownAfter = before.DeepCopy(), after.DeepCopy()
-	for _, field := range []string{"data", "stringData"} {
-		maskField(shownBefore, shownAfter, field)
+	for _, path := range [][]string{{"data"}, {"stringData"}, {"metadata", "annotations", corev1.LastAppliedConfigAnnotation}} {
+		maskField(shownBefore, after, maskedBefore, path)
+		maskField(shownAfter, before, maskedAfter, path)
 	}
-	maskField(shownBefore, shownAfter, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	return shownBefore, shownAfter
 }
 
@@ -204,35 +202,20 @@ func isSecret(o *unstructured.Unstructured) bool {
 	return o != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
-// maskField masks a value on both sides, key by key where it is a map.
-func maskField(before, after *unstructured.Unstructured, path ...string) {
-	was, had := valueAt(before, path)
-	is, has := valueAt(after, path)
+// maskField masks a field of one side, key by key if it is a map, by comparing it
+// with the other side.
+func maskField(shown, other *unstructured.Unstructured, otherwise string, path []string) {
+	value, otherValue := valueAt(shown, path), valueAt(other, path)
+	keys, isMap := value.(map[string]any)
+	otherKeys, _ := otherValue.(map[string]any)
+	for key, value := range keys {
+		otherValue, found := otherKeys[key]
+		keys[key] = maskOf(found && reflect.DeepEqual(value, otherValue), otherwise)
+	}
 	// A null hides nothing, and a value that is no map may be anything.
-	wasMap, wasKeys := was.(map[string]any)
-	isMap, isKeys := is.(map[string]any)
-	if wasKeys || isKeys {
-		keys := map[string]any{}
-		maps.Copy(keys, wasMap)
-		maps.Copy(keys, isMap)
-		for key := range keys {
-			one, inBefore := wasMap[key]
-			other, inAfter := isMap[key]
-			same := inBefore && inAfter && reflect.DeepEqual(one, other)
-			if inBefore {
-				wasMap[key] = maskOf(same, maskedBefore)
-			}
-			if inAfter {
-				isMap[key] = maskOf(same, maskedAfter)
-			}
-		}
-	}
-	same := had && has && reflect.DeepEqual(was, is)
-	if had && was != nil && !wasKeys {
-		setAt(before, path, maskOf(same, maskedBefore))
-	}
-	if has && is != nil && !isKeys {
-		setAt(after, path, maskOf(same, maskedAfter))
+	if value != nil && !isMap {
+		// The value was found there, so that everything above it is a map.
+		_ = unstructured.SetNestedField(shown.Object, maskOf(reflect.DeepEqual(value, otherValue), otherwise), path...)
 	}
 }
 
@@ -243,16 +226,14 @@ func maskOf(same bool, otherwise string) string {
 	return otherwise
 }
 
-// valueAt returns the value itself, which is part of the object.
-func valueAt(o *unstructured.Unstructured, path []string) (any, bool) {
+// valueAt returns the value itself, which is part of the object, or nil.
+func valueAt(o *unstructured.Unstructured, path []string) any {
 	if o == nil {
-		return nil, false
+		return nil
 	}
-	value, found, err := unstructured.NestedFieldNoCopy(o.Object, path...)
-	return value, found && err == nil
-}
-
-func setAt(o *unstructured.Unstructured, path []string, text string) {
-	// The value was found there, so that everything above it is a map.
-	_ = unstructured.SetNestedField(o.Object, text, path...)
+	value, _, err := unstructured.NestedFieldNoCopy(o.Object, path...)
+	if err != nil {
+		return nil
+	}
+	return value
 }

@@ -115,11 +115,7 @@ func withoutSecrets(err error, secret valuesfrom.Secrets) string {
 
 // try renders an upgrade of a revision.
 func (s *session) try(ctx context.Context, chart *chart.Chart, over *release.Stored, status api.Status, given map[string]any) (*chart.Rendered, error) {
-	config, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: config})
+	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: s.config})
 }
 
 // noteOtherChart says where the diff tells more than what the spec changes: the

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -54,7 +55,7 @@ type revisionOutput struct {
 }
 
 func newHistory(s *session) *cobra.Command {
-	return &cobra.Command{
+	return s.onResource(&cobra.Command{
 		Use:   "history KIND/NAME",
 		Short: "Show the revisions of a release, and which a rollback can bring back",
 		Long: `Show the stored revisions of the release, newest first: what led to each, which
@@ -65,31 +66,18 @@ became ready before the one that runs, or before the held one.
 With the right to list Secrets in the release's namespace the records are asked,
 which tell what became ready. Without it, the status of the custom resource is
 shown, which has the newest ten revisions.`,
-		Example:           `  kubectl chartwright history podset/web`,
-		ValidArgsFunction: s.completeTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, _, err := s.target(args, 0)
-			if err != nil {
-				return err
-			}
-			cr, err := t.get(cmd.Context())
-			if err != nil {
-				return err
-			}
-			status := statusOf(cr)
-			if status.Release == nil {
-				return fmt.Errorf("%s has no release yet", t)
-			}
-			out, err := s.revisions(cmd.Context(), status)
-			if err != nil {
-				return err
-			}
-			for _, missing := range out.Missing {
-				s.note("Note: %s", missing)
-			}
-			return s.print(out, func() string { return historyTable(out.Revisions, time.Now()) })
-		},
-	}
+		Example: example("kubectl chartwright history podset/web"),
+	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
+		status := statusOf(cr)
+		if status.Release == nil {
+			return fmt.Errorf("%s has no release yet", t)
+		}
+		out, err := s.revisions(ctx, status)
+		if err != nil {
+			return err
+		}
+		return s.printNoting(out.Missing, out, func() string { return historyTable(out.Revisions, time.Now()) })
+	})
 }
 
 // revisions returns what the user may know of the revisions.
@@ -201,12 +189,8 @@ var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secre
 
 // revision reads a whole revision.
 func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*release.Stored, error) {
-	client, err := s.typed()
-	if err != nil {
-		return nil, err
-	}
 	of := status.Release
-	secret, err := client.CoreV1().Secrets(of.Namespace).Get(ctx, release.SecretName(of.Name, int(revision)), metav1.GetOptions{})
+	secret, err := s.typed.CoreV1().Secrets(of.Namespace).Get(ctx, release.SecretName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
 	}
@@ -231,7 +215,7 @@ func numbers(history []api.HistoryEntry) []string {
 
 // history reads the metadata of the records of a release, newest first.
 func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
-	client, err := connected(s, metadata.NewForConfig)
+	client, err := metadata.NewForConfig(s.config)
 	if err != nil {
 		return nil, err
 	}

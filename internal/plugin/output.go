@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // Values of -o.
@@ -22,9 +24,8 @@ const (
 
 // choice is a flag that takes one of a few words.
 type choice struct {
-	value    *string
-	words    []string
-	typeName string
+	value *string
+	words []string
 }
 
 // Set implements pflag.Value.
@@ -40,34 +41,46 @@ func (c choice) Set(word string) error {
 func (c choice) String() string { return *c.value }
 
 // Type implements pflag.Value.
-func (c choice) Type() string { return c.typeName }
+func (c choice) Type() string { return strings.Join(c.words, "|") }
 
-// choiceFlag adds a flag that takes one of a few words, and completes them.
-func choiceFlag(cmd *cobra.Command, name, short, usage string, flag choice) {
-	cmd.PersistentFlags().VarP(flag, name, short, usage)
-	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(flag.words, cobra.ShellCompDirectiveNoFileComp)))
+// ChoiceFlag adds a flag that takes one of a few words, and completes them.
+func ChoiceFlag(cmd *cobra.Command, value *string, name, short, usage string, words ...string) {
+	cmd.PersistentFlags().VarP(choice{value, words}, name, short, usage)
+	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// print prints a value in the format of -o: as JSON or YAML by its json tags, or
-// as the text that table returns.
-func (s *session) print(value any, table func() string) error {
-	switch s.output {
-	case formatJSON:
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(value)
-	case formatYAML:
+// Print prints a value as JSON or YAML, by its json tags.
+func Print(to io.Writer, format string, value any) error {
+	if format == formatYAML {
 		data, err := yaml.Marshal(value)
 		if err != nil {
 			return fmt.Errorf("encode the output: %w", err)
 		}
-		_, err = s.Out.Write(data)
-		return err
-	default:
-		_, err := io.WriteString(s.Out, table())
+		_, err = to.Write(data)
 		return err
 	}
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// print prints a value in the format of -o, by default as the text that table
+// returns.
+func (s *session) print(value any, table func() string) error {
+	if s.output != formatTable {
+		return Print(s.Out, s.output, value)
+	}
+	_, err := io.WriteString(s.Out, table())
+	return err
+}
+
+// printNoting prints a value, and before it notes what is missing from it.
+func (s *session) printNoting(missing []string, value any, table func() string) error {
+	for _, what := range missing {
+		s.note("Note: %s", what)
+	}
+	return s.print(value, table)
 }
 
 // rows returns a table, the header first. If a cell is colored, all cells of its
@@ -85,6 +98,22 @@ func rows(lines ...[]string) string {
 // note writes to stderr: progress, and what is left out of the output.
 func (s *session) note(text string, args ...any) {
 	_, _ = fmt.Fprintf(s.ErrOut, text+"\n", args...)
+}
+
+// objectRef is an apply.Key with names for -o json and yaml.
+type objectRef struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// short returns the name of an object, without the usual namespace.
+func (r objectRef) short(usual string) string {
+	if r.Namespace == usual {
+		r.Namespace = ""
+	}
+	return apply.Key(r).String()
 }
 
 // branch is a line of a tree, with those that grow from it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -28,9 +29,6 @@ type request struct {
 	// asked is the message without --wait.
 	asked string
 	judge judge
-	// at, if set, returns value and judge for the generation of the custom resource
-	// that was read.
-	at func(generation int64) (value string, judge judge)
 }
 
 // outcome is the output of a request with -o json and yaml.
@@ -83,14 +81,7 @@ func setAnnotation(ctx context.Context, client dynamic.ResourceInterface, name, 
 }
 
 // send sends a request, waits for the outcome with --wait, and prints it.
-func (s *session) send(ctx context.Context, t target, r request, w waiting) error {
-	cr, err := t.get(ctx)
-	if err != nil {
-		return err
-	}
-	if r.at != nil {
-		r.value, r.judge = r.at(cr.GetGeneration())
-	}
+func (s *session) send(ctx context.Context, t target, cr *unstructured.Unstructured, r request, w waiting) (err error) {
 	if err := setAnnotation(ctx, t.client, t.name, r.annotation, r.value); err != nil {
 		return t.need("patch", r.purpose).explain(err)
 	}
@@ -105,7 +96,7 @@ func (s *session) send(ctx context.Context, t target, r request, w waiting) erro
 	status := statusOf(cr)
 	if w.wait {
 		var v verdict
-		if v, status, err = s.await(ctx, t, status, r.judge, w.timeout); err != nil {
+		if v, status, err = s.await(ctx, t, status, r, w.timeout); err != nil {
 			return err
 		}
 		said.Outcome, said.Message = string(v.state), v.message
@@ -126,24 +117,19 @@ func (s *session) send(ctx context.Context, t target, r request, w waiting) erro
 }
 
 // requesting completes the command of a verb that sends a request. form makes the
-// request from the words after the target, of which there may be some more.
-func (s *session) requesting(cmd *cobra.Command, more int, form func(rest []string) (request, error)) *cobra.Command {
+// request from the custom resource and the words after the target, of which there
+// may be some more.
+func (s *session) requesting(cmd *cobra.Command, more int, form func(cr *unstructured.Unstructured, rest []string) (request, error)) *cobra.Command {
 	var w waiting
-	cmd.ValidArgsFunction = s.completeTarget
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t, rest, err := s.target(args, more)
-		if err != nil {
-			return err
-		}
-		r, err := form(rest)
+	w.addFlags(cmd)
+	return s.onResource(cmd, more, func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error {
+		r, err := form(cr, rest)
 		if err != nil {
 			return err
 		}
 		r.verb = cmd.Name()
-		return s.send(cmd.Context(), t, r, w)
-	}
-	w.addFlags(cmd)
-	return cmd
+		return s.send(ctx, t, cr, r, w)
+	})
 }
 
 // example indents the lines of an example as cobra shows them.
@@ -165,19 +151,22 @@ wrong. The release then stays there, until the spec is edited or "resume".
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
-	}, 1, func(rest []string) (request, error) {
+		Args: func(_ *cobra.Command, args []string) error {
+			_, rest, err := split(args, 1)
+			if err != nil || len(rest) == 0 {
+				return err
+			}
+			return checkRollbackTo(rest[0])
+		},
+	}, 1, func(cr *unstructured.Unstructured, rest []string) (request, error) {
 		to := previous
 		if len(rest) > 0 {
 			to = rest[0]
 		}
 		return request{
-			annotation: api.AnnotationRollbackTo,
-			purpose:    "to ask for a rollback", asked: "asked for " + described(to),
-			at: func(generation int64) (string, judge) {
-				value := annotations.WithGeneration(to, generation, token())
-				return value, judgeRollback(value)
-			},
-		}, checkRollbackTo(to)
+			annotation: api.AnnotationRollbackTo, value: annotations.WithGeneration(to, cr.GetGeneration(), token()),
+			purpose: "to ask for a rollback", asked: "asked for " + described(to), judge: judgeRollback,
+		}, nil
 	})
 }
 
@@ -208,12 +197,10 @@ counting. Where nothing is held, nothing changes.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright resume podset/web --wait"),
-	}, 0, func([]string) (request, error) {
-		value := none + "@" + token()
+	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
 		return request{
-			annotation: api.AnnotationRollbackTo, value: value,
-			purpose: "to end a hold", asked: "asked for the end of the hold",
-			judge: judgeResume(value),
+			annotation: api.AnnotationRollbackTo, value: none + "@" + token(),
+			purpose: "to end a hold", asked: "asked for the end of the hold", judge: judgeResume,
 		}, nil
 	})
 }
@@ -229,7 +216,7 @@ is still told. Deletion works, unless it is included.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright pause podset/web --wait", "kubectl chartwright pause podset/web --including-deletion"),
-	}, 0, func([]string) (request, error) {
+	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
 		value := annotations.PauseChanges
 		if including {
 			value = annotations.PauseIncludingDeletion
@@ -251,7 +238,7 @@ func newUnpause(s *session) *cobra.Command {
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright unpause podset/web --wait"),
-	}, 0, func([]string) (request, error) {
+	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
 		return request{annotation: api.AnnotationPause, purpose: "to end a pause", asked: "no longer paused", judge: judgeUnpause}, nil
 	})
 }
@@ -266,11 +253,10 @@ in the cluster is read again.
 
 It takes the right to patch the custom resource, and with --wait to watch it.`,
 		Example: example("kubectl chartwright reconcile podset/web --wait"),
-	}, 0, func([]string) (request, error) {
-		value := token()
+	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
 		return request{
-			annotation: api.AnnotationReconcile, value: value,
-			purpose: "to ask for it", asked: "asked for everything to be applied again", judge: judgeReconcile(value),
+			annotation: api.AnnotationReconcile, value: token(),
+			purpose: "to ask for it", asked: "asked for everything to be applied again", judge: judgeReconcile,
 		}, nil
 	})
 }

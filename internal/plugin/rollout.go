@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,7 +22,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 func newRollout(s *session) *cobra.Command {
 	var w waiting
 	var to string
-	cmd := &cobra.Command{
+	cmd := s.onKind(&cobra.Command{
 		Use:   "rollout KIND",
 		Short: "Show how far a new chart has come, over all custom resources of a kind",
 		Long: `Show how far a new chart of a kind has come: how many custom resources run which
@@ -36,25 +35,22 @@ with the new chart has begun, nothing waits: --to names the version of the chart
 that all but those held and paused are to run by then.
 
 It takes the right to list the custom resources, and with --wait to watch them.`,
-		Example:           example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --to 1.4.0 --timeout 1h"),
-		Args:              oneKind,
-		ValidArgsFunction: s.completeKind,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			judge := rolloutJudge(rolledOut)
-			if to != "" {
-				judge = reached(to, rolledOut)
-			}
-			return s.showRollout(cmd.Context(), args[0], w, judge)
-		},
-	}
+		Example: example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --to 1.4.0 --timeout 1h"),
+	}, func(ctx context.Context, t target) error {
+		judge := rolloutJudge(rolledOut)
+		if to != "" {
+			judge = reached(to, rolledOut)
+		}
+		return s.showRollout(ctx, t, w, judge)
+	})
 	w.addFlags(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "with --wait, the version of the chart that they are to run in the end")
 	cmd.AddCommand(
 		newRolloutPause(s, "pause", "Keep custom resources that wait for a new chart where they are", `Keep custom resources that wait for a new chart where they are. Those that are
 being upgraded go on to their end, for which --wait waits. Edits of a spec are
-followed all the same.`, "true", "to pause the rollout", pauseInEffect),
+followed all the same.`, "true", pauseInEffect),
 		newRolloutPause(s, "resume", "Let custom resources that wait for a new chart have it", `End the pause: custom resources that wait for a new chart have it in their turn.
---wait follows the rollout to its end.`, "", "to resume the rollout", resumed),
+--wait follows the rollout to its end.`, "", resumed),
 	)
 	return cmd
 }
@@ -62,9 +58,9 @@ followed all the same.`, "true", "to pause the rollout", pauseInEffect),
 // newRolloutPause makes one of the two verbs that set or remove the annotation
 // on the kind's definition, which is where a pause lives that is not in the
 // watches file.
-func newRolloutPause(s *session, verb, short, long, value, purpose string, judge rolloutJudge) *cobra.Command {
+func newRolloutPause(s *session, verb, short, long, value string, judge rolloutJudge) *cobra.Command {
 	var w waiting
-	cmd := &cobra.Command{
+	cmd := s.onKind(&cobra.Command{
 		Use:   verb + " KIND",
 		Short: short,
 		Long: long + `
@@ -72,22 +68,22 @@ func newRolloutPause(s *session, verb, short, long, value, purpose string, judge
 It takes the right to patch the kind's CustomResourceDefinition, on which the
 annotation ` + api.AnnotationRolloutPaused + ` stands, and with --wait to list and
 watch the custom resources.`,
-		Example:           example("kubectl chartwright rollout " + verb + " podset"),
-		Args:              oneKind,
-		ValidArgsFunction: s.completeKind,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, err := s.annotateKind(cmd.Context(), args[0], value, purpose)
-			switch {
-			case err != nil:
-				return err
-			case w.wait:
-				return s.showRollout(cmd.Context(), args[0], w, judge)
-			}
-			return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func() string {
-				return fmt.Sprintf("the rollout of %s is %sd\n", kind, verb)
-			})
-		},
-	}
+		Example: example("kubectl chartwright rollout " + verb + " podset"),
+	}, func(ctx context.Context, t target) error {
+		kind := t.resource().String()
+		err := setAnnotation(ctx, s.dynamic.Resource(definitions), kind, api.AnnotationRolloutPaused, value)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s is no kind of custom resources", kind)
+		case err != nil:
+			return permission{verb: "patch", resource: definitions.GroupResource(), purpose: "to " + verb + " the rollout"}.explain(err)
+		case w.wait:
+			return s.showRollout(ctx, t, w, judge)
+		}
+		return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func() string {
+			return fmt.Sprintf("the rollout of %s is %sd\n", kind, verb)
+		})
+	})
 	w.addFlags(cmd)
 	return cmd
 }
@@ -98,40 +94,10 @@ type rolloutAsked struct {
 	Paused bool   `json:"paused"`
 }
 
-func oneKind(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf(`expected a kind, such as "%s podset"`, cmd.CommandPath())
-	}
-	return nil
-}
-
-// annotateKind sets or removes the pause on a kind's definition. A kind that has
-// none is no custom resource.
-func (s *session) annotateKind(ctx context.Context, word, value, purpose string) (kind string, err error) {
-	mapping, err := s.kind(word)
-	if err != nil {
-		return "", err
-	}
-	kind = mapping.Resource.GroupResource().String()
-	client, err := s.dynamic()
-	if err != nil {
-		return "", err
-	}
-	err = setAnnotation(ctx, client.Resource(definitions), kind, api.AnnotationRolloutPaused, value)
-	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("%s is no kind of custom resources", kind)
-	}
-	return kind, permission{verb: "patch", resource: definitions.GroupResource(), purpose: purpose}.explain(err)
-}
-
 // pausedKind reports whether the rollout of a kind is paused on its CRD. It is nil
 // if the user may not read CRDs.
-func (s *session) pausedKind(ctx context.Context, mapping *meta.RESTMapping) *bool {
-	client, err := s.dynamic()
-	if err != nil {
-		return nil
-	}
-	definition, err := client.Resource(definitions).Get(ctx, mapping.Resource.GroupResource().String(), metav1.GetOptions{})
+func (s *session) pausedKind(ctx context.Context, t target) *bool {
+	definition, err := s.dynamic.Resource(definitions).Get(ctx, t.resource().String(), metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}

@@ -7,11 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -70,58 +68,23 @@ func pauseInEffect(r rollout) verdict {
 	return verdict{endDone, "paused, and nothing is under way"}
 }
 
-// kindWatch watches the custom resources of a kind, in one namespace or in all.
-type kindWatch struct {
-	mapping   *meta.RESTMapping
-	namespace string
-	client    dynamic.ResourceInterface
-}
-
-func (s *session) kindWatch(word string) (kindWatch, error) {
-	mapping, err := s.kind(word)
-	if err != nil {
-		return kindWatch{}, err
-	}
-	namespace, given, err := s.namespace()
-	if err != nil {
-		return kindWatch{}, err
-	}
-	if !given {
-		namespace = metav1.NamespaceAll
-	}
-	client, err := s.dynamic()
-	if err != nil {
-		return kindWatch{}, err
-	}
-	k := kindWatch{mapping: mapping, namespace: scoped(mapping, namespace)}
-	k.client = client.Resource(mapping.Resource).Namespace(k.namespace)
-	return k, nil
-}
-
-func (k kindWatch) need(verb, purpose string) permission {
-	if k.namespace == "" && k.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		purpose += " in all namespaces (with -n, in one)"
-	}
-	return permission{verb: verb, resource: k.mapping.Resource.GroupResource(), namespace: k.namespace, purpose: purpose}
-}
-
-// watch calls look with the rollout as it is and after each change, until look has
+// watchRollout calls look with the rollout as it is and after each change, until look has
 // seen enough or the watch ends.
-func (k kindWatch) watch(ctx context.Context, look func(rollout) bool) (enough bool, err error) {
-	list, err := k.client.List(ctx, metav1.ListOptions{})
+func (t target) watchRollout(ctx context.Context, look func(rollout) bool) (enough bool, err error) {
+	list, err := t.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return false, k.need("list", "to see the rollout").explain(err)
+		return false, t.need("list", "to see the rollout").explain(err)
 	}
 	members := map[types.UID]rolloutMember{}
 	for i := range list.Items {
 		members[list.Items[i].GetUID()] = member(&list.Items[i])
 	}
-	if look(k.rollout(members)) {
+	if look(t.rollout(members)) {
 		return true, nil
 	}
-	changes, err := k.client.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	changes, err := t.client.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
 	if err != nil {
-		return false, k.need("watch", "to follow the rollout").explain(err)
+		return false, t.need("watch", "to follow the rollout").explain(err)
 	}
 	return follow(changes, func(cr *unstructured.Unstructured, deleted bool) (bool, error) {
 		if deleted {
@@ -129,28 +92,24 @@ func (k kindWatch) watch(ctx context.Context, look func(rollout) bool) (enough b
 		} else {
 			members[cr.GetUID()] = member(cr)
 		}
-		return look(k.rollout(members)), nil
+		return look(t.rollout(members)), nil
 	})
 }
 
-func (k kindWatch) rollout(members map[types.UID]rolloutMember) rollout {
+func (t target) rollout(members map[types.UID]rolloutMember) rollout {
 	r := count(slices.Collect(maps.Values(members)))
-	r.Kind, r.Namespace = k.mapping.Resource.GroupResource().String(), k.namespace
+	r.Kind, r.Namespace = t.resource().String(), t.namespace
 	return r
 }
 
 // showRollout prints the rollout of a kind, with --wait after the verdict.
-func (s *session) showRollout(ctx context.Context, word string, w waiting, judge rolloutJudge) error {
-	k, err := s.kindWatch(word)
-	if err != nil {
-		return err
-	}
+func (s *session) showRollout(ctx context.Context, t target, w waiting, judge rolloutJudge) (err error) {
 	var r rollout
 	var v verdict
 	if w.wait {
-		r, v, err = s.followRollout(ctx, k, judge, w.timeout)
+		r, v, err = s.followRollout(ctx, t, judge, w.timeout)
 	} else {
-		_, err = k.watch(ctx, func(now rollout) bool {
+		_, err = t.watchRollout(ctx, func(now rollout) bool {
 			r = now
 			return true
 		})
@@ -158,14 +117,14 @@ func (s *session) showRollout(ctx context.Context, word string, w waiting, judge
 	if err != nil {
 		return err
 	}
-	r.Paused = s.pausedKind(ctx, k.mapping)
+	r.Paused = s.pausedKind(ctx, t)
 	if err := s.print(r, func() string { return r.table(s.painter()) }); err != nil || !w.wait {
 		return err
 	}
 	return v.err("the rollout of " + r.Kind)
 }
 
-func (s *session) followRollout(ctx context.Context, k kindWatch, judge rolloutJudge, timeout time.Duration) (r rollout, v verdict, err error) {
+func (s *session) followRollout(ctx context.Context, t target, judge rolloutJudge, timeout time.Duration) (r rollout, v verdict, err error) {
 	var noted phases
 	look := func(now rollout) bool {
 		r = now
@@ -177,7 +136,7 @@ func (s *session) followRollout(ctx context.Context, k kindWatch, judge rolloutJ
 		v = judge(r)
 		return v.state != endOpen
 	}
-	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return k.watch(ctx, look) })
+	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return t.watchRollout(ctx, look) })
 	if late {
 		v = verdict{endUnknown, fmt.Sprintf("not at its end after %s", timeout)}
 	}

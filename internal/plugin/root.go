@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 )
 
 // Names of the program: kubectl calls the one for a command, and the other for
@@ -122,8 +123,8 @@ func (s *session) addFlags(root *cobra.Command) {
 			flag.Hidden = true
 		}
 	}
-	choiceFlag(root, "output", "o", "how to print: table, json or yaml", choice{&s.output, []string{formatTable, formatJSON, formatYAML}, "format"})
-	choiceFlag(root, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", choice{&s.color, []string{colorAuto, colorAlways, colorNever}, "when"})
+	ChoiceFlag(root, &s.output, "output", "o", "how to print: table, json or yaml", formatTable, formatJSON, formatYAML)
+	ChoiceFlag(root, &s.color, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", colorAuto, colorAlways, colorNever)
 	must(root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces))
 }
 
@@ -203,33 +204,29 @@ func (s *session) resourcesFor(verb string) ([]metav1.APIResource, error) {
 	return found, err
 }
 
-// names returns those of the custom resources of a kind.
-func (s *session) names(cmd *cobra.Command, kind string) []string {
-	mapping, err := s.kind(kind)
-	if err != nil {
-		return nil
-	}
-	namespace, _, err := s.namespace()
-	if err != nil {
-		return nil
-	}
-	return s.list(cmd, mapping.Resource, scoped(mapping, namespace))
-}
-
 // completeNamespaces completes -n.
 func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	names := s.list(cmd, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, metav1.NamespaceNone)
-	return starting(typed, names), cobra.ShellCompDirectiveNoFileComp
+	if s.connect() != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return starting(typed, names(cmd, s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}))), cobra.ShellCompDirectiveNoFileComp
 }
 
-// list returns the names of the objects of a resource, as far as they can be
-// listed.
-func (s *session) list(cmd *cobra.Command, resource schema.GroupVersionResource, namespace string) []string {
-	client, err := s.dynamic()
+// names returns the names of the custom resources of a kind.
+func (s *session) names(cmd *cobra.Command, kind string) []string {
+	if s.connect() != nil {
+		return nil
+	}
+	t, err := s.kind(kind, s.namespace)
 	if err != nil {
 		return nil
 	}
-	list, err := client.Resource(resource).Namespace(namespace).List(cmd.Context(), metav1.ListOptions{})
+	return names(cmd, t.client)
+}
+
+// names returns the names of the objects that can be listed.
+func names(cmd *cobra.Command, client dynamic.ResourceInterface) []string {
+	list, err := client.List(cmd.Context(), metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -47,26 +48,25 @@ type statusOutput struct {
 
 // objectOutput is how an object of a release is.
 type objectOutput struct {
-	Group     string `json:"group,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	objectRef
+
 	// Ready is True, False or, if that is not known, Unknown.
 	Ready   metav1.ConditionStatus `json:"ready"`
 	Reason  string                 `json:"reason,omitempty"`
 	Message string                 `json:"message,omitempty"`
 	// Cause is why it is not ready, where that could be found out.
 	Cause *causeOutput `json:"cause,omitempty"`
+	// uid is empty if the object was not read.
+	uid types.UID
 }
 
 // causeOutput is why an object is not ready, and at which object that shows: the
 // one itself, or one that it made.
 type causeOutput struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Reason    string `json:"reason,omitempty"`
-	Message   string `json:"message,omitempty"`
+	objectRef
+
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Warning is the last one about the object, if it adds something.
 	Warning string `json:"warning,omitempty"`
 }
@@ -78,7 +78,7 @@ var shownConditions = []string{
 }
 
 func newStatus(s *session) *cobra.Command {
-	return &cobra.Command{
+	return s.onResource(&cobra.Command{
 		Use:   "status KIND/NAME",
 		Short: "Show a custom resource, its release and its objects as a tree",
 		Long: `Show a custom resource, its release and the objects of the release as a tree:
@@ -92,28 +92,15 @@ you may list their kinds. What you may not read is shown as the operator reports
 it, and the right that is missing is named.`,
 		Example: `  kubectl chartwright status podset/web
   kubectl chartwright status podset web -o json`,
-		ValidArgsFunction: s.completeTarget,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, _, err := s.target(args, 0)
-			if err != nil {
-				return err
-			}
-			cr, err := t.get(cmd.Context())
-			if err != nil {
-				return err
-			}
-			out, err := s.status(cmd.Context(), cr)
-			if err != nil {
-				return err
-			}
-			for _, missing := range out.Missing {
-				s.note("Note: %s", missing)
-			}
-			return s.print(out, func() string {
-				return s.painter().tree(branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
-			})
-		},
-	}
+	}, 0, func(ctx context.Context, _ target, cr *unstructured.Unstructured, _ []string) error {
+		out, err := s.status(ctx, cr)
+		if err != nil {
+			return err
+		}
+		return s.printNoting(out.Missing, out, func() string {
+			return s.painter().tree(branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
+		})
+	})
 }
 
 // status finds out how a custom resource and everything below it is.
@@ -130,11 +117,9 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if stale := unseen(cr, status); stale != "" {
 		out.Missing = append(out.Missing, stale)
 	}
-	search, err := newObjectSearch(s, cr, status)
-	if err != nil {
-		return out, err
-	}
+	search := &objectSearch{session: s, cr: cr, status: status}
 	if status.Release != nil {
+		var err error
 		if out.Objects, err = search.objects(ctx); err != nil {
 			return out, err
 		}

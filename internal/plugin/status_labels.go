@@ -26,12 +26,12 @@ import (
 // labeled returns the objects of the release that may be listed, by the label
 // that the operator puts on them. Which kinds to ask for is what a rules review
 // says, so that nothing is asked for in vain.
-func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
+func (x *objectSearch) labeled(ctx context.Context) ([]objectOutput, error) {
 	kinds, err := x.listable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []found
+	all := []objectOutput{}
 	seen := map[types.UID]bool{}
 	for _, kind := range kinds {
 		list, err := x.list(ctx, kind)
@@ -46,7 +46,7 @@ func (x *objectSearch) labeled(ctx context.Context) ([]found, error) {
 				continue
 			}
 			seen[o.GetUID()] = true
-			f := found{objectOutput: objectOutput{Group: state.Group, Kind: state.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
+			f := objectOutput{objectRef: objectRef{state.Group, state.Kind, o.GetNamespace(), o.GetName()}}
 			f.judge(o)
 			all = append(all, f)
 		}
@@ -63,7 +63,7 @@ func (x *objectSearch) listable(ctx context.Context) ([]metav1.APIResource, erro
 	if err != nil {
 		return nil, fmt.Errorf("find out what you may list: %w", err)
 	}
-	resources, err := x.session.resourcesFor("list")
+	resources, err := x.resourcesFor("list")
 	if err != nil {
 		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
 	}
@@ -103,19 +103,19 @@ func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]uns
 
 // reported adds the status that the operator reports for objects that could not
 // be listed.
-func (x *objectSearch) reported(all []found) []found {
+func (x *objectSearch) reported(all []objectOutput) []objectOutput {
 	resources := x.status.Resources
 	if resources == nil {
 		return all
 	}
 	for _, o := range resources.NotReady {
-		there := slices.ContainsFunc(all, func(f found) bool {
+		there := slices.ContainsFunc(all, func(f objectOutput) bool {
 			return f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name
 		})
 		if !there {
-			all = append(all, found{objectOutput: objectOutput{
-				Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
-			}})
+			all = append(all, objectOutput{
+				objectRef: objectRef{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
+			})
 		}
 	}
 	if more := int(resources.Total) - len(all); more > 0 {
@@ -148,7 +148,7 @@ func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
 			if pod.Status.Phase == corev1.PodSucceeded || metav1.GetControllerOf(pod) != nil {
 				continue
 			}
-			hook := objectOutput{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Ready: metav1.ConditionUnknown}
+			hook := objectOutput{objectRef: objectRef{"", "Pod", pod.Namespace, pod.Name}, Ready: metav1.ConditionUnknown}
 			if pod.Status.Phase == corev1.PodFailed {
 				hook.Ready, hook.Reason = metav1.ConditionFalse, string(corev1.PodFailed)
 			}
@@ -176,7 +176,7 @@ func (x *objectSearch) listed(right, namespace string, err error) bool {
 
 // hookOf returns how the Job of a hook ended, if it has, and whether it succeeded.
 func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
-	hook = objectOutput{Group: batchv1.GroupName, Kind: "Job", Namespace: job.Namespace, Name: job.Name, Ready: metav1.ConditionUnknown}
+	hook = objectOutput{objectRef: objectRef{batchv1.GroupName, "Job", job.Namespace, job.Name}, Ready: metav1.ConditionUnknown}
 	for _, c := range job.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
@@ -191,8 +191,7 @@ func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 
 // explainHook adds how far a hook is that has not ended, and why.
 func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
-	key := found{objectOutput: hook}.key()
-	seen, err := diagnose.CheckHook(ctx, x.typed, key, uid, time.Now())
+	seen, err := diagnose.CheckHook(ctx, x.typed, apply.Key(hook.objectRef), uid, time.Now())
 	if err != nil {
 		x.lacks(oneLine(err.Error()))
 		return hook

@@ -10,13 +10,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -27,13 +24,10 @@ import (
 
 // objectSearch finds the objects of a release and their health.
 type objectSearch struct {
-	session *session
-	cr      *unstructured.Unstructured
-	status  api.Status
+	*session
 
-	typed   kubernetes.Interface
-	dynamic dynamic.Interface
-	mapper  meta.RESTMapper
+	cr     *unstructured.Unstructured
+	status api.Status
 
 	mu sync.Mutex
 	// missing names what is left out because a permission is missing.
@@ -47,36 +41,11 @@ const (
 	diagnosed = api.NotReadyLimit
 )
 
-func newObjectSearch(s *session, cr *unstructured.Unstructured, status api.Status) (*objectSearch, error) {
-	x := &objectSearch{session: s, cr: cr, status: status}
-	var err error
-	if x.typed, err = s.typed(); err != nil {
-		return nil, err
-	}
-	if x.dynamic, err = s.dynamic(); err != nil {
-		return nil, err
-	}
-	if x.mapper, err = s.flags.ToRESTMapper(); err != nil {
-		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
-	}
-	return x, nil
-}
-
-// found is an object with its UID, by which its events are found.
-type found struct {
-	objectOutput
-	uid types.UID
-}
-
-func (f found) key() apply.Key {
-	return apply.Key{Group: f.Group, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}
-}
-
 // objects returns those of the release: by its record or, where that may not be
 // read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
-	var all []found
-	stored, err := x.session.revision(ctx, x.status, deployedRevision(x.status))
+	var all []objectOutput
+	stored, err := x.revision(ctx, x.status, deployedRevision(x.status))
 	if err == nil {
 		all = x.read(ctx, stored)
 	} else {
@@ -87,12 +56,8 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 		}
 	}
 	x.explain(ctx, all)
-	objects := make([]objectOutput, len(all))
-	for i := range all {
-		objects[i] = all[i].objectOutput
-	}
-	sortObjects(objects)
-	return objects, nil
+	sortObjects(all)
+	return all, nil
 }
 
 func (x *objectSearch) lacks(what string) {
@@ -104,8 +69,8 @@ func (x *objectSearch) lacks(what string) {
 }
 
 // read reads the objects that a revision has.
-func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found {
-	all := make([]found, len(stored.Objects))
+func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []objectOutput {
+	all := make([]objectOutput, len(stored.Objects))
 	finished := release.FinishedJobs(stored.Inventory)
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -114,7 +79,7 @@ func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			all[i] = x.readOne(ctx, o.Unstructured, stored.Namespace)
-			all[i].finish(finished[all[i].key()])
+			all[i].finish(finished[apply.Key(all[i].objectRef)])
 		})
 	}
 	group.Wait()
@@ -122,9 +87,9 @@ func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []found
 	return all
 }
 
-func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) found {
+func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) objectOutput {
 	gvk := o.GroupVersionKind()
-	f := found{objectOutput: objectOutput{Group: gvk.Group, Kind: gvk.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), Ready: metav1.ConditionUnknown}}
+	f := objectOutput{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}, Ready: metav1.ConditionUnknown}
 	mapping, err := x.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
@@ -149,7 +114,7 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 }
 
 // finish sets the outcome of a Job that its ttlSecondsAfterFinished has deleted.
-func (f *found) finish(outcome string) {
+func (f *objectOutput) finish(outcome string) {
 	switch {
 	case f.Reason != "Gone" || outcome == "":
 	case outcome == inventory.Complete:
@@ -160,7 +125,7 @@ func (f *found) finish(outcome string) {
 }
 
 // judge sets the health of an object that was read.
-func (f *found) judge(live *unstructured.Unstructured) {
+func (f *objectOutput) judge(live *unstructured.Unstructured) {
 	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
 	if !health.Ready {
@@ -170,8 +135,8 @@ func (f *found) judge(live *unstructured.Unstructured) {
 
 // correct takes the operator's report of an object where it follows from more
 // than the object, which this program does not know.
-func (x *objectSearch) correct(f *found) {
-	reported := found{objectOutput: f.objectOutput}
+func (x *objectSearch) correct(f *objectOutput) {
+	reported := *f
 	x.report(&reported)
 	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.DependsOnContext(reported.Reason) {
 		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
@@ -179,7 +144,7 @@ func (x *objectSearch) correct(f *found) {
 }
 
 // report sets the health that the operator reports for an object.
-func (x *objectSearch) report(f *found) {
+func (x *objectSearch) report(f *objectOutput) {
 	resources := x.status.Resources
 	if resources == nil {
 		return
@@ -197,7 +162,7 @@ func (x *objectSearch) report(f *found) {
 }
 
 // explain adds the causes of objects that are not ready.
-func (x *objectSearch) explain(ctx context.Context, all []found) {
+func (x *objectSearch) explain(ctx context.Context, all []objectOutput) {
 	left := diagnosed
 	for i := range all {
 		f := &all[i]
@@ -206,8 +171,8 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 			continue
 		}
 		left--
-		cause := x.why(ctx, f.key(), f.uid)
-		if !cause.Known() || cause.Event == "" && cause.Object == f.key() && cause.Message == f.Message {
+		cause := x.why(ctx, apply.Key(f.objectRef), f.uid)
+		if !cause.Known() || cause.Event == "" && cause.Object == apply.Key(f.objectRef) && cause.Message == f.Message {
 			continue
 		}
 		f.Cause = causeOf(cause)
@@ -216,8 +181,8 @@ func (x *objectSearch) explain(ctx context.Context, all []found) {
 
 func causeOf(cause diagnose.Cause) *causeOutput {
 	return &causeOutput{
-		Kind: cause.Object.Kind, Namespace: cause.Object.Namespace, Name: cause.Object.Name,
-		Reason: cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
+		objectRef: objectRef(cause.Object),
+		Reason:    cause.Reason, Message: oneLine(cause.Message), Warning: oneLine(cause.Event),
 	}
 }
 

@@ -32,10 +32,10 @@ func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
 		x := &objectSearch{status: api.Status{Resources: &api.ResourcesStatus{
 			Total: 1, NotReady: []api.ObjectStatus{{Kind: "Widget", Name: "a", Reason: reason, Message: "it serves 1 of 3"}},
 		}}}
-		f := found{objectOutput: objectOutput{Kind: "Widget", Name: "a", Ready: metav1.ConditionTrue}}
+		f := objectOutput{objectRef: objectRef{Kind: "Widget", Name: "a"}, Ready: metav1.ConditionTrue}
 		x.correct(&f)
 		if f.Ready != want || (f.Message == "") != (want == metav1.ConditionTrue) {
-			t.Errorf("%s: %+v", reason, f.objectOutput)
+			t.Errorf("%s: %+v", reason, f)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
 // TestStatus_FinishedJobThatIsGone: a Job that its TTL has deleted is reported as
 // it finished, and any other object that is gone as gone.
 func TestStatus_FinishedJobThatIsGone(t *testing.T) {
-	gone := objectOutput{Kind: "Job", Name: "migrate", Ready: metav1.ConditionFalse, Reason: "Gone", Message: "it is not there"}
+	gone := objectOutput{objectRef: objectRef{Kind: "Job", Name: "migrate"}, Ready: metav1.ConditionFalse, Reason: "Gone", Message: "it is not there"}
 	for _, test := range []struct {
 		name, outcome string
 		object        objectOutput
@@ -56,10 +56,10 @@ func TestStatus_FinishedJobThatIsGone(t *testing.T) {
 		{"finished and still there", inventory.Complete, objectOutput{Ready: metav1.ConditionTrue}, metav1.ConditionTrue, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := found{objectOutput: test.object}
+			f := test.object
 			f.finish(test.outcome)
 			if f.Ready != test.ready || f.Reason != test.reason {
-				t.Errorf("%+v, want %s and %q", f.objectOutput, test.ready, test.reason)
+				t.Errorf("%+v, want %s and %q", f, test.ready, test.reason)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func hooksSearch(objects ...runtime.Object) (*objectSearch, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	cr := &unstructured.Unstructured{Object: map[string]any{}}
 	cr.SetUID("mine")
-	return &objectSearch{cr: cr, status: api.Status{Release: &api.ReleaseStatus{Name: "web", Namespace: "shop"}}, typed: client}, client
+	return &objectSearch{session: &session{typed: client}, cr: cr, status: api.Status{Release: &api.ReleaseStatus{Name: "web", Namespace: "shop"}}}, client
 }
 
 // TestStatusHooks: shown are the hooks of this release that run or have failed.

@@ -22,18 +22,18 @@ func TestStatusTree(t *testing.T) {
 		Conditions: []metav1.Condition{{Type: "Held", Status: "True", Reason: "RolledBack", Message: "Revision 2\nruns again"}},
 		Release:    &api.ReleaseStatus{Name: "web", Namespace: "shop", Revision: 4, Status: "deployed", Chart: "podset-1.0.0", AppVersion: "9", LastDeployed: &at},
 		Objects: []objectOutput{
-			{Kind: "ConfigMap", Namespace: "other", Name: "web", Ready: metav1.ConditionTrue},
-			{Kind: "Deployment", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, Reason: "LessReplicas", Message: "0/2", Cause: &causeOutput{
-				Kind: "Pod", Namespace: "shop", Name: "web-1", Reason: "ImagePullBackOff", Message: "Back-off", Warning: "Failed: no such image",
+			{objectRef: objectRef{Kind: "ConfigMap", Namespace: "other", Name: "web"}, Ready: metav1.ConditionTrue},
+			{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "web"}, Ready: metav1.ConditionFalse, Reason: "LessReplicas", Message: "0/2", Cause: &causeOutput{
+				objectRef: objectRef{Kind: "Pod", Namespace: "shop", Name: "web-1"}, Reason: "ImagePullBackOff", Message: "Back-off", Warning: "Failed: no such image",
 			}},
-			{Kind: "Job", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, Reason: "Failed", Cause: &causeOutput{
-				Kind: "Job", Namespace: "shop", Name: "web", Reason: "Deadline", Warning: "Late",
+			{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}, Ready: metav1.ConditionFalse, Reason: "Failed", Cause: &causeOutput{
+				objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}, Reason: "Deadline", Warning: "Late",
 			}},
-			{Kind: "Thing", Name: "web", Ready: metav1.ConditionUnknown},
+			{objectRef: objectRef{Kind: "Thing", Name: "web"}, Ready: metav1.ConditionUnknown},
 		},
 		Hooks: []objectOutput{
-			{Kind: "Job", Namespace: "shop", Name: "up", Ready: metav1.ConditionFalse, Reason: "Stuck", Cause: &causeOutput{
-				Kind: "Pod", Namespace: "shop", Name: "up-1", Reason: "ImagePullBackOff",
+			{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "up"}, Ready: metav1.ConditionFalse, Reason: "Stuck", Cause: &causeOutput{
+				objectRef: objectRef{Kind: "Pod", Namespace: "shop", Name: "up-1"}, Reason: "ImagePullBackOff",
 			}},
 		},
 	}
@@ -110,13 +110,13 @@ func TestReport(t *testing.T) {
 		object    objectOutput
 		want      metav1.ConditionStatus
 	}{
-		{"nothing is reported", nil, objectOutput{Kind: "Deployment", Name: "web"}, metav1.ConditionUnknown},
-		{"named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Deployment", Namespace: "shop", Name: "web"}, metav1.ConditionFalse},
-		{"others are named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Deployment", Namespace: "shop", Name: "api"}, metav1.ConditionTrue},
-		{"not all are named", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{Kind: "Job", Namespace: "shop", Name: "web"}, metav1.ConditionUnknown},
+		{"nothing is reported", nil, objectOutput{objectRef: objectRef{Kind: "Deployment", Name: "web"}}, metav1.ConditionUnknown},
+		{"named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "web"}}, metav1.ConditionFalse},
+		{"others are named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "api"}}, metav1.ConditionTrue},
+		{"not all are named", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}}, metav1.ConditionUnknown},
 	} {
 		x := &objectSearch{status: api.Status{Resources: test.resources}}
-		f := found{objectOutput: test.object}
+		f := test.object
 		f.Ready = metav1.ConditionUnknown
 		x.report(&f)
 		if f.Ready != test.want || (f.Reason != "") != (test.want == metav1.ConditionFalse) {

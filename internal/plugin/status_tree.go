@@ -54,7 +54,7 @@ func releaseText(release *api.ReleaseStatus, now time.Time) string {
 // shows.
 func objectTree(object objectOutput, namespace string) branch {
 	b := branch{
-		name:  shortName(object.Kind, object.Namespace, object.Name, namespace),
+		name:  object.short(namespace),
 		state: string(object.Ready), paint: paintOf(object.Ready), text: joined(": ", object.Reason, object.Message),
 	}
 	cause := object.Cause
@@ -67,7 +67,7 @@ func objectTree(object objectOutput, namespace string) branch {
 		return b
 	}
 	inner := branch{
-		name:  shortName(cause.Kind, cause.Namespace, cause.Name, namespace),
+		name:  cause.short(namespace),
 		state: string(metav1.ConditionFalse), paint: red, text: joined(": ", cause.Reason, cause.Message),
 	}
 	inner.add("last warning", cause.Warning)
@@ -80,14 +80,6 @@ func (b *branch) add(name, text string) {
 	if text != "" {
 		b.below = append(b.below, branch{name: name, text: text})
 	}
-}
-
-// shortName names an object, without the namespace that all are in.
-func shortName(kind, namespace, name, usual string) string {
-	if namespace == usual {
-		namespace = ""
-	}
-	return apply.Key{Kind: kind, Namespace: namespace, Name: name}.String()
 }
 
 func paintOf(ready metav1.ConditionStatus) paint {

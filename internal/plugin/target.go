@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,53 +24,134 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// target is the custom resource that a command line names.
+// target is the custom resource that a command line names, or a kind: then it has
+// no name.
 type target struct {
 	mapping *meta.RESTMapping
-	// namespace is empty where the kind has none.
+	// namespace is empty for kinds without namespaces, and for all namespaces.
 	namespace, name string
 	client          dynamic.ResourceInterface
 }
 
-// session is shared by all verbs: the streams, the flags, and the connection of
-// the flags.
+// session is shared by all verbs: the streams, the flags, and what connect sets.
 type session struct {
 	genericiooptions.IOStreams
 	flags  *genericclioptions.ConfigFlags
 	output string
 	color  string
+
+	config  *rest.Config
+	dynamic dynamic.Interface
+	typed   kubernetes.Interface
+	mapper  meta.RESTMapper
+	// namespace is that of -n or of the context; namespaceSet: of -n.
+	namespace    string
+	namespaceSet bool
 }
 
-// target finds what the first words of a command line name, KIND/NAME or
-// KIND NAME, and returns the words after it, of which there may be some more.
-// It makes no request for the custom resource.
-func (s *session) target(args []string, more int) (t target, rest []string, err error) {
-	words, rest, err := split(args, more)
-	if err != nil {
-		return target{}, nil, err
+// connect reads the kubeconfig and creates the clients. It makes no request.
+func (s *session) connect() (err error) {
+	if s.namespace, s.namespaceSet, err = s.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return fmt.Errorf("find the namespace: %w", err)
 	}
-	namespace, _, err := s.namespace()
-	if err != nil {
-		return target{}, nil, err
+	if s.config, err = s.flags.ToRESTConfig(); err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
 	}
+	// The limits of kubectl: one user's requests need no throttling.
+	s.config.QPS, s.config.Burst = 50, 300
+	s.config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	if s.dynamic, err = dynamic.NewForConfig(s.config); err != nil {
+		return err
+	}
+	if s.typed, err = kubernetes.NewForConfig(s.config); err != nil {
+		return err
+	}
+	s.mapper, err = s.flags.ToRESTMapper()
+	return err
+}
+
+// onResource completes a command whose first words name a custom resource, and
+// which up to more words follow. The custom resource is read before run is called.
+func (s *session) onResource(cmd *cobra.Command, more int, run func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error) *cobra.Command {
+	cmd.ValidArgsFunction = s.completeTarget
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words, rest, err := split(args, more)
+		if err != nil {
+			return err
+		}
+		if err := s.connect(); err != nil {
+			return err
+		}
+		t, err := s.target(words)
+		if err != nil {
+			return err
+		}
+		cr, err := t.get(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), t, cr, rest)
+	}
+	return cmd
+}
+
+// onKind completes a command that takes a kind, in all namespaces unless -n is
+// given.
+func (s *session) onKind(cmd *cobra.Command, run func(ctx context.Context, t target) error) *cobra.Command {
+	cmd.ValidArgsFunction = s.completeKind
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf(`expected a kind, such as "%s podset"`, cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := s.connect(); err != nil {
+			return err
+		}
+		namespace := metav1.NamespaceAll
+		if s.namespaceSet {
+			namespace = s.namespace
+		}
+		t, err := s.kind(args[0], namespace)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), t)
+	}
+	return cmd
+}
+
+// target finds what KIND/NAME or KIND NAME names. It makes no request for the
+// custom resource.
+func (s *session) target(words []string) (target, error) {
 	found, err := resource.NewBuilder(s.flags).Unstructured().RequireObject(false).
-		NamespaceParam(namespace).DefaultNamespace().
+		NamespaceParam(s.namespace).DefaultNamespace().
 		ResourceTypeOrNameArgs(false, words...).
 		Do().Infos()
 	if err != nil {
-		return target{}, nil, err
+		return target{}, err
 	}
 	if len(found) != 1 {
-		return target{}, nil, errors.New("expected one custom resource, by KIND/NAME")
+		return target{}, errors.New("expected one custom resource, by KIND/NAME")
 	}
-	client, err := s.dynamic()
+	return s.at(found[0].Mapping, s.namespace, found[0].Name), nil
+}
+
+// kind finds a kind by any of its names.
+func (s *session) kind(word, namespace string) (target, error) {
+	mapping, err := resource.NewBuilder(s.flags).Unstructured().ResourceTypes(word).SelectAllParam(true).Do().ResourceMapping()
 	if err != nil {
-		return target{}, nil, err
+		return target{}, err
 	}
-	t = target{mapping: found[0].Mapping, namespace: found[0].Namespace, name: found[0].Name}
+	return s.at(mapping, namespace, ""), nil
+}
+
+func (s *session) at(mapping *meta.RESTMapping, namespace, name string) target {
+	t := target{mapping: mapping, namespace: scoped(mapping, namespace), name: name}
 	// Without a namespace, it is a client for the whole cluster.
-	t.client = client.Resource(t.mapping.Resource).Namespace(t.namespace)
-	return t, rest, nil
+	t.client = s.dynamic.Resource(mapping.Resource).Namespace(t.namespace)
+	return t
 }
 
 // split parts the words that name a custom resource from those after it.
@@ -85,11 +167,6 @@ func split(args []string, more int) (words, rest []string, err error) {
 		return nil, nil, fmt.Errorf("%q is one word too many", args[n+more])
 	}
 	return args[:n], args[n:], nil
-}
-
-// kind finds a kind by any of its names.
-func (s *session) kind(word string) (*meta.RESTMapping, error) {
-	return resource.NewBuilder(s.flags).Unstructured().ResourceTypes(word).SelectAllParam(true).Do().ResourceMapping()
 }
 
 // scoped returns the namespace where a kind has one, and none where it has not.
@@ -108,8 +185,11 @@ func (t target) String() string {
 // resource is the kind as rules of a Role name it.
 func (t target) resource() schema.GroupResource { return t.mapping.Resource.GroupResource() }
 
-// need is a right on the custom resource.
+// need returns a permission on the custom resource, or on those of the kind.
 func (t target) need(verb, purpose string) permission {
+	if t.namespace == "" && t.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		purpose += " in all namespaces (with -n, in one)"
+	}
 	return permission{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
 }
 
@@ -161,47 +241,6 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 		return api.Status{}
 	}
 	return status
-}
-
-// connect returns the configuration of the connection.
-func (s *session) connect() (*rest.Config, error) {
-	config, err := s.flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
-	}
-	config = rest.CopyConfig(config)
-	// The limits of kubectl: one user's requests need no throttling.
-	config.QPS, config.Burst = 50, 300
-	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	return config, nil
-}
-
-// connected returns a client of the connection, made by its constructor.
-func connected[T any](s *session, newClient func(*rest.Config) (T, error)) (client T, err error) {
-	config, err := s.connect()
-	if err != nil {
-		return client, err
-	}
-	return newClient(config)
-}
-
-// dynamic returns a client for objects of any kind.
-func (s *session) dynamic() (*dynamic.DynamicClient, error) {
-	return connected(s, dynamic.NewForConfig)
-}
-
-// typed returns a client for the kinds of Kubernetes itself.
-func (s *session) typed() (*kubernetes.Clientset, error) {
-	return connected(s, kubernetes.NewForConfig)
-}
-
-// namespace returns that of -n or of the context, and whether -n was given.
-func (s *session) namespace() (name string, given bool, err error) {
-	name, given, err = s.flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return "", false, fmt.Errorf("find the namespace: %w", err)
-	}
-	return name, given, nil
 }
 
 // permission is a permission that a verb needs.

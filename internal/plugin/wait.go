@@ -24,7 +24,7 @@ const reconnectDelay = time.Second
 
 // await watches a custom resource until there is a verdict, and notes each change
 // of its state from the state before. After the timeout the verdict is unknown.
-func (s *session) await(ctx context.Context, t target, before api.Status, j judge, timeout time.Duration) (v verdict, status api.Status, err error) {
+func (s *session) await(ctx context.Context, t target, before api.Status, r request, timeout time.Duration) (v verdict, status api.Status, err error) {
 	told := ""
 	tell := func(status api.Status) {
 		if says := situation(status); says != told {
@@ -36,7 +36,7 @@ func (s *session) await(ctx context.Context, t target, before api.Status, j judg
 	look := func(cr *unstructured.Unstructured) bool {
 		status = statusOf(cr)
 		tell(status)
-		v = j(cr, status)
+		v = r.judge(r.value, cr, status)
 		return v.state != endOpen
 	}
 	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return t.watch(ctx, look) })
@@ -149,8 +149,8 @@ func (v verdict) err(what string) error {
 	}
 }
 
-// judge decides how a request ended.
-type judge func(cr *unstructured.Unstructured, status api.Status) verdict
+// judge decides how a request ended. value is that of its annotation.
+type judge func(value string, cr *unstructured.Unstructured, status api.Status) verdict
 
 // situation is a status in one line.
 func situation(status api.Status) string {
@@ -161,10 +161,10 @@ func situation(status api.Status) string {
 	return status.State + ": " + ready.Message
 }
 
-// answeredThen waits until the operator has answered, by the value that it
-// repeats, and leaves the verdict to then.
-func answeredThen(answer func(*api.AnsweredStatus) string, value string, then func(api.Status) verdict) judge {
-	return func(cr *unstructured.Unstructured, status api.Status) verdict {
+// answeredThen waits until the operator has answered a request, by repeating its
+// value, and leaves the verdict to then.
+func answeredThen(answer func(*api.AnsweredStatus) string, then func(api.Status) verdict) judge {
+	return func(value string, cr *unstructured.Unstructured, status api.Status) verdict {
 		switch {
 		case cr.GetDeletionTimestamp() != nil:
 			return verdict{endFailed, "it is being deleted"}
@@ -195,37 +195,33 @@ func settled(status api.Status) verdict {
 }
 
 // judgeRollback waits for a rollback to be refused, to fail, or to be ready.
-func judgeRollback(value string) judge {
-	return answeredThen(rollbackAnswer, value, func(status api.Status) verdict {
-		if refused := trueCondition(status, api.ConditionRollbackRefused); refused != nil {
-			return verdict{endFailed, "refused: " + refused.Message}
-		}
-		v := settled(status)
-		if v.state == endDone && status.Rollback == nil {
-			return verdict{endFailed, "nothing is held: the spec was edited after the request and is followed, or somebody asked for something else"}
-		}
-		return v
-	})
-}
+var judgeRollback = answeredThen(rollbackAnswer, func(status api.Status) verdict {
+	if refused := trueCondition(status, api.ConditionRollbackRefused); refused != nil {
+		return verdict{endFailed, "refused: " + refused.Message}
+	}
+	v := settled(status)
+	if v.state == endDone && status.Rollback == nil {
+		return verdict{endFailed, "nothing is held: the spec was edited after the request and is followed, or somebody asked for something else"}
+	}
+	return v
+})
 
 // judgeResume waits for what the spec asks for to run.
-func judgeResume(value string) judge { return answeredThen(rollbackAnswer, value, settled) }
+var judgeResume = answeredThen(rollbackAnswer, settled)
 
 // judgeReconcile waits for everything to be verified.
-func judgeReconcile(value string) judge {
-	return answeredThen(func(a *api.AnsweredStatus) string { return a.ReconcileRequestedAt }, value, func(status api.Status) verdict {
-		if drifted := meta.FindStatusCondition(status.Conditions, api.ConditionDrifted); drifted != nil && drifted.Reason == api.ReasonRepairFailed {
-			return verdict{endFailed, drifted.Reason + ": " + drifted.Message}
-		}
-		return settled(status)
-	})
-}
+var judgeReconcile = answeredThen(func(a *api.AnsweredStatus) string { return a.ReconcileRequestedAt }, func(status api.Status) verdict {
+	if drifted := meta.FindStatusCondition(status.Conditions, api.ConditionDrifted); drifted != nil && drifted.Reason == api.ReasonRepairFailed {
+		return verdict{endFailed, drifted.Reason + ": " + drifted.Message}
+	}
+	return settled(status)
+})
 
 func rollbackAnswer(a *api.AnsweredStatus) string { return a.RollbackTo }
 
 // judgePause waits until nothing is changed any more: what was under way goes
 // on to its end.
-func judgePause(cr *unstructured.Unstructured, status api.Status) verdict {
+func judgePause(_ string, cr *unstructured.Unstructured, status api.Status) verdict {
 	if paused := trueCondition(status, api.ConditionPaused); paused != nil {
 		return verdict{endDone, paused.Message}
 	}
@@ -236,7 +232,7 @@ func judgePause(cr *unstructured.Unstructured, status api.Status) verdict {
 }
 
 // judgeUnpause waits for what the pause kept from being done.
-func judgeUnpause(cr *unstructured.Unstructured, status api.Status) verdict {
+func judgeUnpause(_ string, cr *unstructured.Unstructured, status api.Status) verdict {
 	switch {
 	case annotations.Parse(cr.GetAnnotations()).Pause != annotations.PauseNot:
 		return verdict{endFailed, "somebody has paused it again"}

@@ -112,7 +112,7 @@ func TestJudges(t *testing.T) {
 		yes, no, maybe = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	)
 	rolled := api.AnsweredStatus{RollbackTo: "2@now"}
-	verified := api.AnsweredStatus{ReconcileRequestedAt: "now"}
+	verified := api.AnsweredStatus{ReconcileRequestedAt: "2@now"}
 	for _, test := range []struct {
 		name  string
 		judge judge
@@ -120,30 +120,30 @@ func TestJudges(t *testing.T) {
 		end   end
 		says  string
 	}{
-		{"nothing is reported", judgeRollback("2@now"), makeCR("web"), endOpen, ""},
-		{"ready, and not answered", judgeRollback("2@now"), makeCR("web").ready(yes, api.ReasonDeployed), endOpen, ""},
-		{"failed before, and not answered", judgeRollback("2@now"), makeCR("web").ready(no, api.ReasonUpgradeFailed), endOpen, ""},
-		{"held by the request before", judgeRollback("2@now"), makeCR("web").answered(api.AnsweredStatus{RollbackTo: "2@then"}).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endOpen, ""},
-		{"paused", judgeRollback("2@now"), makeCR("web").ready(yes, api.ReasonDeployed).annotated(api.AnnotationPause, "true"), endFailed, "is paused"},
-		{"paused after the answer", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack).annotated(api.AnnotationPause, "true"), endDone, "as it is"},
-		{"deleted", judgeRollback("2@now"), makeCR("web").answered(rolled).deleting(), endFailed, "being deleted"},
-		{"under way", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(maybe, api.ReasonRollingBack), endOpen, ""},
-		{"done, and objects not ready yet", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonProgressing).held(2, 3, api.ReasonRolledBack), endOpen, ""},
-		{"done", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endDone, "as it is"},
-		{"objects fail", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonObjectFailed).held(2, 3, api.ReasonRolledBack), endFailed, "ObjectFailed: as it is"},
-		{"the action fails", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonRollbackFailed), endFailed, "RollbackFailed: as it is"},
-		{"refused", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endFailed, "refused: not to be had"},
-		{"refused before", judgeRollback("2@now"), makeCR("web").ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endOpen, ""},
-		{"edited meanwhile", judgeRollback("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endFailed, "nothing is held"},
+		{"nothing is reported", judgeRollback, makeCR("web"), endOpen, ""},
+		{"ready, and not answered", judgeRollback, makeCR("web").ready(yes, api.ReasonDeployed), endOpen, ""},
+		{"failed before, and not answered", judgeRollback, makeCR("web").ready(no, api.ReasonUpgradeFailed), endOpen, ""},
+		{"held by the request before", judgeRollback, makeCR("web").answered(api.AnsweredStatus{RollbackTo: "2@then"}).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endOpen, ""},
+		{"paused", judgeRollback, makeCR("web").ready(yes, api.ReasonDeployed).annotated(api.AnnotationPause, "true"), endFailed, "is paused"},
+		{"paused after the answer", judgeRollback, makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack).annotated(api.AnnotationPause, "true"), endDone, "as it is"},
+		{"deleted", judgeRollback, makeCR("web").answered(rolled).deleting(), endFailed, "being deleted"},
+		{"under way", judgeRollback, makeCR("web").answered(rolled).ready(maybe, api.ReasonRollingBack), endOpen, ""},
+		{"done, and objects not ready yet", judgeRollback, makeCR("web").answered(rolled).ready(no, api.ReasonProgressing).held(2, 3, api.ReasonRolledBack), endOpen, ""},
+		{"done", judgeRollback, makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endDone, "as it is"},
+		{"objects fail", judgeRollback, makeCR("web").answered(rolled).ready(no, api.ReasonObjectFailed).held(2, 3, api.ReasonRolledBack), endFailed, "ObjectFailed: as it is"},
+		{"the action fails", judgeRollback, makeCR("web").answered(rolled).ready(no, api.ReasonRollbackFailed), endFailed, "RollbackFailed: as it is"},
+		{"refused", judgeRollback, makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endFailed, "refused: not to be had"},
+		{"refused before", judgeRollback, makeCR("web").ready(yes, api.ReasonDeployed).condition(api.ConditionRollbackRefused, yes, api.ReasonNoSuchRevision, "not to be had"), endOpen, ""},
+		{"edited meanwhile", judgeRollback, makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endFailed, "nothing is held"},
 
-		{"resumed", judgeResume("2@now"), makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endDone, "as it is"},
-		{"resumed to what fails", judgeResume("2@now"), makeCR("web").answered(rolled).ready(no, api.ReasonUpgradeFailed), endFailed, "UpgradeFailed: "},
-		{"not resumed yet", judgeResume("2@now"), makeCR("web").ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endOpen, ""},
+		{"resumed", judgeResume, makeCR("web").answered(rolled).ready(yes, api.ReasonDeployed), endDone, "as it is"},
+		{"resumed to what fails", judgeResume, makeCR("web").answered(rolled).ready(no, api.ReasonUpgradeFailed), endFailed, "UpgradeFailed: "},
+		{"not resumed yet", judgeResume, makeCR("web").ready(yes, api.ReasonDeployed).held(2, 3, api.ReasonRolledBack), endOpen, ""},
 
-		{"verified", judgeReconcile("now"), makeCR("web").answered(verified).ready(yes, api.ReasonDeployed), endDone, "as it is"},
-		{"another was verified", judgeReconcile("now"), makeCR("web").answered(api.AnsweredStatus{ReconcileRequestedAt: "then"}).ready(yes, api.ReasonDeployed), endOpen, ""},
-		{"not to be repaired", judgeReconcile("now"), makeCR("web").answered(verified).ready(yes, api.ReasonDeployed).condition(api.ConditionDrifted, yes, api.ReasonRepairFailed, "why"), endFailed, "RepairFailed: why"},
-		{"verified, and not ready", judgeReconcile("now"), makeCR("web").answered(verified).ready(no, api.ReasonProgressing), endOpen, ""},
+		{"verified", judgeReconcile, makeCR("web").answered(verified).ready(yes, api.ReasonDeployed), endDone, "as it is"},
+		{"another was verified", judgeReconcile, makeCR("web").answered(api.AnsweredStatus{ReconcileRequestedAt: "then"}).ready(yes, api.ReasonDeployed), endOpen, ""},
+		{"not to be repaired", judgeReconcile, makeCR("web").answered(verified).ready(yes, api.ReasonDeployed).condition(api.ConditionDrifted, yes, api.ReasonRepairFailed, "why"), endFailed, "RepairFailed: why"},
+		{"verified, and not ready", judgeReconcile, makeCR("web").answered(verified).ready(no, api.ReasonProgressing), endOpen, ""},
 
 		{"pause, not heard of", judgePause, makeCR("web").annotated(api.AnnotationPause, "true").ready(yes, api.ReasonDeployed), endOpen, ""},
 		{"pause", judgePause, makeCR("web").annotated(api.AnnotationPause, "true").condition(api.ConditionPaused, yes, api.ReasonPaused, "nothing waits"), endDone, "nothing waits"},
@@ -156,7 +156,7 @@ func TestJudges(t *testing.T) {
 		{"unpause of what goes", judgeUnpause, makeCR("web").deleting().ready(yes, api.ReasonDeployed), endFailed, "being deleted"},
 	} {
 		cr := test.of.obj(t)
-		got := test.judge(cr, statusOf(cr))
+		got := test.judge("2@now", cr, statusOf(cr))
 		if got.state != test.end || !strings.Contains(got.message, test.says) {
 			t.Errorf("%s: %q, %q; want %q, %q", test.name, got.state, got.message, test.end, test.says)
 		}

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -42,24 +41,19 @@ func (r *Reconciler) act(ctx context.Context, v *snapshot, d plan.Decision) (boo
 	return false, nil
 }
 
-// guard puts our finalizer on a custom resource, in place of the operator-sdk's:
-// in one write, so that there is always one.
-func guard(cr client.Object) bool {
-	added := controllerutil.AddFinalizer(cr, api.Finalizer)
-	return removeFinalizers(cr, api.FinalizersOperatorSDK) || added
-}
-
-// unguard lets a custom resource go.
-func unguard(cr client.Object) bool {
-	return removeFinalizers(cr, append([]string{api.Finalizer}, api.FinalizersOperatorSDK...))
-}
-
-func removeFinalizers(cr client.Object, finalizers []string) bool {
-	removed := false
-	for _, finalizer := range finalizers {
-		removed = controllerutil.RemoveFinalizer(cr, finalizer) || removed
+// guard returns the finalizers with ours in place of the operator-sdk's. One write
+// changes both, so that there is always one.
+func guard(finalizers []string) []string {
+	guarded := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return slices.Contains(api.FinalizersOperatorSDK, f) })
+	if !slices.Contains(guarded, api.Finalizer) {
+		guarded = append(guarded, api.Finalizer)
 	}
-	return removed
+	return guarded
+}
+
+// unguard returns the finalizers without ours and the operator-sdk's.
+func unguard(finalizers []string) []string {
+	return slices.DeleteFunc(guard(finalizers), func(f string) bool { return f == api.Finalizer })
 }
 
 // hasFinalizer tells whether a custom resource carries one of the finalizers.
@@ -69,14 +63,17 @@ func hasFinalizer(cr client.Object, finalizers ...string) bool {
 
 // patchFinalizer changes the finalizers. It names the resourceVersion, since
 // their list is written whole.
-func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change func(client.Object) bool) error {
-	changed := v.CR.DeepCopy()
-	if !change(changed) {
+func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change func(finalizers []string) []string) error {
+	before := v.CR.GetFinalizers()
+	after := change(before)
+	if slices.Equal(before, after) {
 		return nil
 	}
 	if !customresource.AllFinalizers(v.CR) {
 		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(v.CR))
 	}
+	changed := v.CR.DeepCopy()
+	changed.SetFinalizers(after)
 	patch := client.MergeFromWithOptions(v.CR, client.MergeFromWithOptimisticLock{})
 	err := r.Patcher.Patch(ctx, changed, patch)
 	switch {
@@ -107,7 +104,7 @@ func (r *Reconciler) orphaned(cr client.Object) bool {
 	if !cr.GetDeletionTimestamp().IsZero() && hasFinalizer(cr, metav1.FinalizerOrphanDependents) {
 		r.memory.orphan(cr.GetUID())
 	}
-	return r.memory.isOrphan(cr.GetUID())
+	return r.memory.of(cr.GetUID()).orphan
 }
 
 // run begins an action, which calls for another pass when it has run for long,

@@ -69,28 +69,16 @@ func verb(do func(Actions, context.Context, helm.Request) error) func(*Reconcile
 
 // actions holds the steps that are actions.
 var actions = map[plan.Step]action{
-	plan.StepInstall: {
-		do:   verb(Actions.Install),
-		done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true,
-	},
-	plan.StepUpgrade: {
-		do:   verb(Actions.Upgrade),
-		done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true,
-	},
+	plan.StepInstall: {do: verb(Actions.Install), done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true},
+	plan.StepUpgrade: {do: verb(Actions.Upgrade), done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true},
 	plan.StepRollback: {
 		do: func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
 			return r.Actions.Rollback(ctx, request, request.Marks.Held.Revision)
 		},
 		done: api.EventRolledBack, failed: api.EventRollbackFailed, applies: true, prunes: true,
 	},
-	plan.StepResume: {
-		do:   verb(Actions.Mark),
-		done: api.EventResumed, failed: api.EventRollbackFailed,
-	},
-	plan.StepRefuse: {
-		do:     verb(Actions.Mark),
-		failed: api.EventRollbackFailed,
-	},
+	plan.StepResume: {do: verb(Actions.Mark), done: api.EventResumed, failed: api.EventRollbackFailed},
+	plan.StepRefuse: {do: verb(Actions.Mark), failed: api.EventRollbackFailed},
 	plan.StepUninstall: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
 			if err := r.Actions.Uninstall(ctx, request); err != nil {
@@ -110,10 +98,7 @@ var actions = map[plan.Step]action{
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
-	plan.StepAdopt: {
-		do:   verb(Actions.Adopt),
-		done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true,
-	},
+	plan.StepAdopt: {do: verb(Actions.Adopt), done: api.EventAdopted, failed: api.EventAdoptionFailed, applies: true, values: true},
 	plan.StepRepair: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
 			repaired, err := r.Actions.Repair(ctx, request, v.repair.objects)
@@ -122,35 +107,13 @@ var actions = map[plan.Step]action{
 		},
 		failed: api.EventRepairFailed,
 	},
-	plan.StepVerify: {
-		do:     verb(Actions.Verify),
-		failed: api.EventRepairFailed, applies: true,
-	},
-	plan.StepRecord: {
-		do:     verb(Actions.Record),
-		failed: api.EventRepairFailed,
-	},
-	plan.StepDiagnose: {
-		do: func(r *Reconciler, ctx context.Context, v *snapshot, _ helm.Request) error {
-			return r.diagnose(ctx, v)
-		},
-	},
-	plan.StepTest: {
-		do:   verb(Actions.Test),
-		done: api.EventTestsPassed, failed: api.EventTestsFailed,
-	},
-	plan.StepSign: {
-		do:     verb(Actions.Sign),
-		failed: api.EventRepairFailed,
-	},
-	plan.StepRestore: {
-		do:     verb(Actions.Restore),
-		failed: api.EventRepairFailed,
-	},
-	plan.StepTidy: {
-		do:     verb(Actions.Tidy),
-		failed: api.EventUpgradeFailed,
-	},
+	plan.StepVerify:   {do: verb(Actions.Verify), failed: api.EventRepairFailed, applies: true},
+	plan.StepRecord:   {do: verb(Actions.Record), failed: api.EventRepairFailed},
+	plan.StepDiagnose: {do: (*Reconciler).diagnose},
+	plan.StepTest:     {do: verb(Actions.Test), done: api.EventTestsPassed, failed: api.EventTestsFailed},
+	plan.StepSign:     {do: verb(Actions.Sign), failed: api.EventRepairFailed},
+	plan.StepRestore:  {do: verb(Actions.Restore), failed: api.EventRepairFailed},
+	plan.StepTidy:     {do: verb(Actions.Tidy), failed: api.EventUpgradeFailed},
 	plan.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
 			return r.Actions.MarkFailed(ctx, request, v.History[0],
@@ -162,7 +125,7 @@ var actions = map[plan.Step]action{
 
 // diagnose asks about the first object that is not ready, and remembers the
 // answer.
-func (r *Reconciler) diagnose(ctx context.Context, v *snapshot) error {
+func (r *Reconciler) diagnose(ctx context.Context, v *snapshot, _ helm.Request) error {
 	why := ""
 	if len(v.Health.Unready) > 0 {
 		ctx, cancel := context.WithTimeout(ctx, visit)
@@ -215,7 +178,7 @@ func (r *Reconciler) reportRepairs(v *snapshot, repaired []helm.Repaired) {
 	for i, one := range repaired {
 		texts[i] = one.String()
 		r.Metrics.DriftCorrected(kind, one.GroupKind().String())
-		if r.fights.repaired(v.CR.GetUID(), one.Key, r.Now()) {
+		if r.memory.repaired(v.CR.GetUID(), one.Key, r.Now()) {
 			r.Recorder.Eventf(v.CR, corev1.EventTypeWarning, api.EventDriftFight,
 				"%s was damaged %d times within %s: it is repaired ever more slowly; find out who changes it", one.Key, fightRepairs, fightWindow)
 		}

@@ -12,7 +12,7 @@ func TestAllowance_BurstThenInterval(t *testing.T) {
 	start := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	begun := 0
 	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(100 * time.Millisecond) {
-		if m.earliest("one").After(now) {
+		if m.of("one").allowance.earliest().After(now) {
 			continue
 		}
 		m.spend("one", now)
@@ -24,17 +24,17 @@ func TestAllowance_BurstThenInterval(t *testing.T) {
 	if want := burst + int(time.Minute/interval) - 1; begun < want || begun > want+1 {
 		t.Errorf("%d actions began in a minute, want about %d", begun, want)
 	}
-	if !m.earliest("two").IsZero() {
+	if !m.of("two").allowance.earliest().IsZero() {
 		t.Error("another custom resource waits, too")
 	}
 	later := start.Add(time.Minute + burst*interval)
 	for i := range burst {
-		if m.earliest("one").After(later) {
+		if m.of("one").allowance.earliest().After(later) {
 			t.Errorf("after a rest, %d actions are allowed at once, want %d", i, burst)
 		}
 		m.spend("one", later)
 	}
-	if wait := m.earliest("one").Sub(later); wait != interval {
+	if wait := m.of("one").allowance.earliest().Sub(later); wait != interval {
 		t.Errorf("the next one waits for %s, want %s", wait, interval)
 	}
 }

@@ -47,7 +47,7 @@ func TestChange(t *testing.T) {
 		{"the spec", plan.StepUpgrade, map[string]any{"message": "two", "replicas": int64(1)}, nil, plan.ChangeEdit},
 		{"a field more", plan.StepInstall, map[string]any{"message": "one", "replicas": int64(1), "more": true}, nil, plan.ChangeEdit},
 		{"the scale field", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, nil, plan.ChangeScale},
-		{"the scale field, by a writer of the resource", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*snapshot){func(v *snapshot) { customresource.SetEdits(v.CR, customresource.Edits{Scale: true}) }}, plan.ChangeEdit},
+		{"the scale field, by a writer of the resource", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*snapshot){func(v *snapshot) { setEdits(v.CR, customresource.Edits{Scale: true}) }}, plan.ChangeEdit},
 		{"the scale field is gone", plan.StepUpgrade, map[string]any{"message": "one"}, nil, plan.ChangeScale},
 		{"the scale field and another", plan.StepUpgrade, map[string]any{"message": "two", "replicas": int64(9)}, nil, plan.ChangeEdit},
 		{"what valuesFrom names", plan.StepUpgrade, before(), []func(*snapshot){of("two")}, plan.ChangeEdit},
@@ -77,8 +77,13 @@ func TestChange(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := scaled(".spec.replicas")
-			running := &plan.Running{Step: test.step, Inputs: r.inputs(given(api.StatusPendingUpgrade, before()), test.step), Hook: &plan.Hook{}}
-			v := given(api.StatusPendingUpgrade, test.spec, test.with...)
+			withFacts := func(v *snapshot) *snapshot {
+				spec, scale := r.specAndScale(v)
+				v.facts = &specFacts{spec: spec, scale: scale, unscaled: r.withoutScale(v.values)}
+				return v
+			}
+			running := &plan.Running{Step: test.step, Inputs: r.inputs(withFacts(given(api.StatusPendingUpgrade, before())), test.step), Hook: &plan.Hook{}}
+			v := withFacts(given(api.StatusPendingUpgrade, test.spec, test.with...))
 			v.Observation.Running = running
 			r.observeChange(v)
 			if v.Observation.Change != test.want {

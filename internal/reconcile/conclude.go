@@ -33,7 +33,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		r.succeeded(ctx, v, d)
 	case errors.Is(err, helm.ErrNotAdoptable):
 		logger.Info("release left alone", "reason", err.Error())
-		r.foreign.add(v.History[0].UID)
+		r.foreign.put(v.History[0].UID, struct{}{})
 	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -81,21 +81,21 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 // it.
 func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision) {
 	logger := log.FromContext(ctx)
-	uid := v.CR.GetUID()
 	a := actions[d.Step]
-	if plan.Changes(d.Step) || plan.Repairs(d.Step) {
-		// What only marks a record, or asks, mends nothing.
-		r.memory.succeeded(uid, plan.Repairs(d.Step))
-	}
-	if a.applies || d.Step == plan.StepRepair {
-		r.memory.touch(uid, r.Now())
-	}
-	if a.applies {
-		r.memory.appliedAll(uid, r.Now())
-	}
-	if d.Step == plan.StepUninstall && v.Observation.Deleting {
-		r.memory.uninstall(uid)
-	}
+	now := r.Now()
+	r.memory.look(v.CR.GetUID(), func(m *remembered) {
+		// The other steps change records only, or nothing.
+		if plan.Changes(d.Step) || plan.Repairs(d.Step) {
+			*m.about(plan.Repairs(d.Step)) = nil
+		}
+		if a.applies || d.Step == plan.StepRepair {
+			m.touched = now
+		}
+		if a.applies {
+			m.applied = now
+		}
+		m.uninstalled = m.uninstalled || d.Step == plan.StepUninstall && v.Observation.Deleting
+	})
 	if request := v.Observation.Request; d.Step == plan.StepRefuse && request != nil && request.Expired {
 		r.emit(v, api.EventRollbackSkipped, noteOvertaken(v))
 	}

@@ -43,10 +43,10 @@ func TestConcludeForgets(t *testing.T) {
 			r.memory.put("", false, failedWith(wanted, "R", "m"))
 			r.memory.put("", true, failedWith("repaired", "R", "m"))
 			r.conclude(t.Context(), viewOf([]string{dep, sup}), plan.Decision{Step: test.step}, nil)
-			if forgotten := r.memory.get("", false) == nil; forgotten != test.failure {
+			if forgotten := r.memory.of("").failure == nil; forgotten != test.failure {
 				t.Errorf("an upgrade's failure is forgotten: %v, want %v", forgotten, test.failure)
 			}
-			if forgotten := r.memory.get("", true) == nil; forgotten != test.repair {
+			if forgotten := r.memory.of("").repairFailure == nil; forgotten != test.repair {
 				t.Errorf("a repair's failure is forgotten: %v, want %v", forgotten, test.repair)
 			}
 		})

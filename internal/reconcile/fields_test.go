@@ -116,7 +116,7 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	if got := conditionsOf(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
 		t.Errorf("%v", got)
 	}
-	said := message(s.Conditions, api.ConditionStatusFieldsFailed)
+	said := find(s.Conditions, api.ConditionStatusFieldsFailed).Message
 	if !strings.HasPrefix(said, "status.bad: no such key: absent; status.others: observe[1].selector.matchLabels: tier: ") {
 		t.Error(said)
 	}
@@ -135,7 +135,7 @@ func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
 		t.Error("given up not once")
 	}
 	r.computeFields(t.Context(), v)
-	if said := message(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed); !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
+	if said := find(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed).Message; !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
 		t.Error(said)
 	}
 	if len(v.Fields.Values) > 0 {
@@ -147,15 +147,11 @@ func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
 }
 
 func TestChangesOfWhatIsObservedWakeLater(t *testing.T) {
-	r, fake, woken := ownFields(t, "a: '1'")
+	r, _, woken := ownFields(t, "a: '1'")
 	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
 	r.ObservedChanged("other")
 	r.ObservedChanged("u")
 	if len(*woken) != 1 || (*woken)[0] <= 0 || (*woken)[0] > time.Second/2 {
 		t.Errorf("woken after %v, want once, after a moment", *woken)
-	}
-	r.forgetObserved("u")
-	if !slices.Equal(fake.forgotten, []types.UID{"u"}) {
-		t.Errorf("forgotten are %v", fake.forgotten)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -16,9 +14,9 @@ var (
 )
 
 // fighting repairs an object at each of the times after noon.
-func fighting(f *fights, key apply.Key, at ...time.Duration) (begun []bool) {
+func fighting(m *memory, key apply.Key, at ...time.Duration) (begun []bool) {
 	for _, after := range at {
-		begun = append(begun, f.repaired("web", key, noon.Add(after)))
+		begun = append(begun, m.repaired("web", key, noon.Add(after)))
 	}
 	return begun
 }
@@ -40,13 +38,13 @@ func TestFightBegins(t *testing.T) {
 		{"ten at once", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var f fights
+			var f memory
 			for i, begun := range fighting(&f, front, test.at...) {
 				if begun != (i+1 == test.begins) {
 					t.Errorf("it begins with repair %d: %v", i+1, begun)
 				}
 			}
-			_, fought := f.wait("web", front, noon.Add(test.at[len(test.at)-1]))
+			_, fought := f.pause("web", front, noon.Add(test.at[len(test.at)-1]))
 			if fought != (test.begins > 0) {
 				t.Errorf("in a fight: %v", fought)
 			}
@@ -55,7 +53,7 @@ func TestFightBegins(t *testing.T) {
 }
 
 func TestFightSlowsDown(t *testing.T) {
-	var f fights
+	var f memory
 	fighting(&f, front, 0, 0, 0, 0, 0)
 	at := noon
 	for i, want := range []time.Duration{
@@ -63,7 +61,7 @@ func TestFightSlowsDown(t *testing.T) {
 		10 * time.Minute, 10 * time.Minute, 10 * time.Minute,
 	} {
 		for after, left := range map[time.Duration]time.Duration{0: want, time.Second: want - time.Second, want - 1: 1, want: 0, want + time.Hour: 0} {
-			wait, fought := f.wait("web", front, at.Add(after))
+			wait, fought := f.pause("web", front, at.Add(after))
 			if wait != left || !fought {
 				t.Errorf("%s after repair %d: wait %s, in a fight: %v; want %s", after, i, wait, fought, left)
 			}
@@ -74,10 +72,10 @@ func TestFightSlowsDown(t *testing.T) {
 		}
 	}
 	// All of this was of one object of one owner.
-	if wait, fought := f.wait("web", back, at); wait != 0 || fought {
+	if wait, fought := f.pause("web", back, at); wait != 0 || fought {
 		t.Errorf("another object waits %s", wait)
 	}
-	if wait, fought := f.wait("other", front, at); wait != 0 || fought {
+	if wait, fought := f.pause("other", front, at); wait != 0 || fought {
 		t.Errorf("another owner's object waits %s", wait)
 	}
 }
@@ -97,14 +95,14 @@ func TestFightEnds(t *testing.T) {
 		{"slower, after more than that", []time.Duration{12 * time.Second, 24 * time.Second, 96*time.Second + 1}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var f fights
+			var f memory
 			fighting(&f, front, 0, 0, 0, 0, 0)
 			at := noon
 			for _, after := range test.repairs {
 				at = at.Add(after)
 				f.repaired("web", front, at)
 			}
-			if _, fought := f.wait("web", front, at); fought == test.ended {
+			if _, fought := f.pause("web", front, at); fought == test.ended {
 				t.Errorf("in a fight: %v", fought)
 			}
 			if !test.ended {
@@ -121,28 +119,15 @@ func TestFightEnds(t *testing.T) {
 }
 
 func TestFightsForget(t *testing.T) {
-	var f fights
+	var f memory
 	f.forget("web")
 	fighting(&f, front, 0, 0, 0, 0, 0)
 	f.repaired("other", front, noon)
 	f.forget("web")
-	if wait, fought := f.wait("web", front, noon); wait != 0 || fought {
+	if wait, fought := f.pause("web", front, noon); wait != 0 || fought {
 		t.Errorf("it waits %s", wait)
 	}
-	if len(f.byOwner) != 1 {
-		t.Errorf("%d owners are remembered, want 1", len(f.byOwner))
-	}
-}
-
-func TestForeign(t *testing.T) {
-	var f foreign
-	if f.has("a") {
-		t.Error("an empty set holds something")
-	}
-	f.add("a")
-	for uid, want := range map[types.UID]bool{"a": true, "b": false} {
-		if f.has(uid) != want {
-			t.Errorf("%s is held: %v", uid, !want)
-		}
+	if len(f.entries) != 1 {
+		t.Errorf("%d owners are remembered, want 1", len(f.entries))
 	}
 }

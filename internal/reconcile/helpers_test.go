@@ -47,6 +47,12 @@ func withFailure(target plan.TargetKey, reason string, stalled bool) func(*snaps
 	}
 }
 
+// specOf returns the digest of the spec of a custom resource.
+func specOf(r *Reconciler, v *snapshot) string {
+	spec, _ := r.specAndScale(v)
+	return spec
+}
+
 func beingDeleted(v *snapshot) { v.Observation.Deleting = true }
 
 func runningStep(step plan.Step) func(*snapshot) {

@@ -28,18 +28,12 @@ const (
 	newsAfter = time.Minute
 )
 
-// HookReport is how far a hook is, and why it is no farther.
-type HookReport struct {
-	State api.HookState
-	Why   string
-}
-
 // hookWait follows a hook that an action waits for. One goroutine, run, owns all
 // but the channels.
 type hookWait struct {
 	name string
 	// look reads how far the hook is, report passes it on, and end ends the wait.
-	look   func(context.Context) (HookReport, error)
+	look   func(context.Context) (plan.Hook, error)
 	report func(hook *plan.Hook, isNew bool)
 	end    context.CancelCauseFunc
 	// again has the change decided on once more, later.
@@ -64,12 +58,11 @@ func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(st
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 	}
 	w.again = func() { r.Wake(v.key, nextHookLook) }
-	w.look = func(ctx context.Context) (HookReport, error) {
+	w.look = func(ctx context.Context) (plan.Hook, error) {
 		ctx, cancel := context.WithTimeout(ctx, visit)
 		defer cancel()
-		report, err := r.Hook(ctx, wait.Hook, wait.UID)
-		report.Why = redact(report.Why)
-		return report, err
+		state, why, err := r.Hook(ctx, wait.Hook, wait.UID)
+		return plan.Hook{State: state, Why: redact(why)}, err
 	}
 	w.report = func(hook *plan.Hook, isNew bool) {
 		r.Pool.SetHook(v.Release, hook, w.interrupt)
@@ -173,23 +166,15 @@ var errAborted = errors.New("the action was aborted")
 
 // inputs returns what an action begins with.
 func (r *Reconciler) inputs(v *snapshot, step plan.Step) plan.Inputs {
-	inputs := plan.Inputs{
-		Values: r.unscaled(v), Spec: r.specDigest(v), Scaled: v.digests.Values,
-		HooksDisabled: v.steered(step).DisableHooks,
+	inputs := plan.Inputs{Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
+	inputs.Spec, _ = r.specAndScale(v)
+	if v.facts != nil {
+		inputs.Values = v.facts.unscaled
 	}
 	if v.Observation.Request != nil {
 		inputs.Request = v.Observation.Request.Token
 	}
 	return inputs
-}
-
-// unscaled returns the digest of the values without the field of the scale
-// subresource, whoever has written it.
-func (r *Reconciler) unscaled(v *snapshot) string {
-	if v.facts != nil {
-		return v.facts.unscaled
-	}
-	return r.withoutScale(v.values)
 }
 
 // withoutScale returns the digest of values without the field of the scale
@@ -261,24 +246,20 @@ func answerable(request *plan.Request, step plan.Step) bool {
 	return request.Revision > 0 && !request.Expired
 }
 
-// interruption returns why an action ends that waits for a hook.
-func interruption(change plan.Change, hook plan.Hook) error {
-	switch change {
-	case plan.ChangeAbort:
-		return interrupted{text: fmt.Sprintf("aborted, as the annotation %s asks", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
-	case plan.ChangeDeletion:
-		return interruptedSince("the custom resource is being deleted", hook)
-	case plan.ChangeRollback:
-		return interruptedSince("a rollback was requested", hook)
-	case plan.ChangeHooksDisabled:
-		return interruptedSince("an annotation disables hooks", hook)
-	default:
-		return interruptedSince("the spec was edited", hook)
-	}
+// interruptions describes the changes that interrupt an action.
+var interruptions = map[plan.Change]string{
+	plan.ChangeDeletion:      "the custom resource is being deleted",
+	plan.ChangeRollback:      "a rollback was requested",
+	plan.ChangeHooksDisabled: "an annotation disables hooks",
+	plan.ChangeEdit:          "the spec was edited",
 }
 
-func interruptedSince(what string, hook plan.Hook) error {
-	return interrupted{text: fmt.Sprintf("interrupted, since %s. %s", what, status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
+// interruption returns why an action ends that waits for a hook.
+func interruption(change plan.Change, hook plan.Hook) error {
+	if change == plan.ChangeAbort {
+		return interrupted{text: fmt.Sprintf("aborted, as the annotation %s asks", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
+	}
+	return interrupted{text: fmt.Sprintf("interrupted, since %s. %s", interruptions[change], status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
 }
 
 // interrupted is the error of an action that was interrupted.

@@ -19,7 +19,7 @@ import (
 type watchedHook struct {
 	*hookWait
 	sync.Mutex
-	now   HookReport
+	now   plan.Hook
 	err   error
 	looks int
 	// postponed counts the changes that nobody could decide on.
@@ -31,12 +31,12 @@ type watchedHook struct {
 // follow begins to follow a hook, in the time of a synctest bubble.
 func follow(t *testing.T) *watchedHook {
 	t.Helper()
-	h := &watchedHook{now: HookReport{State: api.HookStarting}}
+	h := &watchedHook{now: plan.Hook{State: api.HookStarting}}
 	ctx, stop := context.WithCancel(t.Context())
 	h.hookWait = &hookWait{
 		name: "Job default/web", now: time.Now, stop: stop,
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
-		look: func(context.Context) (HookReport, error) {
+		look: func(context.Context) (plan.Hook, error) {
 			h.Lock()
 			defer h.Unlock()
 			h.looks++
@@ -99,16 +99,16 @@ func TestHookWait_LooksNowAndThen(t *testing.T) {
 		if h.looks != 0 {
 			t.Errorf("%d looks at a hook that has just begun", h.looks)
 		}
-		h.now = HookReport{api.HookStuck, "ErrImagePull"}
+		h.now = plan.Hook{State: api.HookStuck, Why: "ErrImagePull"}
 		h.after(2 * time.Second)
 		h.now.Why = "ImagePullBackOff"
 		h.after(55 * time.Second)
 		h.now.Why = "ErrImagePull"
 		h.after(10 * time.Second)
-		h.now = HookReport{State: api.HookRunning}
+		h.now = plan.Hook{State: api.HookRunning}
 		h.after(10 * time.Second)
 		h.err = errors.New("away")
-		h.now = HookReport{api.HookStuck, "lost"}
+		h.now = plan.Hook{State: api.HookStuck, Why: "lost"}
 		h.after(10 * time.Second)
 		h.err = nil
 		h.after(10 * time.Second)
@@ -130,14 +130,14 @@ func TestHookWait_LooksNowAndThen(t *testing.T) {
 func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := follow(t)
-		h.now = HookReport{api.HookStuck, "ImagePullBackOff"}
+		h.now = plan.Hook{State: api.HookStuck, Why: "ImagePullBackOff"}
 		h.after(4 * time.Second)
-		h.now = HookReport{State: api.HookRunning}
+		h.now = plan.Hook{State: api.HookRunning}
 		h.change(plan.ChangeEdit)
 		if h.ended != nil || len(h.reports) != 2 {
 			t.Errorf("it ended with %v, reports are %q", h.ended, h.reports)
 		}
-		h.now, h.err = HookReport{api.HookStuck, "ImagePullBackOff"}, errors.New("away")
+		h.now, h.err = plan.Hook{State: api.HookStuck, Why: "ImagePullBackOff"}, errors.New("away")
 		h.change(plan.ChangeEdit)
 		if h.ended != nil || h.postponed != 1 {
 			t.Errorf("nobody knows how the hook is, and it ended with %v; postponed: %d", h.ended, h.postponed)
@@ -178,17 +178,17 @@ func TestHookWait_Why(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		last string
-		now  HookReport
+		now  plan.Hook
 		err  error
 		want string
 	}{
-		{"its pods are gone", "ImagePullBackOff", HookReport{State: api.HookStarting}, nil, "ImagePullBackOff"},
-		{"its pods are being replaced", "ImagePullBackOff", HookReport{api.HookStarting, "Pending"}, nil, "ImagePullBackOff"},
-		{"its last try has failed", "", HookReport{api.HookCrashing, "exit code 1"}, nil, "exit code 1"},
-		{"it was over before the first look", "", HookReport{api.HookStarting, "Unschedulable"}, nil, "Unschedulable"},
-		{"the API server is away", "ImagePullBackOff", HookReport{}, errors.New("away"), "ImagePullBackOff"},
+		{"its pods are gone", "ImagePullBackOff", plan.Hook{State: api.HookStarting}, nil, "ImagePullBackOff"},
+		{"its pods are being replaced", "ImagePullBackOff", plan.Hook{State: api.HookStarting, Why: "Pending"}, nil, "ImagePullBackOff"},
+		{"its last try has failed", "", plan.Hook{State: api.HookCrashing, Why: "exit code 1"}, nil, "exit code 1"},
+		{"it was over before the first look", "", plan.Hook{State: api.HookStarting, Why: "Unschedulable"}, nil, "Unschedulable"},
+		{"the API server is away", "ImagePullBackOff", plan.Hook{}, errors.New("away"), "ImagePullBackOff"},
 	} {
-		w := &hookWait{last: plan.Hook{Why: test.last}, look: func(context.Context) (HookReport, error) { return test.now, test.err }}
+		w := &hookWait{last: plan.Hook{Why: test.last}, look: func(context.Context) (plan.Hook, error) { return test.now, test.err }}
 		if got := w.why(true); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}

@@ -60,7 +60,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	}
 	if r.Kind.CreateNamespace != nil {
 		var err error
-		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.For); err != nil {
+		if v.createNamespace, err = evaluate(r, v, "createNamespace", r.Kind.CreateNamespace.BoolFor); err != nil {
 			return err
 		}
 	}
@@ -99,24 +99,20 @@ func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 		return err
 	}
 	digest, uid := customresource.Digest(v.CR), v.CR.GetUID()
-	_, versions, err := r.sourcesOf(v)
+	from, versions, err := r.sourcesOf(v)
 	if err != nil {
 		return err
 	}
-	if known := r.memory.recalled(uid, digest, versions); known != nil {
+	if known := r.memory.of(uid).facts; known != nil && digest != "" && known.digest == digest && known.versions == versions {
 		v.facts, v.Secrets = known, known.secrets
 		return nil
 	}
-	object, err := customresource.Expand(v.CR)
+	object, spec, err := expand(v.CR)
 	if err != nil {
 		return err
 	}
 	facts := &specFacts{digest: digest, versions: versions, spec: r.specDigestOf(object), scale: r.scaleOf(object)}
-	spec, err := values.FromSpec(object)
-	if err != nil {
-		return err
-	}
-	if spec, err = r.mergeSources(ctx, v, spec); err != nil {
+	if spec, err = r.mergeSources(ctx, v, from, spec); err != nil {
 		return err
 	}
 	// The merge changes its first argument.
@@ -133,17 +129,22 @@ func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 	return nil
 }
 
+// expand returns the content of a custom resource and the values in its spec.
+func expand(cr *unstructured.Unstructured) (object, spec map[string]any, err error) {
+	if object, err = customresource.Expand(cr); err != nil {
+		return nil, nil, err
+	}
+	spec, err = values.FromSpec(object)
+	return object, spec, err
+}
+
 // valuesOf returns the values of a release. The error wraps release.ErrStale if they
 // are not those that the reconciliation observed, because a source has changed.
 func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any, error) {
 	if v.values != nil || v.facts == nil {
 		return v.values, nil
 	}
-	object, err := customresource.Expand(v.CR)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := values.FromSpec(object)
+	_, spec, err := expand(v.CR)
 	if err != nil {
 		return nil, err
 	}
@@ -162,16 +163,18 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any,
 	return values.Merge(spec, r.Kind.Overrides), nil
 }
 
-// specDigest returns the digest of the spec without the field that is scaled.
-func (r *Reconciler) specDigest(v *snapshot) string {
+// specAndScale returns the digest of the spec without the scaled field, and the value
+// of the scaled field, which fits into a label; empty if the kind has no scale
+// subresource.
+func (r *Reconciler) specAndScale(v *snapshot) (spec, scale string) {
 	if v.facts != nil {
-		return v.facts.spec
+		return v.facts.spec, v.facts.scale
 	}
 	object, err := customresource.Expand(v.CR)
 	if err != nil {
-		return status.Token(customresource.Digest(v.CR))
+		return status.Token(customresource.Digest(v.CR)), r.scaleOf(nil)
 	}
-	return r.specDigestOf(object)
+	return r.specDigestOf(object), r.scaleOf(object)
 }
 
 func (r *Reconciler) specDigestOf(object map[string]any) string {
@@ -183,22 +186,6 @@ func (r *Reconciler) specDigestOf(object map[string]any) string {
 		remove(spec, path[1:])
 	}
 	return values.Digest(spec)[:status.TokenLength]
-}
-
-// scale returns the value of the scaled field, which fits into a label; empty if
-// the kind has no scale subresource.
-func (r *Reconciler) scale(v *snapshot) string {
-	if v.facts != nil {
-		return v.facts.scale
-	}
-	if len(r.Kind.ScalePath()) < 2 {
-		return ""
-	}
-	object, err := customresource.Expand(v.CR)
-	if err != nil {
-		return unscaled
-	}
-	return r.scaleOf(object)
 }
 
 func (r *Reconciler) scaleOf(object map[string]any) string {

@@ -43,7 +43,7 @@ func TestRememberedUntilTheCacheHoldsIt(t *testing.T) {
 		written := &unstructured.Unstructured{}
 		written.SetResourceVersion(test.written)
 		r.remember(t.Context(), key, written)
-		if got := len(r.latest.objects); got != test.want {
+		if got := len(r.latest.entries); got != test.want {
 			t.Errorf("version %s is held %d times while the cache has %q, want %d", test.written, got, test.cached, test.want)
 		}
 	}

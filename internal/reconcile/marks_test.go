@@ -38,7 +38,7 @@ func secretOf(r release.Record) *metav1.PartialObjectMetadata {
 func TestMarksAfter(t *testing.T) {
 	r := &Reconciler{Kind: catalog.Kind{Chart: &chart.Chart{Digest: "new"}}}
 	upgraded := []string{dep, sup, sup}
-	spec := r.specDigest(viewOf(nil))
+	spec := specOf(r, viewOf(nil))
 	before := release.Marks{Rollback: "r", Reconcile: "c", Force: "f", Test: "t", Refused: true, Held: &release.Held{Revision: 1, From: 2, Spec: "older"}, ResumedChart: "old"}
 	all := asking("rollback-to", "2", "reconcile-requested-at", "now", "force", "now", "test", "now")
 	change := func(do func(*release.Marks)) release.Marks {

@@ -1,7 +1,7 @@
 package reconcile
 
 import (
-	"sync"
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,45 +13,48 @@ import (
 )
 
 // memory holds what this process remembers of each custom resource, by its UID.
-// It is lost with the process, which costs one more try, a period and a deadline
-// that was over: they begin anew. The zero value is ready.
+// A restart loses it. Then a failed action is retried once without backoff, and
+// periods and deadlines that had passed begin again. The zero value is ready.
 type memory struct {
-	mu    sync.Mutex
-	known map[types.UID]*remembered
+	table[types.UID, *remembered]
 }
 
-// remembered is what is remembered of one custom resource.
+// remembered is what is remembered of one custom resource. Failures and facts are
+// replaced, never changed.
 type remembered struct {
-	// failure is of the last try to bring the release to where it is to be, and
-	// repairFailure of the last to repair what runs; nil where it succeeded.
+	// failure is that of the last attempt to reach the target of the release, and
+	// repairFailure that of the last drift correction; nil if it succeeded.
 	failure       *status.Failure
 	repairFailure *status.Failure
-	// applied is when every object was last applied, and touched when any was.
+	// applied is when every object was last applied, and touched when any object was.
 	applied  time.Time
 	touched  time.Time
 	progress progress
-	// damaged holds the objects whose damage was counted, while it lasts.
-	damaged map[apply.Key]bool
-	// uninstalled: nothing is left of the release.
+	// drifted holds the drifted objects that the metric has counted.
+	drifted map[apply.Key]bool
+	// repairs counts the drift corrections of each object.
+	repairs map[apply.Key]*fight
+	// uninstalled reports that nothing is left of the release.
 	uninstalled bool
 	// request is the last rollback request that was not answered when it was
 	// observed.
 	request request
 	// signAt is when the newest record may be signed.
 	signAt time.Time
-	// facts is what followed from the spec when it last was expanded, and evaluated
-	// what templates over the custom resource gave.
+	// facts was computed from the spec when it was last expanded, and evaluated are
+	// the results of templates over the custom resource.
 	facts     *specFacts
 	evaluated evaluated
-	// orphan: the custom resource was deleted with propagationPolicy Orphan.
+	// orphan reports that the custom resource was deleted with propagationPolicy
+	// Orphan.
 	orphan bool
-	// allowance limits actions. reported: the status was written since the last of
-	// them began, while the next one waits for the allowance.
+	// allowance limits actions. reported: the status was written since the last
+	// action began, while the next one waits for the allowance.
 	allowance allowance
 	reported  bool
 }
 
-// about returns which of the two failures is meant.
+// about returns the failure of drift correction or the other one.
 func (r *remembered) about(repair bool) **status.Failure {
 	if repair {
 		return &r.repairFailure
@@ -63,43 +66,34 @@ func (r *remembered) about(repair bool) **status.Failure {
 func (m *memory) with(uid types.UID, do func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[types.UID]*remembered{}
+	if m.entries[uid] == nil {
+		m.putLocked(uid, &remembered{})
 	}
-	if m.known[uid] == nil {
-		m.known[uid] = &remembered{}
-	}
-	do(m.known[uid])
+	do(m.entries[uid])
 }
 
-// look is with for what is no reason to remember anything: an action may end
-// after its custom resource is gone.
+// look is with for known custom resources only: an action may end after its
+// custom resource is gone.
 func (m *memory) look(uid types.UID, do func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.known[uid]; r != nil {
+	if r := m.entries[uid]; r != nil {
 		do(r)
 	}
 }
 
-// get returns a copy of the failure, nil where the last try succeeded.
-func (m *memory) get(uid types.UID, repair bool) (last *status.Failure) {
-	m.look(uid, func(r *remembered) {
-		if f := *r.about(repair); f != nil {
-			last = new(*f)
-		}
-	})
-	return last
+// of returns a copy of what is remembered of a custom resource, empty for an
+// unknown one. The caller must not read its maps.
+func (m *memory) of(uid types.UID) (known remembered) {
+	m.look(uid, func(r *remembered) { known = *r })
+	return known
 }
 
-// put stores a failure, counts it, and tells whether it is news: another aim,
-// reason or message than that of the failure before.
+// put stores a failure, counts it, and reports whether it is news: its target,
+// reason or message differs from that of the previous failure.
 func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 	m.with(uid, func(r *remembered) {
-		before := *r.about(repair)
-		if before == nil {
-			before = &status.Failure{}
-		}
+		before := cmp.Or(*r.about(repair), &status.Failure{})
 		f.Attempts = 1
 		if before.Target == f.Target {
 			f.Attempts = before.Attempts + 1
@@ -110,12 +104,7 @@ func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 	return news
 }
 
-// succeeded forgets the failure.
-func (m *memory) succeeded(uid types.UID, repair bool) {
-	m.look(uid, func(r *remembered) { *r.about(repair) = nil })
-}
-
-// reached forgets the failure to bring about what is there now.
+// reached forgets the failure to reach a target that the release has reached.
 func (m *memory) reached(uid types.UID, target plan.TargetKey) {
 	m.look(uid, func(r *remembered) {
 		if r.failure != nil && r.failure.Target == target {
@@ -124,14 +113,11 @@ func (m *memory) reached(uid types.UID, target plan.TargetKey) {
 	})
 }
 
-// permit makes whatever was forbidden due for another try.
-func (m *memory) permit() { m.due(func(f *status.Failure) bool { return f.Forbidden }) }
-
-// due makes some failures due for another try, and returns whose they are.
+// due ends the backoff of some failures, and returns their custom resources.
 func (m *memory) due(these func(*status.Failure) bool) (owners []types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for uid, r := range m.known {
+	for uid, r := range m.entries {
 		for _, f := range []**status.Failure{&r.failure, &r.repairFailure} {
 			if *f != nil && these(*f) {
 				due := **f
@@ -144,12 +130,7 @@ func (m *memory) due(these func(*status.Failure) bool) (owners []types.UID) {
 	return owners
 }
 
-// appliedAll notes when every object was applied.
-func (m *memory) appliedAll(uid types.UID, at time.Time) {
-	m.with(uid, func(r *remembered) { r.applied = at })
-}
-
-// appliedAt returns when all objects were last applied. Where that is unknown, it
+// appliedAt returns when all objects were last applied. If that is unknown, it
 // notes and returns first.
 func (m *memory) appliedAt(uid types.UID, first time.Time) (at time.Time) {
 	m.with(uid, func(r *remembered) {
@@ -161,28 +142,17 @@ func (m *memory) appliedAt(uid types.UID, first time.Time) (at time.Time) {
 	return at
 }
 
-// touch notes that objects were just applied.
-func (m *memory) touch(uid types.UID, at time.Time) {
-	m.with(uid, func(r *remembered) { r.touched = at })
-}
-
-// touchedAt returns when they last were, zero where this process did not.
-func (m *memory) touchedAt(uid types.UID) (at time.Time) {
-	m.look(uid, func(r *remembered) { at = r.touched })
-	return at
-}
-
-// found notes which objects are damaged, and returns those that were not when
-// it was last told.
+// found notes which objects have drifted, and returns those that had not at the
+// last call.
 func (m *memory) found(uid types.UID, drift []inventory.Drift) (anew []apply.Key) {
 	m.with(uid, func(r *remembered) {
-		before := r.damaged
-		r.damaged = nil
+		before := r.drifted
+		r.drifted = nil
 		for _, d := range drift {
-			if r.damaged == nil {
-				r.damaged = make(map[apply.Key]bool, len(drift))
+			if r.drifted == nil {
+				r.drifted = make(map[apply.Key]bool, len(drift))
 			}
-			r.damaged[d.Key] = true
+			r.drifted[d.Key] = true
 			if !before[d.Key] {
 				anew = append(anew, d.Key)
 			}
@@ -191,47 +161,12 @@ func (m *memory) found(uid types.UID, drift []inventory.Drift) (anew []apply.Key
 	return anew
 }
 
-// uninstall notes that nothing is left of a release.
-func (m *memory) uninstall(uid types.UID) {
-	m.with(uid, func(r *remembered) { r.uninstalled = true })
-}
-
-func (m *memory) isUninstalled(uid types.UID) (is bool) {
-	m.look(uid, func(r *remembered) { is = r.uninstalled })
-	return is
-}
-
 // orphan notes that a custom resource was deleted with propagationPolicy Orphan.
 func (m *memory) orphan(uid types.UID) {
 	m.with(uid, func(r *remembered) { r.orphan = true })
 }
 
-func (m *memory) isOrphan(uid types.UID) (is bool) {
-	m.look(uid, func(r *remembered) { is = r.orphan })
-	return is
-}
-
-func (m *memory) forget(uid types.UID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known, uid)
-}
-
-// recalled returns what is remembered of a custom resource of this digest and
-// these versions of sources, nil if it was another.
-func (m *memory) recalled(uid types.UID, digest, versions string) (known *specFacts) {
-	if digest == "" {
-		return nil
-	}
-	m.look(uid, func(r *remembered) {
-		if facts := r.facts; facts != nil && facts.digest == digest && facts.versions == versions {
-			known = facts
-		}
-	})
-	return known
-}
-
-// request returns the request of that token as it was first observed, which may
+// request returns the request with a token as it was first observed, which may
 // be now.
 func (m *memory) request(uid types.UID, token string, first func() request) (asked request) {
 	m.with(uid, func(r *remembered) {
@@ -243,14 +178,8 @@ func (m *memory) request(uid types.UID, token string, first func() request) (ask
 	return asked
 }
 
-// unrequest forgets a request that was answered or taken back: the same value may
-// be asked for again.
-func (m *memory) unrequest(uid types.UID) {
-	m.look(uid, func(r *remembered) { r.request = request{} })
-}
-
-// signAt returns when the record of a custom resource may be signed, which is
-// decided when it is asked first.
+// signAt returns when the record of a custom resource may be signed. The first
+// call decides.
 func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) time.Time) (at time.Time) {
 	m.with(uid, func(r *remembered) {
 		if r.signAt.IsZero() {
@@ -261,9 +190,67 @@ func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) ti
 	return at
 }
 
-// signed forgets the turn, since the key may be replaced once more.
-func (m *memory) signed(uid types.UID) {
-	m.look(uid, func(r *remembered) { r.signAt = time.Time{} })
+// An object that drifts as often as it is corrected is in a fight, with a webhook
+// or another controller. It is then corrected ever more slowly.
+const (
+	fightRepairs = 5
+	fightWindow  = time.Minute
+	// maxPause bounds the time between two corrections in a fight.
+	maxPause = 10 * time.Minute
+)
+
+// fight holds the drift corrections of one object.
+type fight struct {
+	// repairs holds the times of the newest corrections, oldest first.
+	repairs []time.Time
+	// pause is the time to the next correction; 0 outside a fight.
+	pause time.Duration
+}
+
+// repaired counts a correction and reports whether a fight has begun with it.
+func (f *fight) repaired(at time.Time) bool {
+	if n := len(f.repairs); n > 0 && at.Sub(f.repairs[n-1]) > max(fightWindow, 2*f.pause) {
+		*f = fight{}
+	}
+	f.repairs = append(f.repairs, at)
+	if len(f.repairs) > fightRepairs {
+		f.repairs = f.repairs[1:]
+	}
+	if f.pause > 0 {
+		f.pause = min(2*f.pause, maxPause)
+		return false
+	}
+	if len(f.repairs) == fightRepairs && at.Sub(f.repairs[0]) <= fightWindow {
+		f.pause = fightWindow / fightRepairs
+		return true
+	}
+	return false
+}
+
+// repaired counts the correction of an object and reports whether a fight has
+// begun with it.
+func (m *memory) repaired(uid types.UID, key apply.Key, at time.Time) (begun bool) {
+	m.with(uid, func(r *remembered) {
+		if r.repairs == nil {
+			r.repairs = map[apply.Key]*fight{}
+		}
+		if r.repairs[key] == nil {
+			r.repairs[key] = &fight{}
+		}
+		begun = r.repairs[key].repaired(at)
+	})
+	return begun
+}
+
+// pause returns how long an object must not be corrected yet, 0 if it may be
+// corrected now, and whether it is in a fight.
+func (m *memory) pause(uid types.UID, key apply.Key, now time.Time) (wait time.Duration, fighting bool) {
+	m.look(uid, func(r *remembered) {
+		if f := r.repairs[key]; f != nil && f.pause > 0 {
+			wait, fighting = max(0, f.repairs[len(f.repairs)-1].Add(f.pause).Sub(now)), true
+		}
+	})
+	return wait, fighting
 }
 
 const (
@@ -275,7 +262,7 @@ const (
 )
 
 // allowance is a token bucket for the actions that authors of custom resources
-// can cause, see decide.Limited. It is the time at which the bucket is full; the
+// can cause, see plan.Limited. It is the time at which the bucket is full; the
 // zero time is a full bucket.
 type allowance time.Time
 
@@ -302,12 +289,6 @@ func (m *memory) spend(uid types.UID, now time.Time) {
 		r.allowance.spend(now)
 		r.reported = false
 	})
-}
-
-// earliest returns when a custom resource may begin the next limited action.
-func (m *memory) earliest(uid types.UID) (at time.Time) {
-	m.look(uid, func(r *remembered) { at = r.allowance.earliest() })
-	return at
 }
 
 // report notes that a report is made while the next action waits for the

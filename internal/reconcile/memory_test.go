@@ -17,7 +17,7 @@ func failedWith(target, reason, message string) status.Failure {
 
 func TestMemoryCountsFailures(t *testing.T) {
 	var m memory
-	if m.get("one", false) != nil {
+	if m.of("one").failure != nil {
 		t.Error("a failure out of nowhere")
 	}
 	for i, step := range []struct {
@@ -35,20 +35,20 @@ func TestMemoryCountsFailures(t *testing.T) {
 		if news := m.put("one", false, step.f); news != step.news {
 			t.Errorf("failure %d is news: %v", i, news)
 		}
-		if got := m.get("one", false); got == nil || got.Attempts != step.attempts {
+		if got := m.of("one").failure; got == nil || got.Attempts != step.attempts {
 			t.Errorf("failure %d: %+v, want %d attempts", i, got, step.attempts)
 		}
 	}
-	if m.get("two", false) != nil || m.get("one", true) != nil {
+	if m.of("two").failure != nil || m.of("one").repairFailure != nil {
 		t.Error("the failure shows up elsewhere")
 	}
 	m.put("one", true, failedWith("b", "S", "another"))
-	m.succeeded("one", false)
-	if m.get("one", false) != nil || m.get("one", true) == nil {
+	m.look("one", func(r *remembered) { r.failure = nil })
+	if m.of("one").failure != nil || m.of("one").repairFailure == nil {
 		t.Error("a success forgets its own failure, and that alone")
 	}
 	m.forget("one")
-	if m.get("one", true) != nil {
+	if m.of("one").repairFailure != nil {
 		t.Error("a resource that is gone is remembered")
 	}
 }
@@ -62,17 +62,17 @@ func TestMemoryOfWhatIsReached(t *testing.T) {
 	m.put("one", true, failedWith("a", "R", "m"))
 	m.put("two", false, failedWith("a", "R", "m"))
 	m.reached("one", plan.TargetKey{Digest: "b"})
-	if m.get("one", false) == nil {
+	if m.of("one").failure == nil {
 		t.Error("the failure to bring about something else is forgotten")
 	}
 	m.reached("one", plan.TargetKey{Digest: "a"})
-	if m.get("one", false) != nil {
+	if m.of("one").failure != nil {
 		t.Error("the failure to bring about what is there is remembered")
 	}
-	if m.get("one", true) == nil || m.get("two", false) == nil {
+	if m.of("one").repairFailure == nil || m.of("two").failure == nil {
 		t.Error("a failure of something else is forgotten, too")
 	}
-	if !m.put("one", false, failedWith("a", "R", "m")) || m.get("one", false).Attempts != 1 {
+	if !m.put("one", false, failedWith("a", "R", "m")) || m.of("one").failure.Attempts != 1 {
 		t.Error("the next failure is counted with what was forgotten")
 	}
 }
@@ -86,7 +86,7 @@ func TestMemoryOfThePeriod(t *testing.T) {
 	if at := m.appliedAt("one", start.Add(time.Hour)); !at.Equal(start) {
 		t.Errorf("asked for again: %s", at)
 	}
-	m.appliedAll("one", start.Add(2*time.Hour))
+	m.with("one", func(r *remembered) { r.applied = start.Add(2 * time.Hour) })
 	if at := m.appliedAt("one", start.Add(3*time.Hour)); !at.Equal(start.Add(2 * time.Hour)) {
 		t.Errorf("after an apply: %s", at)
 	}
@@ -121,14 +121,14 @@ func TestLatest(t *testing.T) {
 			if got := l.newest(key, test.cached); got != test.cached {
 				t.Error("nothing was written, and the cache is not believed")
 			}
-			l.wrote(key, test.written)
+			l.put(key, test.written)
 			if got := l.newest(key, test.cached).GetResourceVersion(); got != test.want {
 				t.Errorf("version %s, want %s", got, test.want)
 			}
 			if got := l.newest(key, cr("a", "1")).GetResourceVersion() != "1"; got != test.kept {
 				t.Errorf("what was written is kept: %v, want %v", got, test.kept)
 			}
-			l.wrote(key, test.written)
+			l.put(key, test.written)
 			l.forget(key)
 			if got := l.newest(key, test.cached); got != test.cached {
 				t.Error("what was forgotten is believed")

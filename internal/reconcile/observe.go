@@ -22,7 +22,6 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -43,7 +42,10 @@ type snapshot struct {
 	// signIn is how long the newest record waits to be signed.
 	signIn time.Duration
 
-	effects effects
+	// reached reports that the release has reached the target of the last failure.
+	reached bool
+	// driftChecked reports that Drift is known.
+	driftChecked bool
 }
 
 // inputs are what the release is to be rendered from.
@@ -67,19 +69,6 @@ type repair struct {
 	after   time.Duration
 }
 
-// effects are what a reconciliation does after its decision, see
-// Reconciler.applyEffects.
-type effects struct {
-	// wake lists custom resources whose position in the rollout has changed, and
-	// rollout that it has stopped or continues.
-	wake    []types.NamespacedName
-	rollout *rollout.Summary
-	// reached reports that the release is what the last failure was about.
-	reached bool
-	// driftChecked reports that the snapshot's Drift is known.
-	driftChecked bool
-}
-
 // load returns a custom resource as this process last wrote it or the cache holds
 // it, nil if it is gone.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
@@ -94,10 +83,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 	return r.latest.newest(key, cr), nil
 }
 
-// observe reads what the decision depends on. It changes no object and wakes
-// nobody. What it remembers is when this process first saw a state, and it claims
-// a turn in the rollout and in the signing of records, which only one custom
-// resource can get.
+// observe reads what the decision depends on. It changes nothing but the memory of
+// this process: caches, and when a state was first observed.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
 	v := &snapshot{key: key, Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
@@ -109,7 +96,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		Finalizer: hasFinalizer(cr, api.Finalizer),
 		Former:    hasFinalizer(cr, api.FinalizersOperatorSDK...),
 		Period:    r.period(v),
-		Earliest:  r.memory.earliest(cr.GetUID()),
+		Earliest:  r.memory.of(cr.GetUID()).allowance.earliest(),
 	}
 	o.Applied = r.memory.appliedAt(cr.GetUID(), firstApplied(cr.GetUID(), o.Now, o.Period))
 	o.Conflict = !r.findRelease(v)
@@ -132,14 +119,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	o.Desired = v.digests.Input
 	r.observeRequests(v)
 	r.observeRefusal(v)
-	r.observeSignature(v)
 	r.observeChange(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
 	if r.Rights != nil {
 		v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
 	}
-	return v, r.observeRollout(ctx, v)
+	return v, nil
 }
 
 // isTransient reports whether inputs could not be read for now, which says nothing
@@ -170,15 +156,15 @@ func (r *Reconciler) observeRunning(v *snapshot) {
 // there all the same.
 func (r *Reconciler) observeFailures(v *snapshot) {
 	o := &v.Observation
-	uid := v.CR.GetUID()
-	v.Failure = r.memory.get(uid, false)
+	known := r.memory.of(v.CR.GetUID())
+	v.Failure = known.failure
 	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
-		v.Failure, v.effects.reached = nil, true
+		v.Failure, v.reached = nil, true
 	}
 	if v.Failure != nil {
 		o.Failure = &v.Failure.Failure
 	}
-	if v.RepairFailure = r.memory.get(uid, true); v.RepairFailure != nil {
+	if v.RepairFailure = known.repairFailure; v.RepairFailure != nil {
 		o.RepairFailure = &v.RepairFailure.Failure
 	}
 }
@@ -193,7 +179,7 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		for _, state := range r.Inventory.OwnedBy(uid) {
 			o.Orphans = o.Orphans || !state.Kept && !state.Deleting
 		}
-		o.Unsearched = o.Newest == nil && !r.memory.isUninstalled(uid)
+		o.Unsearched = o.Newest == nil && !r.memory.of(uid).uninstalled
 		return
 	}
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
@@ -208,13 +194,13 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.History[0].Inventory),
 	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
-	v.Drift, v.effects.driftChecked = r.Inventory.Drift(uid), true
+	v.Drift, v.driftChecked = r.Inventory.Drift(uid), true
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return
 	}
 	v.repair.objects = map[apply.Key]bool{}
 	for _, drift := range v.Drift {
-		wait, fighting := r.fights.wait(uid, drift.Key, o.Now)
+		wait, fighting := r.memory.pause(uid, drift.Key, o.Now)
 		if fighting {
 			v.Fighting = append(v.Fighting, drift.Key)
 		}

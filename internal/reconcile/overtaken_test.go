@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/customresource"
@@ -14,12 +17,9 @@ import (
 // withEdits packs managedFields into the custom resource.
 func withEdits(scale []string, entries ...any) func(*snapshot) {
 	return func(v *snapshot) {
-		from := crOf(true, entries...)
-		if err := (customresource.Decoder{Scale: scale}).Pack(from); err != nil {
-			panic(err)
-		}
+		from := packed(crOf(true, entries...), scale)
 		if e, known := customresource.EditsOf(from); known {
-			customresource.SetEdits(v.CR, e)
+			setEdits(v.CR, e)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 			spec["replicas"] = replicas
 		}
 		v := viewOf([]string{dep, sup}, withSpec(spec), withEdits(path, entries...))
-		marked(release.Marks{Rollback: "r", Held: &release.Held{Revision: 1, From: 2, Spec: r.specDigest(v), Scale: scale}})(v)
+		marked(release.Marks{Rollback: "r", Held: &release.Held{Revision: 1, From: 2, Spec: specOf(r, v), Scale: scale}})(v)
 		written(v)
 		r.observeRequests(v)
 		return v
@@ -175,10 +175,32 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 			if got := test.v.Observation.Held.Expired; got != test.over {
 				t.Errorf("over: %v, want %v", got, test.over)
 			}
-			message := message(status.Compute(&test.v.Snapshot, plan.Decision{State: plan.StateHeld}, nil).Conditions, api.ConditionHeld)
+			message := find(status.Compute(&test.v.Snapshot, plan.Decision{State: plan.StateHeld}, nil).Conditions, api.ConditionHeld).Message
 			if waits := strings.Contains(message, "takes effect when the hold ends"); waits != (test.waits != "") || !strings.Contains(message, test.waits) {
 				t.Errorf("the condition says %q, want %q", message, test.waits)
 			}
 		})
 	}
+}
+
+// packed packs a custom resource.
+func packed(cr *unstructured.Unstructured, scale []string) *unstructured.Unstructured {
+	data, err := json.Marshal(cr.Object)
+	if err != nil {
+		panic(err)
+	}
+	packed, err := customresource.Decoder{Scale: scale}.Decode(data)
+	if err != nil {
+		panic(err)
+	}
+	return packed
+}
+
+// setEdits sets the edits of a packed custom resource.
+func setEdits(cr *unstructured.Unstructured, e customresource.Edits) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	cr.Object[api.Domain+"/edits"] = string(text)
 }

@@ -81,11 +81,8 @@ func (m *memory) diagnosed(uid types.UID, why string, now time.Time) {
 	})
 }
 
-// neverReady tells whether it is known that a revision's objects never were
+// neverReady reports whether it is known that the objects of a revision never were
 // ready.
-func (m *memory) neverReady(uid types.UID, revision int) (known bool) {
-	m.look(uid, func(r *remembered) {
-		known = r.progress.revision == revision && r.progress.watched && !r.progress.wasReady
-	})
-	return known
+func (p progress) neverReady(revision int) bool {
+	return p.revision == revision && p.watched && !p.wasReady
 }

@@ -22,7 +22,7 @@ func TestProgress(t *testing.T) {
 	}
 	step("at first", 1, false, at(1), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
 	step("a little later", 1, false, at(2), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
-	if !m.neverReady("u", 1) || m.neverReady("u", 2) || m.neverReady("other", 1) {
+	if !m.of("u").progress.neverReady(1) || m.of("u").progress.neverReady(2) || m.of("other").progress.neverReady(1) {
 		t.Error("revision 1 of u alone was never ready")
 	}
 	m.diagnosed("u", "no node", at(6))
@@ -30,7 +30,7 @@ func TestProgress(t *testing.T) {
 	m.diagnosed("u", "no node", at(11))
 	step("asked again, later", 1, false, at(12), progress{revision: 1, since: began, watched: true, why: "no node", lookAt: at(21), looks: 2})
 	step("ready", 1, true, at(30), progress{revision: 1, watched: true, wasReady: true})
-	if m.neverReady("u", 1) {
+	if m.of("u").progress.neverReady(1) {
 		t.Error("it was ready")
 	}
 	step("not any more", 1, false, at(40), progress{revision: 1, watched: true, wasReady: true, since: at(40), lookAt: at(45)})
@@ -40,7 +40,7 @@ func TestProgress(t *testing.T) {
 	step("forgotten, and in its time", 2, false, at(100), progress{revision: 2, since: began, lookAt: at(105)})
 	m.forget("u")
 	step("forgotten, and its time is up", 2, false, at(500), progress{revision: 2, late: true, since: at(500), lookAt: at(505)})
-	if m.neverReady("u", 2) {
+	if m.of("u").progress.neverReady(2) {
 		t.Error("it may have been ready before this process began")
 	}
 }

@@ -70,7 +70,7 @@ func storeHold(w *world) {
 
 var stateCases = []stateCase{
 	{state: plan.StateBusy, arrange: func(w *world) { storeInSync(w); w.running(webKey, ownUID); w.after(slow) }, ready: "Unknown Upgrading"},
-	{state: plan.StateDeleted, arrange: func(w *world) { w.deleted(); w.memory.uninstall(ownUID) }, unguarded: true},
+	{state: plan.StateDeleted, arrange: func(w *world) { w.deleted(); w.memory.with(ownUID, func(m *remembered) { m.uninstalled = true }) }, unguarded: true},
 	{state: plan.StateDeleting, arrange: func(w *world) { storeInSync(w); w.deleted() }, action: "Uninstall", ready: "False Uninstalling", failed: "Warning UninstallFailed", failedReady: "False UninstallFailed"},
 	{state: plan.StatePaused, arrange: func(w *world) { storeInSync(w); w.annotate(api.AnnotationPause, "true") }, ready: "True Deployed"},
 	{state: plan.StateConflict, arrange: func(w *world) {

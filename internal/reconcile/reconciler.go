@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -46,7 +47,7 @@ type Shared struct {
 	// sentence, empty where nothing is found.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
 	// Hook finds out, from the API server, how far a hook is.
-	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (HookReport, error)
+	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (state api.HookState, why string, err error)
 	// Namespaces are those that the operator watches; none means all.
 	Namespaces []string
 	// Signatures limits how fast records are signed that the current key has not
@@ -79,11 +80,10 @@ type Reconciler struct {
 
 	memory memory
 	latest latest
-	keys   keys
-	fights fights
-	line   line
-	// foreign holds the records that were found not to be adoptable.
-	foreign foreign
+	keys   table[types.UID, types.NamespacedName]
+	queue  rolloutQueue
+	// foreign holds the UIDs of the records that were found not to be adoptable.
+	foreign table[types.UID, struct{}]
 	// untrusted holds the newest records that do not verify, and unrepeatable those
 	// that cannot be rolled back to.
 	untrusted    verdicts
@@ -119,17 +119,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		v, err := r.observe(ctx, request.NamespacedName, cr)
 		if err != nil {
 			if isTransient(err) {
-				// The others of the rollout do not wait for it.
-				r.leaveLine(cr.GetUID())
+				// Others in the rollout do not wait for this custom resource.
+				r.leaveRollout(cr.GetUID())
 			}
 			return ctrl.Result{}, err
 		}
 		if r.othersBusiness(v) {
-			r.leaveLine(v.CR.GetUID())
+			r.leaveRollout(v.CR.GetUID())
 			return ctrl.Result{}, nil
 		}
+		r.claimSignature(v)
+		if err := r.claimPosition(ctx, v); err != nil {
+			return ctrl.Result{}, err
+		}
 		decision := plan.Next(v.Observation)
-		r.applyEffects(ctx, v)
+		r.applyEffects(v)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
@@ -195,27 +199,22 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// applyEffects records and reports what a reconciliation has found. Until then
-// the reconciliation has changed nothing but its own claims, see observe.
-func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
+// applyEffects records what a reconciliation has found.
+func (r *Reconciler) applyEffects(v *snapshot) {
 	uid, o := v.CR.GetUID(), v.Observation
 	if v.Release.Namespace != "" {
 		r.Pool.Use(uid, v.Release.Namespace)
 	}
 	v.Unwatched = r.unwatched(v)
-	if v.effects.driftChecked {
+	if v.driftChecked {
 		for _, key := range r.memory.found(uid, v.Drift) {
 			r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
 		}
 	}
-	if v.effects.reached {
+	if v.reached {
 		r.memory.reached(uid, plan.Target(o))
 	}
 	r.wakeForSources(v)
-	r.wakeLine(v.effects.wake)
-	if v.effects.rollout != nil {
-		r.tellRollout(ctx, *v.effects.rollout)
-	}
 }
 
 // settling is how long the status is to wait for objects that were just applied.
@@ -223,7 +222,7 @@ func (r *Reconciler) settling(v *snapshot) time.Duration {
 	if len(v.Health.Unready) == 0 || v.Health.Unready[0].Failed {
 		return 0
 	}
-	return r.memory.touchedAt(v.CR.GetUID()).Add(unsettled).Sub(v.Observation.Now)
+	return r.memory.of(v.CR.GetUID()).touched.Add(unsettled).Sub(v.Observation.Now)
 }
 
 // lookIn is when to look again at objects that are not ready, though nothing

@@ -25,13 +25,13 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 	if owned := ofThis(v.CR, r.Index.OwnedBy(v.CR.GetUID()), namespace); owned != nil {
 		v.Release = types.NamespacedName{Namespace: owned.Namespace, Name: owned.Release}
 		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
-		switch refused := r.refuseNamespace(v, namespace); {
+		switch {
 		case err != nil:
 		// If only the watches entry has changed, existing releases stay where they are.
 		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
 			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.Release.Namespace))
-		case refused != nil:
-			v.Observation.Invalid = &plan.Problem{Reason: api.ReasonNotAllowed, Message: refused.Error()}
+		default:
+			v.Observation.Invalid = r.refuseNamespace(v, namespace)
 		}
 		return true
 	}
@@ -46,10 +46,9 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		v.Observation.Adoptable, v.Observation.Inherited = true, true
 		return true
 	}
+	v.Observation.Invalid = r.refuseNamespace(v, namespace)
 	if err != nil {
 		v.Observation.Invalid = invalid(err)
-	} else if refused := r.refuseNamespace(v, namespace); refused != nil {
-		v.Observation.Invalid = &plan.Problem{Reason: api.ReasonNotAllowed, Message: refused.Error()}
 	}
 	if v.Observation.Invalid != nil {
 		v.Release = types.NamespacedName{Name: catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind)[0]}
@@ -64,13 +63,15 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		if len(history) == 0 {
 			return true
 		}
-		switch newest := history[0]; {
+		newest := history[0]
+		_, foreign := r.foreign.get(newest.UID)
+		switch {
 		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
 			// The custom resource and its release were restored from a
 			// backup, and it got another UID.
 			v.History = history
 			return true
-		case newest.OwnerUID == "" && newest.Controller == "" && !r.foreign.has(newest.UID):
+		case newest.OwnerUID == "" && newest.Controller == "" && !foreign:
 			v.History = history
 			v.Observation.Adoptable = true
 			return true
@@ -116,16 +117,17 @@ func (r *Reconciler) releaseNamespace(v *snapshot) (string, error) {
 // systemNamespaces are the namespaces that Kubernetes itself makes and uses.
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
-// refuseNamespace returns an error if the author of a custom resource has chosen
+// refuseNamespace returns a problem if the author of a custom resource has chosen
 // a namespace of the cluster or of the operator for the release. A namespace that
 // the watches entry names, and the namespace of the custom resource, are allowed.
-func (r *Reconciler) refuseNamespace(v *snapshot, namespace string) error {
+func (r *Reconciler) refuseNamespace(v *snapshot, namespace string) *plan.Problem {
 	switch {
 	case namespace != r.OwnNamespace && !slices.Contains(systemNamespaces, namespace),
 		namespace == v.CR.GetNamespace(), !r.Kind.NamespaceFromSpec(), slices.Contains(r.Kind.Allow.SystemNamespaces, namespace):
 		return nil
 	}
-	return fmt.Errorf("releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)
+	return &plan.Problem{Reason: api.ReasonNotAllowed, Message: fmt.Sprintf(
+		"releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)}
 }
 
 // owner returns what marks the release's objects and records.
@@ -139,15 +141,16 @@ func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	}
 }
 
-// observeSignature finds out whether the newest record is to be signed, and from
-// when on.
-func (r *Reconciler) observeSignature(v *snapshot) {
+// claimSignature finds out whether the newest record is to be signed, and reserves
+// the time for it: the operator signs a limited number of records per second.
+func (r *Reconciler) claimSignature(v *snapshot) {
 	o := &v.Observation
 	if o.Newest == nil || !o.Newest.Owned || !o.Newest.WrittenByUs || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
 		return
 	}
 	if r.Actions.SignedByCurrentKey(v.History[0]) {
-		r.memory.signed(v.CR.GetUID())
+		// The key may be replaced once more.
+		r.memory.look(v.CR.GetUID(), func(m *remembered) { m.signAt = time.Time{} })
 		return
 	}
 	if wait := r.memory.signAt(v.CR.GetUID(), o.Now, r.reserveSignature).Sub(o.Now); wait > 0 {

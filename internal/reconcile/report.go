@@ -84,7 +84,7 @@ func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted a
 		r.tellTransition(v, before, after, api.ConditionDrifted)
 	}
 	// What could be had instead may change, and is no news.
-	if why := status.Refused(&v.Snapshot); why != "" && !strings.HasPrefix(message(before, api.ConditionRollbackRefused), why) {
+	if why := status.Refused(&v.Snapshot); why != "" && !strings.HasPrefix(find(before, api.ConditionRollbackRefused).Message, why) {
 		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
 	}
 	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
@@ -101,13 +101,9 @@ func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted a
 // tellReadiness tells when a release is ready that was not, and when it will not
 // be without help.
 func (r *Reconciler) tellReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
-	is := meta.FindStatusCondition(after, api.ConditionReady)
-	was := meta.FindStatusCondition(before.Conditions, api.ConditionReady)
+	is, was := find(after, api.ConditionReady), find(before.Conditions, api.ConditionReady)
 	// Whatever else was the reason of late, such as the upgrade that helped.
 	ailing := before.Resources != nil && len(before.Resources.NotReady) > 0
-	if was == nil {
-		was = &metav1.Condition{}
-	}
 	switch {
 	case is.Reason == was.Reason:
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
@@ -118,8 +114,8 @@ func (r *Reconciler) tellReadiness(v *snapshot, before api.Status, after []metav
 }
 
 func (r *Reconciler) tellTransition(v *snapshot, before, after []metav1.Condition, kind string) {
-	is := meta.FindStatusCondition(after, kind)
-	if was := meta.FindStatusCondition(before, kind); is == nil || was != nil && was.Reason == is.Reason && was.Message == is.Message {
+	is, was := find(after, kind), find(before, kind)
+	if is.Type == "" || was.Reason == is.Reason && was.Message == is.Message {
 		return
 	}
 	reason := is.Reason
@@ -129,12 +125,12 @@ func (r *Reconciler) tellTransition(v *snapshot, before, after []metav1.Conditio
 	r.Recorder.Event(v.CR, corev1.EventTypeWarning, reason, status.Cut(is.Message))
 }
 
-// message is that of a condition, empty where there is none.
-func message(conditions []metav1.Condition, kind string) string {
+// find returns the condition of a type, empty if there is none.
+func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(conditions, kind); c != nil {
-		return c.Message
+		return *c
 	}
-	return ""
+	return metav1.Condition{}
 }
 
 // lookAtRights calls for another pass where the status tells of rights that an

@@ -40,7 +40,7 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			CreateNamespace: v.createNamespace || v.Observation.Deleting && r.Kind.CreateNamespace != nil,
 			FormerManagers:  r.Kind.FormerManagers,
 			Marks:           r.marksAfter(v, d),
-			NeverReady:      len(v.History) > 0 && r.memory.neverReady(v.CR.GetUID(), v.History[0].Revision),
+			NeverReady:      len(v.History) > 0 && r.memory.of(v.CR.GetUID()).progress.neverReady(v.History[0].Revision),
 			DisableHooks:    steered.DisableHooks,
 			Description:     steered.Description,
 			TakeOwnership:   v.Requests.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
@@ -136,19 +136,18 @@ func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
 
 // AddStoredValues adds the values of a revision.
 func (h *redactor) AddStoredValues(values map[string]any) {
-	if h.stored == nil {
-		return
+	if h.stored != nil {
+		h.add(h.stored(values))
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.secrets = slices.Concat(h.secrets, h.stored(values))
 }
 
 // AddSecret adds the data of a Secret that a template has looked up.
-func (h *redactor) AddSecret(data map[string]any) {
+func (h *redactor) AddSecret(data map[string]any) { h.add(valuesfrom.SecretsIn(data)) }
+
+func (h *redactor) add(secrets valuesfrom.Secrets) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.secrets = slices.Concat(h.secrets, valuesfrom.SecretsIn(data))
+	h.secrets = slices.Concat(h.secrets, secrets)
 }
 
 func (h *redactor) known() valuesfrom.Secrets {

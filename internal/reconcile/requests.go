@@ -36,7 +36,8 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && status.Unanswered(asked.Value, v.Marks.Rollback) {
 		r.observeRequest(v, *asked)
 	} else {
-		r.memory.unrequest(v.CR.GetUID())
+		// A request that was answered or withdrawn may come again with the same value.
+		r.memory.look(v.CR.GetUID(), func(m *remembered) { m.request = request{} })
 	}
 }
 
@@ -107,7 +108,8 @@ func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
 	case plan.StepTest:
 		marks.Test = status.Token(v.Requests.Test)
 	case plan.StepRollback:
-		held := release.Held{Revision: d.Revision, From: v.History[0].Revision, Spec: r.specDigest(v), Scale: r.scale(v)}
+		held := release.Held{Revision: d.Revision, From: v.History[0].Revision}
+		held.Spec, held.Scale = r.specAndScale(v)
 		switch {
 		case d.State == plan.StateFailed:
 			held.ByFailure = true
@@ -159,7 +161,8 @@ func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 // spec. The generation that the request names decides, or else the times in
 // managedFields do. Where neither tells, the rollback is carried out.
 func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) request {
-	first := request{token: status.Token(asked.Value), spec: r.specDigest(v), scale: r.scale(v)}
+	first := request{token: status.Token(asked.Value)}
+	first.spec, first.scale = r.specAndScale(v)
 	if asked.None || !r.unfollowed(v) {
 		return first
 	}
@@ -192,10 +195,10 @@ func (r *Reconciler) unfollowed(v *snapshot) bool {
 // edited reports whether the spec was edited since it had that digest and that
 // value of the scaled field. A write through the scale subresource is no edit.
 func (r *Reconciler) edited(v *snapshot, spec, scale string) bool {
-	if spec != r.specDigest(v) {
+	specNow, now := r.specAndScale(v)
+	if spec != specNow {
 		return true
 	}
-	now := r.scale(v)
 	if scale == "" || scale == now {
 		return false
 	}
@@ -213,7 +216,7 @@ func (r *Reconciler) waitingScale(v *snapshot) string {
 	if held == nil || held.Scale == "" {
 		return ""
 	}
-	now := r.scale(v)
+	_, now := r.specAndScale(v)
 	if now == "" || now == held.Scale {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
@@ -135,7 +136,7 @@ func TestUntidy(t *testing.T) {
 func TestWhatIsReachedIsForgotten(t *testing.T) {
 	held := func(v *snapshot) {
 		v.Observation.Newest.Digest = "older"
-		marked(release.Marks{Rollback: status.Token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: (&Reconciler{}).specDigest(v)}})(v)
+		marked(release.Marks{Rollback: status.Token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: specOf(&Reconciler{}, v)}})(v)
 	}
 	for _, test := range []struct {
 		name string
@@ -161,7 +162,7 @@ func TestWhatIsReachedIsForgotten(t *testing.T) {
 			r.memory.put("", false, status.Failure{Failure: plan.Failure{Target: test.target}})
 			r.observeRequests(test.v)
 			r.observeFailures(test.v)
-			if forgotten := test.v.Failure == nil; forgotten != test.v.effects.reached || forgotten != test.forgotten {
+			if forgotten := test.v.Failure == nil; forgotten != test.v.reached || forgotten != test.forgotten {
 				t.Errorf("it is forgotten: %v, want %v", forgotten, test.forgotten)
 			}
 		})
@@ -170,12 +171,12 @@ func TestWhatIsReachedIsForgotten(t *testing.T) {
 
 // scaled serves a kind whose number of pods is scaled.
 func scaled(path string) *Reconciler {
-	scale := &watches.Scale{SpecReplicasPath: path}
+	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: path}
 	return &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{Subresources: watches.Subresources{Scale: scale}}}}
 }
 
 func TestSpecDigest(t *testing.T) {
-	digest := func(r *Reconciler, spec any) string { return r.specDigest(viewOf(nil, withSpec(spec))) }
+	digest := func(r *Reconciler, spec any) string { return specOf(r, viewOf(nil, withSpec(spec))) }
 	plain, top, deep := &Reconciler{}, scaled(".spec.replicas"), scaled(".spec.web.replicas")
 	type spec = map[string]any
 	for _, test := range []struct {
@@ -208,7 +209,7 @@ func TestSpecDigest(t *testing.T) {
 	}
 	v := viewOf(nil, withSpec(map[string]any{"web": map[string]any{"replicas": int64(1)}}))
 	before := v.CR.DeepCopy()
-	deep.specDigest(v)
+	specOf(deep, v)
 	if diff := cmp.Diff(before.Object, v.CR.Object); diff != "" {
 		t.Errorf("the custom resource has changed (-before +after):\n%s", diff)
 	}
@@ -216,7 +217,7 @@ func TestSpecDigest(t *testing.T) {
 
 func TestObserveRequests(t *testing.T) {
 	r := &Reconciler{}
-	followed := r.specDigest(viewOf(nil))
+	followed := specOf(r, viewOf(nil))
 	held := func(spec string) release.Marks {
 		return release.Marks{Rollback: status.Token("1"), Held: &release.Held{Revision: 1, From: 2, Spec: spec}}
 	}

@@ -109,9 +109,9 @@ func TestForbiddenActions(t *testing.T) {
 			if rights.account != "system:serviceaccount:apps:deployer" {
 				t.Errorf("asked for %s", rights.account)
 			}
-			before := r.memory.get(v.CR.GetUID(), false)
+			before := r.memory.of(v.CR.GetUID()).failure
 			r.RightsChanged()
-			after := r.memory.get(v.CR.GetUID(), false)
+			after := r.memory.of(v.CR.GetUID()).failure
 			if !before.At.Equal(now) || after.At.IsZero() != test.isDue {
 				t.Errorf("it failed at %s, and then at %s", before.At, after.At)
 			}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -42,13 +41,12 @@ type result struct {
 func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(object map[string]any) (T, error)) (T, error) {
 	uid, version := v.CR.GetUID(), v.CR.GetResourceVersion()
 	var known result
-	found := false
 	r.memory.look(uid, func(m *remembered) {
 		if version != "" && m.evaluated.resourceVersion == version {
-			known, found = m.evaluated.results[name]
+			known = m.evaluated.results[name]
 		}
 	})
-	if value, is := known.value.(T); found && is {
+	if value, is := known.value.(T); is {
 		return value, known.err
 	}
 	object, tooLarge := customresource.Expand(v.CR)
@@ -59,20 +57,15 @@ func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(obje
 	if err != nil && tooLarge != nil {
 		err = tooLarge
 	}
-	r.rememberResult(uid, version, name, result{value, err})
-	return value, err
-}
-
-func (r *Reconciler) rememberResult(uid types.UID, version, name string, is result) {
-	if version == "" {
-		return
-	}
 	r.memory.look(uid, func(m *remembered) {
 		if m.evaluated.resourceVersion != version {
 			m.evaluated = evaluated{resourceVersion: version, results: map[string]result{}}
 		}
-		m.evaluated.results[name] = is
+		if version != "" {
+			m.evaluated.results[name] = result{value, err}
+		}
 	})
+	return value, err
 }
 
 // errSourceUnread marks a source that the API server did not give, for now. It
@@ -102,13 +95,9 @@ func (r *Reconciler) sourcesOf(v *snapshot) (from []valuesfrom.Source, versions 
 }
 
 // mergeSources lays the sources over the values of a spec.
-func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, spec map[string]any) (map[string]any, error) {
+func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, from []valuesfrom.Source, spec map[string]any) (map[string]any, error) {
 	if len(r.Kind.Sources) == 0 {
 		return spec, nil
-	}
-	from, _, err := r.sourcesOf(v)
-	if err != nil {
-		return nil, err
 	}
 	merged, err := r.readSources(ctx, v, from, spec)
 	if _, unusable := errors.AsType[*valuesfrom.Error](err); err != nil && !unusable {
@@ -128,15 +117,10 @@ func (r *Reconciler) wakeForSources(v *snapshot) {
 // recallSecrets finds out what nobody may read of a resource that is deleted,
 // whose sources may be gone already.
 func (r *Reconciler) recallSecrets(ctx context.Context, v *snapshot) {
-	if len(r.Kind.Sources) == 0 {
-		return
+	if from, _, err := r.sourcesOf(v); err == nil && len(r.Kind.Sources) > 0 {
+		// An error does not matter any more.
+		_, _ = r.readSources(ctx, v, from, map[string]any{})
 	}
-	from, _, err := r.sourcesOf(v)
-	if err != nil {
-		return
-	}
-	// What is wrong with them is of no concern any more.
-	_, _ = r.readSources(ctx, v, from, map[string]any{})
 }
 
 // readSources lays sources over values, and takes note of what is secret.
@@ -186,15 +170,11 @@ func (r *Reconciler) selected(v *snapshot) (objects map[string][]any, missing ma
 	return objects, missing
 }
 
-func newestRelease(v *snapshot) kindstatus.Release {
+func newestRelease(v *snapshot) api.ReleaseStatus {
 	if len(v.History) == 0 {
-		return kindstatus.Release{Name: v.Release.Name, Namespace: v.Release.Namespace}
+		return api.ReleaseStatus{Name: v.Release.Name, Namespace: v.Release.Namespace}
 	}
-	s := status.OfRelease(v.History[0])
-	return kindstatus.Release{
-		Name: s.Name, Namespace: s.Namespace, Revision: s.Revision, Status: s.Status,
-		Chart: s.Chart, ChartVersion: s.ChartVersion, AppVersion: s.AppVersion,
-	}
+	return *status.OfRelease(v.History[0])
 }
 
 // resourcesOf returns the objects of the release, also those that are gone and

@@ -15,6 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -62,11 +63,21 @@ func sourcedView(namespace string, spec map[string]any) *snapshot {
 	return &snapshot{key: types.NamespacedName{Namespace: namespace, Name: "web"}, Snapshot: status.Snapshot{CR: cr, Release: types.NamespacedName{Namespace: "target", Name: "web"}}}
 }
 
+// merge merges the sources of a custom resource into values.
+func merge(t *testing.T, r *Reconciler, v *snapshot, values map[string]any) (map[string]any, error) {
+	t.Helper()
+	from, _, err := r.sourcesOf(v)
+	if err != nil {
+		return nil, err
+	}
+	return r.mergeSources(t.Context(), v, from, values)
+}
+
 func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
 	for namespace, want := range map[string]string{"apps": "apps", "": "target"} {
 		r, fake, _ := sourced(t, twoSources)
 		v := sourcedView(namespace, map[string]any{"team": "blue", "namespace": "elsewhere"})
-		merged, err := r.mergeSources(t.Context(), v, map[string]any{"a": "b"})
+		merged, err := merge(t, r, v, map[string]any{"a": "b"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +113,7 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 			r, fake, woken := sourced(t, twoSources)
 			fake.fails = test.fails
 			v := sourcedView("apps", map[string]any{"team": test.team})
-			_, err := r.mergeSources(t.Context(), v, map[string]any{})
+			_, err := merge(t, r, v, map[string]any{})
 			if err == nil || errors.Is(err, errSourceUnread) != test.unread {
 				t.Errorf("%v; to be read again: want %v", err, test.unread)
 			}
@@ -123,7 +134,7 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 }
 
 func TestChangeOfASourceWakesItsUser(t *testing.T) {
-	r, fake, woken := sourced(t, twoSources)
+	r, _, woken := sourced(t, twoSources)
 	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
 	r.SourceChanged("other")
 	if len(*woken) > 0 {
@@ -133,13 +144,20 @@ func TestChangeOfASourceWakesItsUser(t *testing.T) {
 	if !slices.Equal(*woken, []time.Duration{0}) {
 		t.Errorf("woken after %v", *woken)
 	}
-	r.forgetSources("u")
-	if !slices.Equal(fake.forgotten, []types.UID{"u"}) {
-		t.Errorf("forgotten were %v", fake.forgotten)
-	}
 	// A kind without sources asks nobody.
-	if _, err := (&Reconciler{}).mergeSources(t.Context(), sourcedView("apps", nil), nil); err != nil {
+	if _, err := (&Reconciler{}).mergeSources(t.Context(), sourcedView("apps", nil), nil, nil); err != nil {
 		t.Error(err)
 	}
-	(&Reconciler{}).forgetSources("u")
+}
+
+func TestGone_ForgetsSourcesAndObservedObjects(t *testing.T) {
+	w := newWorld(t)
+	sources, observed := &fakeSources{}, &fakeObserved{}
+	w.Sources, w.Observed = sources, observed
+	w.Inventory.Watches = inventory.NewWatches(w.Inventory.Index, nil)
+	w.Gone(w.apiServer.cr)
+	want := []types.UID{ownUID}
+	if !slices.Equal(sources.forgotten, want) || !slices.Equal(observed.forgotten, want) {
+		t.Errorf("sources of %v and observed objects of %v are forgotten, want both of %v", sources.forgotten, observed.forgotten, want)
+	}
 }

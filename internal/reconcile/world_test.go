@@ -106,7 +106,7 @@ func newWorld(t *testing.T) *world {
 	if err := w.observeInputs(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
-	w.digests, w.spec = v.digests, w.specDigest(v)
+	w.digests, w.spec = v.digests, specOf(w.Reconciler, v)
 	w.memory.forget(ownUID)
 	return w
 }

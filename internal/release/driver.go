@@ -138,12 +138,14 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	if err == nil {
 		d.Redactor.AddStoredValues(rls.Config)
 		d.AllHooks = append(d.AllHooks, rls.Hooks...)
-		if d.unverified[key] = d.verify(secret, rls); d.unverified[key] == nil {
-			d.Manifests = append(d.Manifests, rls.Manifest)
-			d.Hooks = append(d.Hooks, rls.Hooks...)
-		} else if r, ok := FromMeta(secret); ok {
-			// Helm takes from the content which revision comes next.
-			rls.Namespace, rls.Name, rls.Version = d.Namespace, r.Release, r.Revision
+		if why := d.verify(secret, rls); why == nil {
+			d.Accept(key, rls)
+		} else {
+			d.unverified[key] = why
+			if r, ok := FromMeta(secret); ok {
+				// Helm computes the next revision from the content.
+				rls.Namespace, rls.Name, rls.Version = d.Namespace, r.Release, r.Revision
+			}
 		}
 		if d.VerifiedOnly {
 			err = d.Untrusted(key)
@@ -237,7 +239,8 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	if err != nil {
 		return fmt.Errorf("store release record %s: %w", key, err)
 	}
-	d.Created, d.Pending, d.unverified[key] = rls.Version, rls, nil
+	d.Created, d.Pending = rls.Version, rls
+	delete(d.unverified, key)
 	d.wrote(created)
 	return nil
 }

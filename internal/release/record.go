@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,6 +45,14 @@ type Description struct {
 	Description  string      `json:"description,omitempty"`
 	// NoHooks: the revision has no hooks. Older records do not say so.
 	NoHooks bool `json:"noHooks,omitempty"`
+}
+
+// setChart describes the chart of a release.
+func (d *Description) setChart(rls *helmrelease.Release) {
+	if rls.Chart != nil && rls.Chart.Metadata != nil {
+		m := rls.Chart.Metadata
+		d.Chart, d.ChartVersion, d.AppVersion = m.Name, m.Version, m.AppVersion
+	}
 }
 
 // AnnotationLookups holds what the templates have read by lookup, see package

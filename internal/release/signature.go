@@ -216,17 +216,10 @@ func (e *canonicalEncoding) addNumber(number float64) {
 
 // Accept makes a record that was read count as verified.
 func (d *Driver) Accept(key string, rls *helmrelease.Release) {
-	d.unverified[key] = nil
+	delete(d.unverified, key)
 	d.Manifests = append(d.Manifests, rls.Manifest)
 	d.Hooks = append(d.Hooks, rls.Hooks...)
 }
 
 // ReadUnverified reports whether a record that does not verify was read.
-func (d *Driver) ReadUnverified() bool {
-	for _, why := range d.unverified {
-		if why != nil {
-			return true
-		}
-	}
-	return false
-}
+func (d *Driver) ReadUnverified() bool { return len(d.unverified) > 0 }

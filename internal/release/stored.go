@@ -39,7 +39,9 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
 	}
 	stored := &Stored{Record: record, Values: values.Normalize(rls.Config), Helm: rls}
-	stored.describe()
+	if stored.Chart == "" {
+		stored.setChart(rls)
+	}
 	if stored.Objects, err = stored.documents(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
 	}
@@ -51,14 +53,6 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 		stored.Hooks = append(stored.Hooks, objects...)
 	}
 	return stored, nil
-}
-
-// describe fills in what the annotations of a record lack that somebody else
-// wrote.
-func (s *Stored) describe() {
-	if s.Helm.Chart != nil && s.Helm.Chart.Metadata != nil && s.Chart == "" {
-		s.Chart, s.ChartVersion, s.AppVersion = s.Helm.Chart.Metadata.Name, s.Helm.Chart.Metadata.Version, s.Helm.Chart.Metadata.AppVersion
-	}
 }
 
 // templateLine is what Helm writes before an object, and what a post-renderer

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/utils/ptr"
@@ -33,10 +34,10 @@ func (v CRDVersion) IsServed() bool { return ptr.Deref(v.Served, true) }
 const maxDeprecationWarning = 256
 
 // checkVersions reports names and versions that no CRD can have.
-func (p *parser) checkVersions(w *Watch, lines map[string]int) {
+func (p *parser) checkVersions(w *Watch) {
 	for _, name := range []struct{ key, value string }{{"plural", w.Plural}, {"singular", w.Singular}} {
 		if name.value != "" {
-			p.checkName(lines[name.key], name.key, name.value, validation.IsDNS1035Label)
+			p.checkName(w.Lines[name.key], name.key, name.value, validation.IsDNS1035Label)
 		}
 	}
 	// Nothing is told of a list that could not be read.
@@ -47,9 +48,9 @@ func (p *parser) checkVersions(w *Watch, lines map[string]int) {
 	served, listed := false, false
 	for i, v := range w.Versions {
 		at := fmt.Sprintf("versions[%d]", i)
-		p.checkVersion(lines[at], at, v)
+		p.checkVersion(w.Lines[at], at, v)
 		if seen[v.Name] && v.Name != "" {
-			p.problemf(lines[at], "%s.name: %s stands there twice", at, v.Name)
+			p.problemf(w.Lines[at], "%s.name: %s stands there twice", at, v.Name)
 		}
 		seen[v.Name] = true
 		if v.Storage {
@@ -59,7 +60,7 @@ func (p *parser) checkVersions(w *Watch, lines map[string]int) {
 			listed, served = true, served || v.IsServed()
 		}
 	}
-	line := lines["versions"]
+	line := w.Lines["versions"]
 	switch {
 	case !listed:
 		p.problemf(line, "versions lacks %s, the version of the entry, which the operator works with: add it", w.Version)
@@ -91,19 +92,7 @@ func (p *parser) checkVersion(line int, at string, v CRDVersion) {
 // Subresources are those that the kind's CRD has beside its status, by the
 // CRD's own field names.
 type Subresources struct {
-	Scale *Scale `json:"scale,omitempty"`
-}
-
-// Scale says where kubectl scale and autoscalers find their numbers in a custom
-// resource.
-type Scale struct {
-	// SpecReplicasPath is what is scaled, such as .spec.replicas.
-	SpecReplicasPath string `json:"specReplicasPath"`
-	// StatusReplicasPath is how many there are, such as .status.replicas.
-	StatusReplicasPath string `json:"statusReplicasPath"`
-	// LabelSelectorPath is which pods they are, as text, such as
-	// .status.selector; an autoscaler needs it.
-	LabelSelectorPath string `json:"labelSelectorPath,omitempty"`
+	Scale *apiextensionsv1.CustomResourceSubresourceScale `json:"scale,omitempty"`
 }
 
 // ScalePath returns the fields that lead to what is scaled, such as spec and
@@ -120,12 +109,12 @@ func (w Watch) ScalePath() []string {
 var simplePath = regexp.MustCompile(`^(\.[A-Za-z_][A-Za-z0-9_-]*)+$`)
 
 // checkSubresources reports paths that the API server would refuse.
-func (p *parser) checkSubresources(w *Watch, lines map[string]int) {
+func (p *parser) checkSubresources(w *Watch) {
 	scale := w.Subresources.Scale
 	if scale == nil {
 		return
 	}
-	line := lines["subresources"]
+	line := w.Lines["subresources"]
 	for _, field := range []struct {
 		key, path, example string
 		optional           bool
@@ -133,7 +122,7 @@ func (p *parser) checkSubresources(w *Watch, lines map[string]int) {
 	}{
 		{key: "specReplicasPath", path: scale.SpecReplicasPath, example: ".spec.replicas", under: []string{"spec"}},
 		{key: "statusReplicasPath", path: scale.StatusReplicasPath, example: ".status.replicas", under: []string{"status"}},
-		{key: "labelSelectorPath", path: scale.LabelSelectorPath, example: ".status.selector", under: []string{"spec", "status"}, optional: true},
+		{key: "labelSelectorPath", path: ptr.Deref(scale.LabelSelectorPath, ""), example: ".status.selector", under: []string{"spec", "status"}, optional: true},
 	} {
 		at := "subresources.scale." + field.key
 		first, rest, _ := strings.Cut(strings.TrimPrefix(field.path, "."), ".")
@@ -149,29 +138,17 @@ func (p *parser) checkSubresources(w *Watch, lines map[string]int) {
 	}
 }
 
-// PrinterColumn is a column of kubectl get, by the CRD's own field names.
-type PrinterColumn struct {
-	Name        string `json:"name"`
-	Type        string `json:"type"`
-	Format      string `json:"format,omitempty"`
-	Description string `json:"description,omitempty"`
-	// Priority is 0 for a column that is always there, and more for one that
-	// -o wide adds.
-	Priority int32  `json:"priority,omitempty"`
-	JSONPath string `json:"jsonPath"`
-}
-
 // columnTypes are those that the API server takes.
 var columnTypes = []string{"boolean", "date", "integer", "number", "string"}
 
 // checkDisplay reports names and columns that the API server would refuse.
-func (p *parser) checkDisplay(w *Watch, lines map[string]int) {
+func (p *parser) checkDisplay(w *Watch) {
 	seen := map[string]bool{}
 	for i, column := range w.AdditionalPrinterColumns {
 		at := fmt.Sprintf("additionalPrinterColumns[%d]", i)
-		p.checkColumn(lines["additionalPrinterColumns"], at, column)
+		p.checkColumn(w.Lines["additionalPrinterColumns"], at, column)
 		if name := strings.ToLower(column.Name); name != "" && seen[name] {
-			p.problemf(lines["additionalPrinterColumns"], "%s.name: %s is the name of another column, too", at, column.Name)
+			p.problemf(w.Lines["additionalPrinterColumns"], "%s.name: %s is the name of another column, too", at, column.Name)
 		} else {
 			seen[name] = true
 		}
@@ -182,14 +159,14 @@ func (p *parser) checkDisplay(w *Watch, lines map[string]int) {
 	}{{"shortNames", w.ShortNames}, {"categories", w.Categories}} {
 		for i, name := range list.names {
 			at := fmt.Sprintf("%s[%d]", list.key, i)
-			if p.checkName(lines[list.key], at, name, validation.IsDNS1035Label) && slices.Contains(list.names[:i], name) {
-				p.problemf(lines[list.key], "%s: %s stands there twice", at, name)
+			if p.checkName(w.Lines[list.key], at, name, validation.IsDNS1035Label) && slices.Contains(list.names[:i], name) {
+				p.problemf(w.Lines[list.key], "%s: %s stands there twice", at, name)
 			}
 		}
 	}
 }
 
-func (p *parser) checkColumn(line int, at string, column PrinterColumn) {
+func (p *parser) checkColumn(line int, at string, column apiextensionsv1.CustomResourceColumnDefinition) {
 	if column.Name == "" {
 		p.problemf(line, "%s has no name: add one, for example name: Replicas", at)
 	}

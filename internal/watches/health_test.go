@@ -33,7 +33,7 @@ func TestHealthRules_LinesOfTheirKeys(t *testing.T) {
 	if rule.GroupKind().String() != "Widget.example.com" || rule.Ready != "true" || rule.Failed != "false" {
 		t.Errorf("the rule is %+v", rule)
 	}
-	if got := parsed[0].HealthError(0, "failed", "is wrong").Error(); got != "watches.yaml:8: health[0].failed: is wrong" {
+	if got := parsed[0].ErrorAt("health[0].failed", "health[0].failed: %s", "is wrong").Error(); got != "watches.yaml:8: health[0].failed: is wrong" {
 		t.Errorf("got %s", got)
 	}
 }

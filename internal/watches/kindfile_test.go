@@ -12,7 +12,7 @@ func TestParseKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.GVK().String() != "shop.example.com/v1, Kind=Web" || w.HistoryLimit() != 3 || w.Chart != "" || w.Line != 2 || w.StatusLines["at"] != 7 {
+	if w.GVK().String() != "shop.example.com/v1, Kind=Web" || w.HistoryLimit() != 3 || w.Chart != "" || w.Line != 2 || w.Lines["status.at"] != 7 {
 		t.Errorf("%+v", w)
 	}
 }

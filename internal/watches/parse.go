@@ -15,6 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Parse reads a watches file. The name is used in messages alone.
@@ -102,39 +104,25 @@ func (p *parser) yamlError(err error) {
 }
 
 func (p *parser) entry(node *yaml.Node) Watch {
-	w := Watch{File: p.file, Line: node.Line, ChartLine: node.Line}
+	w := Watch{File: p.file, Line: node.Line, Lines: map[string]int{}}
 	if node.Kind != yaml.MappingNode {
 		p.problemf(node.Line, "expected an entry with group, version, kind and chart, found %s", describe(node))
 		return w
 	}
-	lines := map[string]int{}
 	var written []string
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		if first, twice := lines[key.Value]; twice {
-			p.problemf(key.Line, "key %q appears twice in one entry, first on line %d", key.Value, first)
+		if slices.Contains(written, key.Value) {
+			p.problemf(key.Line, "key %q appears twice in one entry, first on line %d", key.Value, w.Lines[key.Value])
 			continue
 		}
-		lines[key.Value] = key.Line
+		w.Lines[key.Value] = key.Line
 		written = append(written, key.Value)
 		p.field(&w, key, value)
-		switch key.Value {
-		case "status":
-			w.StatusLines = keyLines(value)
-		case "health":
-			for _, item := range items(value) {
-				w.HealthLines = append(w.HealthLines, keyLines(item))
-			}
-		}
-		for i, item := range items(value) {
-			lines[fmt.Sprintf("%s[%d]", key.Value, i)] = item.Line
-		}
-	}
-	if line, ok := lines["chart"]; ok {
-		w.ChartLine = line
+		addLines(w.Lines, key.Value, value, 2)
 	}
 	w.Allow.Everything = p.ofOperatorSDK(&w, written)
-	p.check(&w, lines)
+	p.check(&w)
 	return w
 }
 
@@ -166,50 +154,50 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 }
 
 // check reports what is missing from an entry or contradicts another.
-func (p *parser) check(w *Watch, lines map[string]int) {
+func (p *parser) check(w *Watch) {
 	for _, field := range []struct{ key, value string }{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}} {
-		_, written := lines[field.key]
+		_, written := w.Lines[field.key]
 		switch {
 		case field.key == "chart" && p.beside:
 			if written {
-				p.problemf(lines[field.key], "chart: the chart is the one that is beside this file: remove the key")
+				p.problemf(w.Lines[field.key], "chart: the chart is the one that is beside this file: remove the key")
 			}
 		case !written:
 			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
 		case field.value == "":
-			p.problemf(lines[field.key], "%s is empty", field.key)
+			p.problemf(w.Lines[field.key], "%s is empty", field.key)
 		}
 	}
 	if w.MaxConcurrentReconciles != nil && *w.MaxConcurrentReconciles < 1 {
-		p.problemf(lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
+		p.problemf(w.Lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
 	}
 	if w.MaxHistory != nil && *w.MaxHistory < 1 {
-		p.problemf(lines["maxHistory"], "maxHistory is %d: expected at least 1", *w.MaxHistory)
+		p.problemf(w.Lines["maxHistory"], "maxHistory is %d: expected at least 1", *w.MaxHistory)
 	}
 	if w.ReconcilePeriod != nil && w.ReconcilePeriod.Duration < 0 {
-		p.problemf(lines["reconcilePeriod"], "reconcilePeriod is %s: expected 0 (never) or more", w.ReconcilePeriod.Duration)
+		p.problemf(w.Lines["reconcilePeriod"], "reconcilePeriod is %s: expected 0 (never) or more", w.ReconcilePeriod.Duration)
 	}
 	if w.Timeout != nil && w.Timeout.Duration <= 0 {
-		p.problemf(lines["timeout"], "timeout is %s: expected more than 0", w.Timeout.Duration)
+		p.problemf(w.Lines["timeout"], "timeout is %s: expected more than 0", w.Timeout.Duration)
 	}
 	if w.Selector != nil {
 		if _, err := metav1.LabelSelectorAsSelector(w.Selector); err != nil {
-			p.problemf(lines["selector"], "selector: %v", err)
+			p.problemf(w.Lines["selector"], "selector: %v", err)
 		}
 	}
-	p.checkPolicies(w, lines)
-	p.checkRollout(w, lines)
-	p.checkFailurePolicy(w, lines)
-	p.checkFormerManagers(w, lines)
-	p.checkUninstall(w, lines)
-	p.checkRBAC(w, lines)
-	p.checkValuesFrom(w, lines)
-	p.checkSubresources(w, lines)
+	p.checkPolicies(w)
+	p.checkRollout(w)
+	p.checkFailurePolicy(w)
+	p.checkFormerManagers(w)
+	p.checkUninstall(w)
+	p.checkRBAC(w)
+	p.checkValuesFrom(w)
+	p.checkSubresources(w)
 	p.checkStatus(w)
-	p.checkObserve(w, lines)
-	p.checkHealth(w, lines)
-	p.checkDisplay(w, lines)
-	p.checkVersions(w, lines)
+	p.checkObserve(w)
+	p.checkHealth(w)
+	p.checkDisplay(w)
+	p.checkVersions(w)
 	if w.Kind == "" {
 		return
 	}
@@ -222,47 +210,28 @@ func (p *parser) check(w *Watch, lines map[string]int) {
 }
 
 // keys are the keys of an entry, in the order of the Watch type.
-var keys = jsonNames(reflect.TypeFor[Watch]())
+var keys = api.JSONNames(reflect.TypeFor[Watch]())
 
-// jsonNames returns the names of a struct's fields in JSON.
-func jsonNames(of reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(of) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// dereference returns the node that an alias stands for, and any other node itself.
-func dereference(node *yaml.Node) *yaml.Node {
+// addLines adds the lines of the keys and items below a node, levels deep. The limit
+// bounds the work for nested aliases.
+func addLines(lines map[string]int, path string, node *yaml.Node, levels int) {
 	if node.Kind == yaml.AliasNode {
-		return node.Alias
+		node = node.Alias
 	}
-	return node
-}
-
-// items returns the items of a list, or of a list that an alias stands for.
-func items(node *yaml.Node) []*yaml.Node {
-	node = dereference(node)
-	if node.Kind != yaml.SequenceNode {
-		return nil
+	if levels == 0 {
+		return
 	}
-	return node.Content
-}
-
-// keyLines returns the line of each key of a map.
-func keyLines(node *yaml.Node) map[string]int {
-	node = dereference(node)
-	lines := map[string]int{}
-	if node.Kind != yaml.MappingNode {
-		return lines
+	for i, child := range node.Content {
+		at, value := fmt.Sprintf("%s[%d]", path, i), child
+		if node.Kind == yaml.MappingNode {
+			if i%2 == 1 {
+				continue
+			}
+			at, value = path+"."+child.Value, node.Content[i+1]
+		}
+		lines[at] = child.Line
+		addLines(lines, at, value, levels-1)
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		lines[node.Content[i].Value] = node.Content[i].Line
-	}
-	return lines
 }
 
 func describe(node *yaml.Node) string {

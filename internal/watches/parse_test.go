@@ -271,10 +271,10 @@ func TestParseAccepts(t *testing.T) {
 		{"maxHistory", full.HistoryLimit(), 4},
 		{"timeout", full.ActionTimeout(), 90 * time.Second},
 		{"the first entry's line", full.Line, 2},
-		{"its chart's line", full.ChartLine, 5},
+		{"its chart's line", full.Lines["chart"], 5},
 		{"the default of maxHistory", bare.HistoryLimit(), watches.DefaultMaxHistory},
 		{"the default of timeout", bare.ActionTimeout(), watches.DefaultTimeout},
-		{"the second chart's line", bare.ChartLine, 17},
+		{"the second chart's line", bare.Lines["chart"], 17},
 		{"the chart by an alias", alias.Chart, "charts/other"},
 		{"watchDependentResources where it is not written", bare.WatchDependentResources == nil, true},
 	} {
@@ -282,9 +282,9 @@ func TestParseAccepts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", check.name, diff)
 		}
 	}
-	problem := full.ChartError("it is broken").Error()
+	problem := full.ErrorAt("chart", "it is broken").Error()
 	if want := "watches.yaml:5: it is broken"; problem != want {
-		t.Errorf("ChartError: %q, want %q", problem, want)
+		t.Errorf("ErrorAt: %q, want %q", problem, want)
 	}
 }
 

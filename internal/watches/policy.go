@@ -155,49 +155,49 @@ func checkEnum[T ~string](p *parser, line int, key string, value T, allowed ...T
 }
 
 // checkPolicies reports unknown values, and keys that contradict each other.
-func (p *parser) checkPolicies(w *Watch, lines map[string]int) {
-	checkEnum(p, lines["drift"], "drift.mode", w.Drift.Mode, DriftRepair, DriftWarn, DriftDisabled)
-	checkEnum(p, lines["allow"], "allow.lookup", w.Allow.Lookup, LookupNone, LookupOwn, LookupAll)
-	checkEnum(p, lines["allow"], "allow.takeOwnership", w.Allow.TakeOwnership, TakeOwnershipNever, TakeOwnershipOnRequest)
+func (p *parser) checkPolicies(w *Watch) {
+	checkEnum(p, w.Lines["drift"], "drift.mode", w.Drift.Mode, DriftRepair, DriftWarn, DriftDisabled)
+	checkEnum(p, w.Lines["allow"], "allow.lookup", w.Allow.Lookup, LookupNone, LookupOwn, LookupAll)
+	checkEnum(p, w.Lines["allow"], "allow.takeOwnership", w.Allow.TakeOwnership, TakeOwnershipNever, TakeOwnershipOnRequest)
 	for _, namespace := range w.Allow.SystemNamespaces {
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			p.problemf(lines["allow"], "allow.systemNamespaces: %q is not the name of a namespace", namespace)
+			p.problemf(w.Lines["allow"], "allow.systemNamespaces: %q is not the name of a namespace", namespace)
 		}
 	}
-	checkEnum(p, lines["crds"], "crds", w.CRDs, CRDsCreate, CRDsReplace, CRDsSkip)
-	checkEnum(p, lines["scope"], "scope", w.Scope, ScopeNamespaced, ScopeCluster)
+	checkEnum(p, w.Lines["crds"], "crds", w.CRDs, CRDsCreate, CRDsReplace, CRDsSkip)
+	checkEnum(p, w.Lines["scope"], "scope", w.Scope, ScopeNamespaced, ScopeCluster)
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
-		p.problemf(lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
+		p.problemf(w.Lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
 	}
 	if w.CreateNamespace != "" && w.ReleaseNamespace == "" {
-		p.problemf(lines["createNamespace"], "createNamespace is set and there is no releaseNamespace: the resource's own namespace is always there")
+		p.problemf(w.Lines["createNamespace"], "createNamespace is set and there is no releaseNamespace: the resource's own namespace is always there")
 	}
 	for i, ignore := range w.Drift.Ignore {
 		at := fmt.Sprintf("drift.ignore[%d]", i)
 		if _, err := schema.ParseGroupVersion(ignore.APIVersion); err != nil {
-			p.problemf(lines["drift"], "%s.apiVersion: %v", at, err)
+			p.problemf(w.Lines["drift"], "%s.apiVersion: %v", at, err)
 		}
 		if len(ignore.Paths) == 0 {
-			p.problemf(lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
+			p.problemf(w.Lines["drift"], "%s has no paths: add JSON pointers such as /spec/replicas", at)
 		}
 		for _, path := range ignore.Paths {
 			switch segments := strings.Split(path, "/"); {
 			case len(path) < 2 || path[0] != '/':
-				p.problemf(lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
+				p.problemf(w.Lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
 			case slices.ContainsFunc(segments[1:], func(s string) bool { return strings.Trim(s, "0123456789") == "" }):
-				p.problemf(lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
+				p.problemf(w.Lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
 			}
 		}
 	}
 }
 
 // checkFailurePolicy reports what cannot be done about failure.
-func (p *parser) checkFailurePolicy(w *Watch, lines map[string]int) {
-	checkEnum(p, lines["onFailure"], "onFailure", w.OnFailure, OnFailureRetry, OnFailureRollback)
+func (p *parser) checkFailurePolicy(w *Watch) {
+	checkEnum(p, w.Lines["onFailure"], "onFailure", w.OnFailure, OnFailureRetry, OnFailureRollback)
 	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
-		p.problemf(lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
+		p.problemf(w.Lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
 	}
 	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
-		p.problemf(lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
+		p.problemf(w.Lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
 	}
 }

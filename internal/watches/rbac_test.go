@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -24,9 +25,9 @@ func TestRBACRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []watches.RBACRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Template: "templates/extra.yaml"},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{"web"}, Verbs: []string{"patch"}},
-		{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+		{PolicyRule: rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}}, Template: "templates/extra.yaml"},
+		{PolicyRule: rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, ResourceNames: []string{"web"}, Verbs: []string{"patch"}}},
+		{PolicyRule: rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 		{Template: "templates/none.yaml"},
 	}
 	if diff := cmp.Diff(want, entries[0].RBAC); diff != "" {

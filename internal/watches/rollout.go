@@ -41,12 +41,12 @@ func (r Rollout) StopAfter() int { return ptr.Deref(r.StopAfterNamespaces, Defau
 func (r Rollout) Downgrades() bool { return ptr.Deref(r.AllowDowngrade, true) }
 
 // checkRollout reports numbers below 1.
-func (p *parser) checkRollout(w *Watch, lines map[string]int) {
+func (p *parser) checkRollout(w *Watch) {
 	if most := w.Rollout.ConcurrencyLimit(); most < 1 {
-		p.problemf(lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
+		p.problemf(w.Lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
 	}
 	if after := w.Rollout.StopAfter(); after < 1 {
-		p.problemf(lines["rollout"], "rollout.stopAfterNamespaces is %d: expected at least 1, which stops the rollout everywhere at the first failure", after)
+		p.problemf(w.Lines["rollout"], "rollout.stopAfterNamespaces is %d: expected at least 1, which stops the rollout everywhere at the first failure", after)
 	}
 }
 
@@ -78,18 +78,18 @@ func (u Uninstall) DeletesHookSecrets() bool {
 }
 
 // checkUninstall reports unknown words, and a switch without effect.
-func (p *parser) checkUninstall(w *Watch, lines map[string]int) {
-	checkEnum(p, lines["uninstall"], "uninstall.hookObjects", w.Uninstall.HookObjects, HookObjectsDelete, HookObjectsKeep)
-	checkEnum(p, lines["uninstall"], "uninstall.hookSecrets", w.Uninstall.HookSecrets, HookObjectsDelete, HookObjectsKeep)
+func (p *parser) checkUninstall(w *Watch) {
+	checkEnum(p, w.Lines["uninstall"], "uninstall.hookObjects", w.Uninstall.HookObjects, HookObjectsDelete, HookObjectsKeep)
+	checkEnum(p, w.Lines["uninstall"], "uninstall.hookSecrets", w.Uninstall.HookSecrets, HookObjectsDelete, HookObjectsKeep)
 	if w.Uninstall.HookObjects == HookObjectsKeep && w.Uninstall.HookSecrets == HookObjectsDelete {
-		p.problemf(lines["uninstall"], "uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep, which keeps Secrets too: remove one of the two keys")
+		p.problemf(w.Lines["uninstall"], "uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep, which keeps Secrets too: remove one of the two keys")
 	}
 }
 
 // checkFormerManagers reports names under which nobody writes, and the one
 // whose fields are never taken over.
-func (p *parser) checkFormerManagers(w *Watch, lines map[string]int) {
-	line := lines["formerManagers"]
+func (p *parser) checkFormerManagers(w *Watch) {
+	line := w.Lines["formerManagers"]
 	for i, name := range w.FormerManagers {
 		switch {
 		case strings.TrimSpace(name) == "":

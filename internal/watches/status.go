@@ -18,13 +18,13 @@ import (
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // builtIn are the fields of the status that every kind has.
-var builtIn = slices.Sorted(slices.Values(jsonNames(reflect.TypeFor[api.Status]())))
+var builtIn = slices.Sorted(slices.Values(api.JSONNames(reflect.TypeFor[api.Status]())))
 
 // checkStatus reports fields that cannot be told. Expressions are the catalog's
 // to compile.
 func (p *parser) checkStatus(w *Watch) {
 	for _, name := range slices.Sorted(maps.Keys(w.Status)) {
-		line := w.StatusLines[name]
+		line := w.Lines["status."+name]
 		switch {
 		case slices.Contains(builtIn, name):
 			p.problemf(line, "status.%s: every kind has a field of that name: choose another, which is none of %s", name, strings.Join(builtIn, ", "))
@@ -68,8 +68,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // checkObserve reports what nothing can be observed by. Templates are the
 // catalog's to parse.
-func (p *parser) checkObserve(w *Watch, lines map[string]int) {
-	line := lines["observe"]
+func (p *parser) checkObserve(w *Watch) {
+	line := w.Lines["observe"]
 	seen := map[string]bool{}
 	for i, o := range w.Observe {
 		at := fmt.Sprintf("observe[%d]", i)
@@ -137,22 +137,13 @@ func (h HealthRule) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(h.APIVersion, h.Kind).GroupKind()
 }
 
-// HealthError reports something wrong with one field of a health rule.
-func (w Watch) HealthError(rule int, field, message string) LineError {
-	line := w.Line
-	if rule < len(w.HealthLines) {
-		line = w.HealthLines[rule][field]
-	}
-	return LineError{File: w.File, Line: line, Message: fmt.Sprintf("health[%d].%s: %s", rule, field, message)}
-}
-
 // checkHealth reports rules that select nothing, or select what others do.
 // Expressions are compiled by the catalog.
-func (p *parser) checkHealth(w *Watch, lines map[string]int) {
+func (p *parser) checkHealth(w *Watch) {
 	seen := map[schema.GroupKind]int{}
 	for i, rule := range w.Health {
 		at := fmt.Sprintf("health[%d]", i)
-		line := lines[at]
+		line := w.Lines[at]
 		if !p.checkKind(line, at, rule.APIVersion, rule.Kind, "apiVersion: example.com/v1, kind: Widget") {
 			continue
 		}

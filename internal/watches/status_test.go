@@ -116,7 +116,7 @@ func TestStatusFieldsAndDisplay(t *testing.T) {
 	if w.Status["count"] != "size(observed.pods)" || w.AdditionalPrinterColumns[0].Priority != 1 || w.ShortNames[0] != "as" || w.Categories[0] != "all" {
 		t.Errorf("%+v", w)
 	}
-	if text := w.StatusError("count", "wrong").Error(); text != "watches.yaml:10: status.count: wrong" {
+	if text := w.ErrorAt("status.count", "wrong").Error(); text != "watches.yaml:10: wrong" {
 		t.Error(text)
 	}
 }

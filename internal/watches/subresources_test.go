@@ -54,7 +54,7 @@ func TestScalePath(t *testing.T) {
 	if path := got[0].ScalePath(); !slices.Equal(path, []string{"spec", "web", "replica-count"}) {
 		t.Errorf("%v", path)
 	}
-	if scale := got[0].Subresources.Scale; scale.StatusReplicasPath != ".status.replicas" || scale.LabelSelectorPath != ".status.selector" {
+	if scale := got[0].Subresources.Scale; scale.StatusReplicasPath != ".status.replicas" || *scale.LabelSelectorPath != ".status.selector" {
 		t.Errorf("%+v", scale)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -42,8 +43,8 @@ func (v ValuesFrom) DataKey() string { return cmp.Or(v.Key, DefaultSourceKey) }
 
 // checkValuesFrom reports sources that no object can be. Templates are the
 // catalog's to parse.
-func (p *parser) checkValuesFrom(w *Watch, lines map[string]int) {
-	line := lines["valuesFrom"]
+func (p *parser) checkValuesFrom(w *Watch) {
+	line := w.Lines["valuesFrom"]
 	for i, from := range w.ValuesFrom {
 		at := fmt.Sprintf("valuesFrom[%d]", i)
 		if from.Kind != SourceSecret && from.Kind != SourceConfigMap {
@@ -59,18 +60,13 @@ func (p *parser) checkValuesFrom(w *Watch, lines map[string]int) {
 	}
 }
 
-// RBACRule is a right that the kind's chart needs and that nothing but a person
-// can tell: of objects that values choose, say.
+// RBACRule is a rule that the kind's chart needs and that cannot be derived from its
+// templates, for example because values choose the objects. Without verbs it allows
+// what the operator does with the objects of a release.
 type RBACRule struct {
-	APIGroups       []string `json:"apiGroups,omitempty"`
-	Resources       []string `json:"resources,omitempty"`
-	ResourceNames   []string `json:"resourceNames,omitempty"`
-	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
-	// Verbs are what is to be allowed; none means what is done with objects of
-	// a release.
-	Verbs []string `json:"verbs,omitempty"`
-	// Template is the file of the chart that needs it. What could not be found
-	// out of that file counts as told.
+	rbacv1.PolicyRule
+	// Template is the template that needs the rule. Everything that could not be
+	// derived from the template then counts as declared.
 	Template string `json:"template,omitempty"`
 }
 
@@ -86,10 +82,10 @@ func (w Watch) CoversTemplate(template string) bool {
 
 // checkRBAC reports rules that the API server would refuse, or that allow
 // nothing.
-func (p *parser) checkRBAC(w *Watch, lines map[string]int) {
+func (p *parser) checkRBAC(w *Watch) {
 	for i, rule := range w.RBAC {
 		at := fmt.Sprintf("rbac[%d]", i)
-		line := lines[at]
+		line := w.Lines[at]
 		switch {
 		case rule.isEmpty() && rule.Template == "":
 			p.problemf(line, "%s says nothing: add apiGroups, resources and verbs, or the template that needs no more", at)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -100,7 +101,7 @@ type Watch struct {
 	Health []HealthRule `json:"health,omitempty"`
 	// AdditionalPrinterColumns are what kubectl get shows, in place of the
 	// usual columns.
-	AdditionalPrinterColumns []PrinterColumn `json:"additionalPrinterColumns,omitempty"`
+	AdditionalPrinterColumns []apiextensionsv1.CustomResourceColumnDefinition `json:"additionalPrinterColumns,omitempty"`
 	// ShortNames and Categories are names by which kubectl finds the kind.
 	ShortNames []string `json:"shortNames,omitempty"`
 	Categories []string `json:"categories,omitempty"`
@@ -122,14 +123,12 @@ type Watch struct {
 	// taken over with a release that somebody else has made.
 	FormerManagers []string `json:"formerManagers,omitempty"`
 
-	// File and Line tell where the entry, its chart, its status fields and its
-	// health rules are, for messages.
-	File        string         `json:"-"`
-	Line        int            `json:"-"`
-	ChartLine   int            `json:"-"`
-	StatusLines map[string]int `json:"-"`
-	// HealthLines are the lines of the keys of each health rule.
-	HealthLines []map[string]int `json:"-"`
+	// File and Line are where the entry begins, for errors.
+	File string `json:"-"`
+	Line int    `json:"-"`
+	// Lines are the lines of the entry's keys and items by their paths, such as chart,
+	// status.phase or health[0].ready. Paths have at most three parts.
+	Lines map[string]int `json:"-"`
 }
 
 // GVK returns the kind that the entry serves.
@@ -159,14 +158,14 @@ func (w Watch) FailureRetries() int {
 	return ptr.Deref(w.Retries, DefaultRetries)
 }
 
-// ChartError reports something wrong with the entry's chart.
-func (w Watch) ChartError(message string) LineError {
-	return LineError{File: w.File, Line: w.ChartLine, Message: message}
-}
-
-// StatusError reports something wrong with a field of the entry's status.
-func (w Watch) StatusError(field, message string) LineError {
-	return LineError{File: w.File, Line: w.StatusLines[field], Message: "status." + field + ": " + message}
+// ErrorAt returns an error with the line of the key at a path, see Lines. If the entry
+// does not have the key, it is the line of the entry.
+func (w Watch) ErrorAt(path, format string, args ...any) LineError {
+	line, found := w.Lines[path]
+	if !found {
+		line = w.Line
+	}
+	return LineError{File: w.File, Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
 // NamespaceFromSpec reports whether the author of a custom resource chooses the

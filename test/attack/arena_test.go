@@ -72,10 +72,10 @@ func newArena(t *testing.T) *arena {
 	a.victim = others.As(victimUser)
 	a.waitAllowed(kinds)
 	a.operator = env.NewOperator(harness.Options{
-		Watches:    env.Watches(a.entries("open")...),
-		Account:    a.account,
-		Everywhere: true,
-		Memory:     env.ManagerMemory(),
+		Watches:       env.Watches(a.entries("open")...),
+		Account:       a.account,
+		AllNamespaces: true,
+		Memory:        env.ManagerMemory(),
 	}).Start()
 	a.limit = a.measure()
 	return a

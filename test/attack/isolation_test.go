@@ -239,7 +239,7 @@ func (a *arena) escapeSequences() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ fail "\x1b]0;OWNED\x07\x1b[2J\x1b[8mhidden\u009b2J\u202egnp.exe" }}`).Obj()
 	a.author.Create(bomb)
 	a.refused("RenderFailed", bomb)
-	admin := a.admin.NewPerson(rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	admin := a.admin.NewUser(rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
 	for _, args := range [][]string{
 		{"status", a.plain.Resource(), "bomb"}, {"status", a.plain.Resource()}, {"history", a.plain.Resource(), "bomb"},
 	} {

@@ -146,7 +146,7 @@ func (a *arena) stopRollout() {
 	entries[0] = entries[0].With("chart", a.nextVersion("open")).With("rollout", map[string]any{"maxConcurrent": 1})
 	a.operator = a.admin.NewOperator(harness.Options{
 		Name: a.operator.Name(), Watches: a.admin.Watches(entries...), Account: a.account,
-		Everywhere: true, Memory: a.admin.ManagerMemory(),
+		AllNamespaces: true, Memory: a.admin.ManagerMemory(),
 	}).Start()
 	others := a.watchOthers()
 	a.within(4*a.limit, "the new chart to reach the other namespace", func(ctx context.Context) error {

@@ -233,7 +233,7 @@ func (a *arena) untilAnswered(cr *unstructured.Unstructured, annotation, value s
 	// An upgrade may follow.
 	a.admin.Consistently("unharmed", 2*time.Second, harm)
 	a.editor.Wait("the release to be at rest", func(ctx context.Context) error {
-		_, err := a.editor.Rest(ctx, cr.GetName())
+		_, err := a.editor.AtRest(ctx, cr.GetName())
 		return errors.Join(err, harm(ctx))
 	})
 }

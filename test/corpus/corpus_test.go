@@ -99,7 +99,7 @@ func (r row) run(t *testing.T) {
 		t.Fatal("the edit has changed nothing that is rendered")
 	}
 
-	tr.env.Ask(tr.cr, "rollback-to", strconv.Itoa(installed.Version))
+	tr.env.Annotate(tr.cr, "rollback-to", strconv.Itoa(installed.Version))
 	rolledBack := tr.ready(upgraded.Version + 1)
 	if rolledBack.Manifest != installed.Manifest {
 		t.Errorf("the rollback runs another manifest than revision %d", installed.Version)
@@ -144,7 +144,7 @@ func start(t *testing.T, r row) *trial {
 	options := harness.Options{}
 	if r.public {
 		entry["allow"] = allowAll(env)
-		options.Rights = &everything
+		options.Grants = &everything
 	} else {
 		options.Account = env.NewAccount()
 	}
@@ -176,7 +176,7 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 			status.Release == nil || status.Release.Revision < int64(revision) {
 			return fmt.Errorf("revisions %s, status %v", tr.env.Revisions("web"), live.Object["status"])
 		}
-		if deployed, err = tr.env.Rest(ctx, "web"); err == nil && int64(deployed.Version) != status.Release.Revision {
+		if deployed, err = tr.env.AtRest(ctx, "web"); err == nil && int64(deployed.Version) != status.Release.Revision {
 			err = fmt.Errorf("revision %d is deployed, and not in the status", deployed.Version)
 		}
 		return err

@@ -23,7 +23,7 @@ const publicCharts = "CHARTWRIGHT_PUBLIC_CHARTS"
 
 // everything is what the operator of a public chart may do: deriving the
 // permissions of a large chart takes longer than all that is tested here.
-var everything = harness.Rights{Everywhere: []rbacv1.PolicyRule{
+var everything = harness.Grants{ClusterWide: []rbacv1.PolicyRule{
 	{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 }}

@@ -59,36 +59,36 @@ func TestMigrate(t *testing.T) {
 	add("shared", map[string]any{})
 	before := storedAt(env, resources)
 
-	person := env.NewPerson()
-	audit := person.Audit()
-	look := func() (harness.Said, []migrate.Finding) {
+	user := env.NewUser()
+	audit := user.Audit()
+	look := func() (harness.Output, []migrate.Finding) {
 		t.Helper()
-		said := person.Operator("migrate", dir, "--live", "--namespace", env.Namespace, "--output", "json")
+		result := user.Operator("migrate", dir, "--live", "--namespace", env.Namespace, "--output", "json")
 		var findings []migrate.Finding
-		if err := json.Unmarshal([]byte(said.Stdout), &findings); err != nil {
-			t.Fatalf("%v: %+v", err, said)
+		if err := json.Unmarshal([]byte(result.Stdout), &findings); err != nil {
+			t.Fatalf("%v: %+v", err, result)
 		}
-		return said, findings
+		return result, findings
 	}
-	said, findings := look()
+	result, findings := look()
 	for range 8 {
 		lack := slices.DeleteFunc(slices.Clone(findings), func(f migrate.Finding) bool { return f.Verdict != migrate.Unknown })
 		if len(lack) == 0 {
 			break
 		}
-		if said.Code != 1 || !strings.Contains(said.Stderr, "could not be looked at") {
-			t.Errorf("with rights missing: %+v", said)
+		if result.Code != 1 || !strings.Contains(result.Stderr, "could not be looked at") {
+			t.Errorf("with rights missing: %+v", result)
 		}
 		for _, f := range lack {
-			person.Obey(f.Lines)
+			user.GrantListed(f.Lines)
 		}
-		said, findings = look()
+		result, findings = look()
 	}
 	if migrate.Count(findings, migrate.Unknown) > 0 {
-		t.Fatalf("with all rights that it asked for: %s", said.Stdout)
+		t.Fatalf("with all rights that it asked for: %s", result.Stdout)
 	}
-	if said.Code != 1 || !strings.Contains(said.Stderr, "things would break") {
-		t.Errorf("%d: %s", said.Code, said.Stderr)
+	if result.Code != 1 || !strings.Contains(result.Stderr, "things would break") {
+		t.Errorf("%d: %s", result.Code, result.Stderr)
 	}
 	for _, want := range []struct {
 		verdict  migrate.Verdict
@@ -120,7 +120,7 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log(person.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
+		t.Log(user.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
 	}
 
 	// It has written nothing.
@@ -145,9 +145,9 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 	env.Delete(resources["type"], resources["taken"], resources["foreign"])
-	said, findings = look()
-	if n := migrate.Count(findings, migrate.Breaks); said.Code != 0 || n != 0 {
-		t.Errorf("after that %d things would break, and it ends with %d: %s", n, said.Code, said.Stdout)
+	result, findings = look()
+	if n := migrate.Count(findings, migrate.Breaks); result.Code != 0 || n != 0 {
+		t.Errorf("after that %d things would break, and it ends with %d: %s", n, result.Code, result.Stdout)
 	}
 	spec := env.Get(resources["cut"]).Object["spec"]
 	if want := map[string]any{"word": "cut", "replicas": int64(0)}; fmt.Sprint(spec) != fmt.Sprint(want) {

@@ -141,9 +141,9 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 	kind := here.NewKind("Plain")
 	here.InstallCRD(kind)
 	here.NewOperator(harness.Options{
-		Watches:    here.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
-		Account:    here.NewAccount(),
-		Everywhere: true,
+		Watches:       here.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Account:       here.NewAccount(),
+		AllNamespaces: true,
 	}).Start()
 	for _, env := range []*harness.Env{here, there} {
 		web := harness.MakeCR(kind, "web").Set("message", env.Namespace).Obj()

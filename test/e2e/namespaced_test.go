@@ -14,7 +14,7 @@ import (
 // signing key.
 func expectNothingClusterWide(t *testing.T, audit *harness.Audit, namespaces ...string) {
 	t.Helper()
-	watches, _ := audit.Waiting()
+	watches, _ := audit.WatchesAndLeases()
 	for _, request := range append(audit.Requests(), watches...) {
 		discovery := request.ObjectRef.Resource == ""
 		review := strings.HasSuffix(request.ObjectRef.Resource, "reviews")
@@ -70,7 +70,7 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
 		Namespaced: true,
 		Env:        []string{"WATCH_NAMESPACE=" + strings.Join(namespaces, ",")},
-	}).Refusable()
+	}).AllowDenials()
 	audit := env.Audit(operator.User())
 	operator.Start()
 	web := func(message string) harness.CR { return harness.MakeCR(kind, "web").Set("message", message) }
@@ -133,7 +133,7 @@ func TestNamespaceThatTakesTheRoleWithIt(t *testing.T) {
 		Watches:    env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
 		Namespaced: true,
 		Env:        []string{"WATCH_NAMESPACE=" + env.Namespace + "," + goes.Namespace},
-	}).Refusable()
+	}).AllowDenials()
 	goes.Grant(operator)
 	operator.Start()
 	web, stays := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "web").Obj()

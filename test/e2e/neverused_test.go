@@ -6,6 +6,6 @@ import "github.com/chartwright/chartwright/test/e2e/harness"
 // these tests and that no request of the whole suite needs. There are to be at
 // most five.
 var neverUsed = []harness.Unused{
-	{Right: "get nodes", For: "a ClusterRole of the chart everything grants it, which only who holds it may"},
-	{Right: "list namespaces", For: "the same"},
+	{Permission: "get nodes", Purpose: "a ClusterRole of the chart everything grants it, which only who holds it may"},
+	{Permission: "list namespaces", Purpose: "the same"},
 }

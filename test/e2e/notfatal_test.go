@@ -30,8 +30,8 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		env.InstallCRD(kind)
 	}
 	operator := env.NewOperator(harness.Options{
-		Everywhere: true,
-		Account:    env.NewAccount(),
+		AllNamespaces: true,
+		Account:       env.NewAccount(),
 		Watches: env.Watches(
 			harness.MakeEntry(defining, harness.Chart("defining")).With("allow", map[string]any{"clusterScoped": []string{
 				"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io",

@@ -56,8 +56,8 @@ func TestBundleInstallsForOneNamespace(t *testing.T) {
 	}
 	serverTakes(t, env, files, install.Deployments[0].Name, install.Deployments[0].Spec)
 
-	env.NewOperator(harness.Options{Rights: &harness.Rights{
-		Here: install.Permissions[0].Rules, Everywhere: install.ClusterPermissions[0].Rules,
+	env.NewOperator(harness.Options{Grants: &harness.Grants{
+		InNamespace: install.Permissions[0].Rules, ClusterWide: install.ClusterPermissions[0].Rules,
 	}}).Start()
 	var examples []json.RawMessage
 	if err := json.Unmarshal([]byte(csv.Metadata.Annotations["alm-examples"]), &examples); err != nil {

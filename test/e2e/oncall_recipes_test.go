@@ -133,7 +133,7 @@ var nights = map[string]night{
 				o.env.SetSpec(harness.MakePodSet("web").Replicas(replicas).Obj())
 				o.env.WaitRevision(o.cr, int64(replicas))
 			}
-			o.env.Ask(o.cr, "rollback-to", "1")
+			o.env.Annotate(o.cr, "rollback-to", "1")
 			waitHeld(o.env, o.cr, 5, 1)
 		},
 		over: func(o *onCall) {

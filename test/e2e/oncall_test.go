@@ -85,25 +85,25 @@ func TestOnCall(t *testing.T) {
 	}
 	for _, r := range recipes {
 		if !t.Run(r.title, func(t *testing.T) {
-			person := base
-			person.t = t
-			person.author = &author{env: env.For(t), home: t.TempDir(), path: base.path, kubeconfig: base.kubeconfig}
+			user := base
+			user.t = t
+			user.author = &author{env: env.For(t), home: t.TempDir(), path: base.path, kubeconfig: base.kubeconfig}
 			night := nights[r.title]
-			night.symptom(&person)
+			night.symptom(&user)
 			for _, c := range r.calls {
-				person.call(c)
+				user.call(c)
 				for text, happens := range night.after {
 					if strings.Contains(c.command, text) {
-						happens(&person)
+						happens(&user)
 					}
 				}
 			}
-			night.over(&person)
+			night.over(&user)
 			// The next recipe begins with nothing.
 			for _, kind := range []harness.Kind{harness.PodSet, shop} {
-				person.env.Kubectl("delete", kind.Resource(), "--all", "--timeout=60s")
+				user.env.Kubectl("delete", kind.Resource(), "--all", "--timeout=60s")
 			}
-			base.shops = person.shops
+			base.shops = user.shops
 		}) {
 			return
 		}

@@ -69,7 +69,7 @@ func TestMigrationFromTheOperatorSDK(t *testing.T) {
 	}
 	expectDescription(t, env, "annotated", "as told")
 	for _, l := range all[:len(all)-1] {
-		env.Ask(l.cr, "rollback-to", strconv.Itoa(l.revision))
+		env.Annotate(l.cr, "rollback-to", strconv.Itoa(l.revision))
 	}
 	for _, l := range all[:len(all)-1] {
 		env.WaitRevision(l.cr, int64(l.revision+2))
@@ -113,10 +113,10 @@ func leaveAll(sdk *incumbent) []left {
 		sdk.leave(made("failed", sdkFinalizer).Obj(), 2, sdkCondition("ReleaseFailed", "True", "UpgradeError")),
 		sdk.leave(made("irreconcilable", sdkFinalizer).Obj(), 1, sdkCondition("Irreconcilable", "True", "ReconcileError")),
 		sdk.leave(made("annotated", sdkFinalizer).
-			Ask("helm.sdk.operatorframework.io/uninstall-wait", "true").
-			Ask("helm.sdk.operatorframework.io/upgrade-force", "true").
-			Ask("helm.sdk.operatorframework.io/upgrade-description", "as told").
-			Ask("helm.sdk.operatorframework.io/reconcile-period", "1h").Obj(), 1),
+			Annotate("helm.sdk.operatorframework.io/uninstall-wait", "true").
+			Annotate("helm.sdk.operatorframework.io/upgrade-force", "true").
+			Annotate("helm.sdk.operatorframework.io/upgrade-description", "as told").
+			Annotate("helm.sdk.operatorframework.io/reconcile-period", "1h").Obj(), 1),
 		sdk.leave(made("touched", sdkFinalizer).Obj(), 1),
 		sdk.leave(made("back", sdkFinalizer).Obj(), 1),
 	}

@@ -31,7 +31,7 @@ func TestPause(t *testing.T) {
 			}
 			expectData(web.t, web.env, web.name, "message", "one")
 			web.env.ExpectRevisions(web.name, "1 deployed")
-			web.env.Unask(web.cr, "pause")
+			web.env.Unannotate(web.cr, "pause")
 			web.follows(2, "two")
 			for _, reason := range []string{"Paused", "Unpaused"} {
 				web.env.WaitEvent(web.cr, reason)
@@ -42,7 +42,7 @@ func TestPause(t *testing.T) {
 		}},
 		{"an install waits", func(web ownedRelease) {
 			web.name += "-new"
-			web.cr = harness.MakeCR(kind, web.name).Set("message", "one").Ask("pause", "true").Obj()
+			web.cr = harness.MakeCR(kind, web.name).Set("message", "one").Annotate("pause", "true").Obj()
 			web.env.Create(web.cr)
 			web.paused(metav1.ConditionFalse)
 			web.env.ExpectRevisions(web.name, "")
@@ -62,7 +62,7 @@ func TestPause(t *testing.T) {
 			})
 			fenceOf(web.env, kind)
 			expectData(web.t, web.env, web.name, "message", "theirs")
-			web.env.Unask(web.cr, "pause")
+			web.env.Unannotate(web.cr, "pause")
 			waitData(web.env, web.name, "message", "one")
 			web.follows(1, "one")
 		}},
@@ -113,7 +113,7 @@ func TestPauseOutlivesTheOperator(t *testing.T) {
 	if n := env.CountEvents(web.cr, "Paused"); n != 1 {
 		t.Errorf("%d events tell of the pause", n)
 	}
-	env.Unask(web.cr, "pause")
+	env.Unannotate(web.cr, "pause")
 	web.follows(2, "two")
 }
 
@@ -167,7 +167,7 @@ func TestInvalidAnnotations(t *testing.T) {
 		web := oneRevision(env.For(t), kind, "mended")
 		web.ask("pause", "please")
 		web.env.WaitCondition(web.cr, "InvalidAnnotations", metav1.ConditionTrue, "InvalidValue")
-		web.env.Unask(web.cr, "pause")
+		web.env.Unannotate(web.cr, "pause")
 		web.env.WaitStatus(web.cr, "free of it", func(status api.Status) error {
 			if c := harness.Condition(status, "InvalidAnnotations"); c != nil {
 				return fmt.Errorf("it says %q", c.Message)

@@ -18,9 +18,9 @@ func statusDesk(t *testing.T) desk {
 	env.Create(web.Obj())
 	env.WaitReady(web.Obj())
 	waitPods(env, "web", 2)
-	person := env.NewPerson(harness.PodSet.On("get"), may("get", "", "secrets", "pods"), may("list", "", "pods", "events"),
+	user := env.NewUser(harness.PodSet.On("get"), may("get", "", "secrets", "pods"), may("list", "", "pods", "events"),
 		may("get", "apps", "deployments"), may("list", "apps", "replicasets"))
-	return desk{env: env, kind: harness.PodSet, called: "podset", person: person, after: map[int]func(){
+	return desk{env: env, kind: harness.PodSet, called: "podset", user: user, after: map[int]func(){
 		1: func() {
 			env.SetSpec(web.Set("nodeSelector.disk", "ssd").Obj())
 			waitNotReady(env, web.Obj(), api.ReasonProgressing, "Unschedulable")
@@ -32,15 +32,15 @@ func statusDesk(t *testing.T) desk {
 func historyDesk(t *testing.T) desk {
 	d := podSetDesk(t)
 	web := harness.MakePodSet("web").Obj()
-	d.env.Ask(web, "rollback-to", "1")
+	d.env.Annotate(web, "rollback-to", "1")
 	d.env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
-	d.person = d.env.NewPerson(harness.PodSet.On("get"), may("list", "", "secrets"))
+	d.user = d.env.NewUser(harness.PodSet.On("get"), may("list", "", "secrets"))
 	return d
 }
 
 // diffDesk is podSetDesk with somebody who may read the records, too.
 func diffDesk(t *testing.T) desk {
 	d := podSetDesk(t)
-	d.person = d.env.NewPerson(harness.PodSet.On("get"), may("get", "", "secrets"))
+	d.user = d.env.NewUser(harness.PodSet.On("get"), may("get", "", "secrets"))
 	return d
 }

@@ -23,8 +23,8 @@ func TestPluginDiff(t *testing.T) {
 	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).Override("pieces.fixed", "by the operator").
 		With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}))
 	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
-	reader := env.NewPerson(kind.On("get"), may("get", "", "secrets"))
-	fewer := env.NewPerson(kind.On("get"))
+	reader := env.NewUser(kind.On("get"), may("get", "", "secrets"))
+	fewer := env.NewUser(kind.On("get"))
 
 	values := harness.Secret("web-values")
 	env.Create(holding(values, "values.yaml", "secret: "+canary+"-one"))
@@ -39,15 +39,15 @@ func TestPluginDiff(t *testing.T) {
 	env.WaitRevision(web("").Obj(), 3)
 
 	var all strings.Builder
-	diff := func(p *harness.Person, args ...string) harness.Said {
-		said := p.Chartwright(append([]string{"diff", "piece/web"}, args...)...)
-		all.WriteString(said.Stdout + said.Stderr)
-		return said
+	diff := func(p *harness.User, args ...string) harness.Output {
+		output := p.Chartwright(append([]string{"diff", "piece/web"}, args...)...)
+		all.WriteString(output.Stdout + output.Stderr)
+		return output
 	}
-	expect := func(t *testing.T, said harness.Said, want string) {
+	expect := func(t *testing.T, output harness.Output, want string) {
 		t.Helper()
-		if said.Code != 0 || said.Stdout != strings.TrimPrefix(want, "\n") || said.Stderr != "" {
-			t.Errorf("it ends with %d and prints\n%s%s\nexpected\n%s", said.Code, said.Stdout, said.Stderr, want)
+		if output.Code != 0 || output.Stdout != strings.TrimPrefix(want, "\n") || output.Stderr != "" {
+			t.Errorf("it ends with %d and prints\n%s%s\nexpected\n%s", output.Code, output.Stdout, output.Stderr, want)
 		}
 	}
 	const lastTwo = `
@@ -86,8 +86,8 @@ func TestPluginDiff(t *testing.T) {
 	t.Run("the last two", func(t *testing.T) {
 		expect(t, diff(reader), lastTwo)
 		expect(t, diff(reader, "--revision", "2"), lastTwo)
-		if said := diff(reader, "--color", "always"); !strings.Contains(said.Stdout, "\x1b[31m-  text: one\x1b[0m\n\x1b[32m+  text: two\x1b[0m\n") {
-			t.Errorf("in color it prints\n%q", said.Stdout)
+		if output := diff(reader, "--color", "always"); !strings.Contains(output.Stdout, "\x1b[31m-  text: one\x1b[0m\n\x1b[32m+  text: two\x1b[0m\n") {
+			t.Errorf("in color it prints\n%q", output.Stdout)
 		}
 	})
 	t.Run("a Secret", func(t *testing.T) { expect(t, diff(reader, "--revision", "1..2"), secret) })
@@ -116,9 +116,9 @@ func TestPluginDiff(t *testing.T) {
 		}
 	})
 	t.Run("nothing", func(t *testing.T) {
-		said := diff(reader, "--revision", "3..3")
-		if said.Code != 0 || said.Stdout != "" || said.Stderr != "No object differs between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
-			t.Errorf("it ends with %+v", said)
+		output := diff(reader, "--revision", "3..3")
+		if output.Code != 0 || output.Stdout != "" || output.Stderr != "No object differs between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
+			t.Errorf("it ends with %+v", output)
 		}
 	})
 	t.Run("an edit", func(t *testing.T) {
@@ -146,21 +146,21 @@ func TestPluginDiff(t *testing.T) {
 `, "FILE", name)
 		}
 		expect(t, diff(reader, "--spec", file, "--watches-file", watches), want(file))
-		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", harness.Chart("pieces"))
-		expect(t, said, want("standard input"))
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", harness.Chart("pieces"))
+		expect(t, output, want("standard input"))
 		// It is no more than what was shown.
 		env.For(t).ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
 	})
 	t.Run("an edit of a held release", func(t *testing.T) {
 		env := env.For(t)
-		env.Ask(web("").Obj(), "rollback-to", "1")
+		env.Annotate(web("").Obj(), "rollback-to", "1")
 		env.WaitRevision(web("").Obj(), 4)
 		// b is of the spec of revision 1, and no longer of the spec.
-		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--watches-file", watches)
-		all.WriteString(said.Stdout + said.Stderr)
-		expectTold(t, "it", said.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
-		if strings.Contains(said.Stdout, "web-fixed") || said.Stderr != "" {
-			t.Errorf("it says\n%s%s", said.Stdout, said.Stderr)
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--watches-file", watches)
+		all.WriteString(output.Stdout + output.Stderr)
+		expectTold(t, "it", output.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
+		if strings.Contains(output.Stdout, "web-fixed") || output.Stderr != "" {
+			t.Errorf("it says\n%s%s", output.Stdout, output.Stderr)
 		}
 	})
 	t.Run("another chart, and one that tells", func(t *testing.T) {
@@ -173,18 +173,18 @@ func TestPluginDiff(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(tells), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
-		expectTold(t, "the note", said.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
+		expectTold(t, "the note", output.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
 		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
 		if broken.Code != 1 {
 			t.Errorf("it ends with %d", broken.Code)
 		}
 		expectTold(t, "the error", broken.Stderr, "Error: standard input: the chart cannot be rendered", "it is [redacted]")
-		all.WriteString(said.Stdout + said.Stderr + broken.Stdout + broken.Stderr)
+		all.WriteString(output.Stdout + output.Stderr + broken.Stdout + broken.Stderr)
 	})
 	t.Run("refused", func(t *testing.T) {
 		for _, test := range []struct {
-			who   *harness.Person
+			who   *harness.User
 			stdin string
 			args  []string
 			says  string
@@ -196,15 +196,15 @@ func TestPluginDiff(t *testing.T) {
 			{reader, "a: b", []string{"--spec", "-"}, "the chart of Piece." + kind.Group + " is not known here"},
 			{reader, "apiVersion: v1\nkind: Pod\n", []string{"--spec", "-"}, "it holds a Pod: expected a Piece." + kind.Group},
 		} {
-			said := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
-			all.WriteString(said.Stdout + said.Stderr)
-			if said.Code != 1 || said.Stdout != "" {
-				t.Errorf("%v ends with %d:\n%s", test.args, said.Code, said.Stdout)
+			output := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
+			all.WriteString(output.Stdout + output.Stderr)
+			if output.Code != 1 || output.Stdout != "" {
+				t.Errorf("%v ends with %d:\n%s", test.args, output.Code, output.Stdout)
 			}
-			expectTold(t, strings.Join(test.args, " "), said.Stderr, "Error: ", test.says)
+			expectTold(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.says)
 		}
 	})
-	status := says(t, env.NewPerson(kind.On("get"), may("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
+	status := says(t, env.NewUser(kind.On("get"), may("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
 	all.WriteString(status.Stdout + status.Stderr)
 	for _, hidden := range []string{canary, "Q2FuYXJ5LTVkM"} {
 		if strings.Contains(all.String(), hidden) {

@@ -22,16 +22,16 @@ func TestPluginOfKubectl(t *testing.T) {
 	env.Create(harness.MakeCR(kind, "shop").Set("message", "one").Obj())
 	c := callerOf(env, kind)
 	for _, args := range [][]string{{"chartwright", "--help"}, {"chartwright", "rollback", "--help"}} {
-		if said := c.Kubectl(args...); said.Code != 0 || !strings.Contains(said.Stdout, "kubectl chartwright") || strings.Contains(said.Stdout, "kubectl-chartwright") {
-			t.Errorf("%v: exit code %d\n%s%s", args, said.Code, said.Stdout, said.Stderr)
+		if output := c.Kubectl(args...); output.Code != 0 || !strings.Contains(output.Stdout, "kubectl chartwright") || strings.Contains(output.Stdout, "kubectl-chartwright") {
+			t.Errorf("%v: exit code %d\n%s%s", args, output.Code, output.Stdout, output.Stderr)
 		}
 	}
-	if said := c.Kubectl("chartwright", "pause", kind.Resource()+"/web", "--wait"); said.Code != 0 {
-		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	if output := c.Kubectl("chartwright", "pause", kind.Resource()+"/web", "--wait"); output.Code != 0 {
+		t.Errorf("exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 	env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
-	if said := c.Kubectl("chartwright", "rollback", kind.Resource()+"/web", "--wait"); said.Code != 1 {
-		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	if output := c.Kubectl("chartwright", "rollback", kind.Resource()+"/web", "--wait"); output.Code != 1 {
+		t.Errorf("exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 	for _, test := range []struct {
 		typed []string
@@ -48,16 +48,16 @@ func TestPluginOfKubectl(t *testing.T) {
 		{[]string{"pause", "-o", ""}, []string{"table", "json", "yaml"}, nil},
 		{[]string{"pause", "--color", ""}, []string{"auto", "always", "never"}, nil},
 	} {
-		said := c.Kubectl(append([]string{"__complete", "chartwright"}, test.typed...)...)
-		words := strings.Fields(said.Stdout)
+		output := c.Kubectl(append([]string{"__complete", "chartwright"}, test.typed...)...)
+		words := strings.Fields(output.Stdout)
 		if err := expectWords(words, test.want, test.not); err != nil {
-			t.Errorf("%v: %v\n%s%s", test.typed, err, said.Stdout, said.Stderr)
+			t.Errorf("%v: %v\n%s%s", test.typed, err, output.Stdout, output.Stderr)
 		}
 	}
 	// Who may see nothing is completed nothing, and nothing fails.
-	stranger := caller{env.NewPerson(), t}
-	if said := stranger.Kubectl("__complete", "chartwright", "pause", kind.Resource()+"/"); said.Code != 0 || strings.Contains(said.Stdout, "web") {
-		t.Errorf("a stranger: exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	stranger := caller{env.NewUser(), t}
+	if output := stranger.Kubectl("__complete", "chartwright", "pause", kind.Resource()+"/"); output.Code != 0 || strings.Contains(output.Stdout, "web") {
+		t.Errorf("a stranger: exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 	c := callerOf(env, kind)
 	proxy := env.NewProxy()
 	c.Through(proxy)
-	ended := make(chan harness.Said, 1)
+	ended := make(chan harness.Output, 1)
 	go func() { ended <- c.Chartwright("rollback", kind.Resource()+"/web", "1", "--wait") }()
 	env.Wait("the request to be written", func(ctx context.Context) error {
 		live, err := env.At(web.cr).Get(ctx, "web", metav1.GetOptions{})
@@ -121,7 +121,7 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 	proxy.Calm()
 	cut()
 	operator.Start()
-	if said := <-ended; said.Code != 0 || !strings.Contains(said.Stdout, "revision 1 again") {
-		t.Errorf("exit code %d\n%s%s", said.Code, said.Stdout, said.Stderr)
+	if output := <-ended; output.Code != 0 || !strings.Contains(output.Stdout, "revision 1 again") {
+		t.Errorf("exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 }

@@ -18,7 +18,7 @@ type desk struct {
 	kind harness.Kind
 	// called is the kind's name in the page.
 	called string
-	person *harness.Person
+	user   *harness.User
 	// after is what happens besides, when the command with that number was run.
 	after map[int]func()
 }
@@ -27,7 +27,7 @@ type desk struct {
 var desks = map[string]func(t *testing.T) desk{
 	"Rights": func(t *testing.T) desk {
 		d := podSetDesk(t)
-		d.person = d.env.NewPerson(d.kind.On("get", "list", "watch"))
+		d.user = d.env.NewUser(d.kind.On("get", "list", "watch"))
 		return d
 	},
 	"Status":              statusDesk,
@@ -52,7 +52,7 @@ func podSetDesk(t *testing.T) desk {
 		env.WaitRevision(web, int64(replicas))
 	}
 	waitPods(env, "web", 3)
-	return desk{env: env, kind: harness.PodSet, called: "podset", person: env.NewPerson(harness.PodSet.On("get", "list", "watch", "patch"))}
+	return desk{env: env, kind: harness.PodSet, called: "podset", user: env.NewUser(harness.PodSet.On("get", "list", "watch", "patch"))}
 }
 
 // rolloutDesk has a rollout that has stopped, since web-20 has failed.
@@ -70,9 +70,9 @@ func rolloutDesk(t *testing.T) desk {
 	for _, cr := range crs[3:] {
 		r.waitUpdate(cr, "RolloutStopped")
 	}
-	person := r.NewPerson(r.kind.On("list", "watch"))
-	person.May(onDefinition(r.kind, "get", "patch"))
-	return desk{env: r.Env, kind: r.kind, called: "workload", person: person, after: map[int]func(){
+	user := r.NewUser(r.kind.On("list", "watch"))
+	user.Grant(onDefinition(r.kind, "get", "patch"))
+	return desk{env: r.Env, kind: r.kind, called: "workload", user: user, after: map[int]func(){
 		2: func() {
 			r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
 			r.WaitReady(crs[2])
@@ -104,7 +104,7 @@ func TestKubectlPage(t *testing.T) {
 		t.Run(section.title, func(t *testing.T) {
 			t.Parallel()
 			d := prepare(t)
-			o := &author{env: d.env, home: t.TempDir(), kubeconfig: d.person.Kubeconfig()}
+			o := &author{env: d.env, home: t.TempDir(), kubeconfig: d.user.Kubeconfig()}
 			o.path = o.programs(t)
 			if err := os.Symlink(harness.Programs()["chartwright"], filepath.Join(o.path, "kubectl-chartwright")); err != nil {
 				t.Fatal(err)
@@ -121,13 +121,13 @@ func TestKubectlPage(t *testing.T) {
 
 // call runs a command of the page, by names that no other test's kinds have, and
 // compares what it prints.
-func (d desk) call(person *author, c call) {
+func (d desk) call(user *author, c call) {
 	t := d.env.T()
 	t.Helper()
 	command := strings.NewReplacer(
 		" "+d.called+"/", " "+d.kind.Resource()+"/", " "+d.called+" ", " "+d.kind.Resource()+" ", "-n default", "-n "+d.env.Namespace,
 	).Replace(c.command + " ")
-	said, err := person.run(command)
+	said, err := user.run(command)
 	said = strings.ReplaceAll(said, d.env.Namespace+".test", "example.com")
 	said = strings.ReplaceAll(said, d.env.Namespace, "default")
 	if (err != nil) != c.fails {

@@ -71,7 +71,7 @@ func TestPluginRollout(t *testing.T) {
 		c.ends(1, []string{"rollout", verb, r.kind.Resource()},
 			"you may not patch customresourcedefinitions.apiextensions.k8s.io, which you need to "+verb+" the rollout.")
 	}
-	c.May(onDefinition(r.kind, "get", "patch"))
+	c.Grant(onDefinition(r.kind, "get", "patch"))
 	c.does([]string{"rollout", "pause", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "is paused; none waits")
 	expectRolloutPaused(t, r, true)
 

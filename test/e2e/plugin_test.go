@@ -22,47 +22,47 @@ type asked struct {
 // caller is a person who may read and patch custom resources of one kind, and
 // nothing else.
 type caller struct {
-	*harness.Person
+	*harness.User
 	t *testing.T
 }
 
 func callerOf(env *harness.Env, kind harness.Kind) caller {
-	return caller{env.NewPerson(kind.On("get", "list", "watch", "patch")), env.T()}
+	return caller{env.NewUser(kind.On("get", "list", "watch", "patch")), env.T()}
 }
 
 // does runs the plugin and expects it to end well, and to say all of some texts.
-func (c caller) does(args []string, says ...string) harness.Said {
+func (c caller) does(args []string, says ...string) harness.Output {
 	c.t.Helper()
 	return c.ends(0, args, says...)
 }
 
 // ends runs the plugin and expects an exit code, and texts on standard output
 // where it is 0, and else as the error.
-func (c caller) ends(code int, args []string, says ...string) harness.Said {
+func (c caller) ends(code int, args []string, says ...string) harness.Output {
 	c.t.Helper()
-	said := c.Chartwright(args...)
-	text := said.Stdout
+	result := c.Chartwright(args...)
+	text := result.Stdout
 	if code != 0 {
-		text = said.Stderr
+		text = result.Stderr
 	}
-	if said.Code != code {
-		c.t.Fatalf("%s ends with %d, expected %d:\n%s%s", strings.Join(args, " "), said.Code, code, said.Stdout, said.Stderr)
+	if result.Code != code {
+		c.t.Fatalf("%s ends with %d, expected %d:\n%s%s", strings.Join(args, " "), result.Code, code, result.Stdout, result.Stderr)
 	}
 	for _, want := range says {
 		if !strings.Contains(text, want) {
-			c.t.Errorf("%s does not say %q:\n%s%s", strings.Join(args, " "), want, said.Stdout, said.Stderr)
+			c.t.Errorf("%s does not say %q:\n%s%s", strings.Join(args, " "), want, result.Stdout, result.Stderr)
 		}
 	}
-	return said
+	return result
 }
 
 // reads runs the plugin with -o json.
 func (c caller) reads(code int, args ...string) asked {
 	c.t.Helper()
-	said := c.ends(code, append(args, "-o", "json"))
+	result := c.ends(code, append(args, "-o", "json"))
 	var a asked
-	if err := json.Unmarshal([]byte(said.Stdout), &a); err != nil {
-		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, said.Stdout)
+	if err := json.Unmarshal([]byte(result.Stdout), &a); err != nil {
+		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, result.Stdout)
 	}
 	return a
 }
@@ -78,10 +78,10 @@ func TestPluginAsks(t *testing.T) {
 		do   func(c caller, web ownedRelease, target string)
 	}{
 		{"rollback to the last good one, and back", func(c caller, web ownedRelease, target string) {
-			said := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
+			result := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
 			// From where it began to where it ended.
-			if !strings.Contains(said.Stderr, "  Deployed: Revision 3") || !strings.Contains(said.Stderr, "  Held (rev 2): Revision 4") {
-				web.t.Errorf("progress is\n%s", said.Stderr)
+			if !strings.Contains(result.Stderr, "  Deployed: Revision 3") || !strings.Contains(result.Stderr, "  Held (rev 2): Revision 4") {
+				web.t.Errorf("progress is\n%s", result.Stderr)
 			}
 			// It is over when the program says so.
 			if err := heldAt(web.env.Status(web.cr), 4, 2); err != nil {
@@ -137,17 +137,17 @@ func TestPluginAsks(t *testing.T) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
 			web.env.Delete(web.cr)
 			web.paused(metav1.ConditionFalse)
-			if said := c.reads(0, "unpause", target); said.Outcome != "Asked" || said.Value != "" {
-				web.t.Errorf("it ended with %+v", said)
+			if result := c.reads(0, "unpause", target); result.Outcome != "Asked" || result.Value != "" {
+				web.t.Errorf("it ended with %+v", result)
 			}
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
 		{"reconcile brings back what nobody watches", func(c caller, web ownedRelease, target string) {
 			before := web.env.Get(web.cr).GetGeneration()
-			said := c.reads(0, "reconcile", target, "--wait")
+			result := c.reads(0, "reconcile", target, "--wait")
 			status := web.env.Status(web.cr)
-			if status.Answered == nil || status.Answered.ReconcileRequestedAt != said.Value || said.Outcome != "Done" {
-				web.t.Errorf("it ended with %+v, and the status has %+v", said, status.Answered)
+			if status.Answered == nil || status.Answered.ReconcileRequestedAt != result.Value || result.Outcome != "Done" {
+				web.t.Errorf("it ended with %+v, and the status has %+v", result, status.Answered)
 			}
 			if web.env.Get(web.cr).GetGeneration() != before {
 				web.t.Error("the spec was touched")
@@ -205,8 +205,8 @@ func TestPluginGivesUp(t *testing.T) {
 	c := callerOf(env, kind)
 	target := kind.Resource() + "/web"
 	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "not known after 1s, when it was Deployed: Revision 1")
-	if said := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); said.Outcome != "Unknown" {
-		t.Errorf("it ended with %+v", said)
+	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
+		t.Errorf("it ended with %+v", result)
 	}
 	// Without --wait nobody waits, and the request is there when somebody comes.
 	c.does([]string{"pause", target}, "paused")
@@ -245,10 +245,10 @@ func TestPluginRights(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			env := env.For(t)
-			c := caller{env.NewPerson(kind.On(test.may...)), t}
-			said := c.ends(1, test.args, test.says)
-			if said.Stdout != "" {
-				t.Errorf("it prints %s", said.Stdout)
+			c := caller{env.NewUser(kind.On(test.may...)), t}
+			result := c.ends(1, test.args, test.says)
+			if result.Stdout != "" {
+				t.Errorf("it prints %s", result.Stdout)
 			}
 		})
 	}

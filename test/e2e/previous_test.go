@@ -134,7 +134,7 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 	several := harness.MakeCR(s.note, "several").Obj()
 	s.SetSpec(harness.MakeCR(s.note, "several").Set("text", "four").Obj())
 	s.WaitRevision(several, 4)
-	s.Ask(several, "rollback-to", "2")
+	s.Annotate(several, "rollback-to", "2")
 	s.WaitRevision(several, 5)
 	expectData(t, s.Env, "several", "text", "two")
 	hooked := harness.MakeCR(s.task, "hooked").Obj()
@@ -169,7 +169,7 @@ func TestMakeStateOfThePreviousVersion(t *testing.T) {
 	}
 	s.SetSpec(note("several", "three"))
 	s.WaitRevision(note("several", ""), 3)
-	s.Ask(note("held", ""), "rollback-to", "1")
+	s.Annotate(note("held", ""), "rollback-to", "1")
 	s.WaitRevision(note("held", ""), 3)
 	s.SetSpec(s.failing())
 	s.WaitCondition(s.failing(), "Ready", metav1.ConditionFalse, "UpgradeFailed")

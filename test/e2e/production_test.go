@@ -25,7 +25,7 @@ import (
 func TestProduction(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	own := env.OwnCluster()
+	own := env.NewCluster()
 	admin := &author{env: env, home: env.Repository(), kubeconfig: own.AdminKubeconfig()}
 	admin.path = admin.programs(t)
 	deployed := &deployed{env: env, own: own}
@@ -50,7 +50,7 @@ func TestProduction(t *testing.T) {
 		text := block.text
 		switch block.kind {
 		case "text":
-			expectSaid(t, block, said)
+			expectOutput(t, block, said)
 			continue
 		case "sh image":
 			text = strings.ReplaceAll(text, "make ", "make -n ")
@@ -101,7 +101,7 @@ func (d *deployed) expectNoRefusal() {
 		if requests := d.own.Requests(account); len(requests) < 50 {
 			t.Errorf("%s has asked for %d things only", account.User(), len(requests))
 		}
-		for _, request := range d.own.Refused(account) {
+		for _, request := range d.own.Denied(account) {
 			// A kind without a namespace is none for an operator of a few.
 			if request.ObjectRef.Resource != "configs" || account.User() != "system:serviceaccount:team-a:chartwright-controller-manager" {
 				t.Errorf("%s was refused: %s: %s", account.User(), request, request.ResponseStatus.Message)
@@ -134,7 +134,7 @@ func commandsOf(script string) []string {
 
 // loseAll takes away a namespace with all that is in it, as if the cluster had
 // been lost: nobody uninstalls anything.
-func loseAll(own *harness.Own, namespace string) {
+func loseAll(own *harness.OwnCluster, namespace string) {
 	for resource := range strings.FieldsSeq(own.Kubectl("get", "-o", "name", "-k", harness.Root("config", "crd"))) {
 		_, kind, _ := strings.Cut(resource, "/")
 		for object := range strings.FieldsSeq(own.Kubectl("get", kind, "-n", namespace, "-o", "name")) {

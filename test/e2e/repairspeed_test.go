@@ -74,7 +74,7 @@ func TestRepairSpeed(t *testing.T) {
 		waitData(env, fmt.Sprintf("web-%d-%d", i, i%objects), "message", "ours")
 	}
 	damage, took := map[string]time.Time{}, []time.Duration{}
-	for _, request := range audit.Everybody() {
+	for _, request := range audit.AllUsers() {
 		if request.Verb != "patch" || request.ObjectRef.Resource != "configmaps" {
 			continue
 		}

@@ -45,7 +45,7 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 
 	for _, token := range []string{"2026-11-21T03:00:00Z", "again"} {
 		audit := env.Audit(operator.User())
-		env.Ask(web, "reconcile-requested-at", token)
+		env.Annotate(web, "reconcile-requested-at", token)
 		env.Wait("everything to be verified", func(context.Context) error {
 			if found := applies(audit); !maps.Equal(found, once) {
 				return fmt.Errorf("applied are %v", found)
@@ -70,14 +70,14 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 
 	// A period is the same again and again.
 	audit := env.Audit(operator.User())
-	env.Ask(web, "reconcile-period", "200ms")
+	env.Annotate(web, "reconcile-period", "200ms")
 	env.Wait("the period to pass a few times", func(context.Context) error {
 		if found := applies(audit); found["web-0"] < 3 || found["web-2"] < 3 {
 			return fmt.Errorf("applied are %v", found)
 		}
 		return nil
 	})
-	env.Ask(web, "reconcile-period", "0")
+	env.Annotate(web, "reconcile-period", "0")
 	env.ExpectRevisions("web", "1 deployed")
 }
 
@@ -114,8 +114,8 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	// Once is once, and what no server takes is not deleted for it.
 	for i, wrong := range []harness.CR{
 		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three"),
-		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three").Set("refused", true).Ask("force", "2"),
-		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "two").Set("storageClass", "two").Ask("force", "3"),
+		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three").Set("refused", true).Annotate("force", "2"),
+		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "two").Set("storageClass", "two").Annotate("force", "3"),
 	} {
 		second := env.Get(set).GetUID()
 		env.SetSpec(wrong.Obj())
@@ -227,14 +227,14 @@ func TestOwnershipIsTakenOnlyWhereItIsAllowed(t *testing.T) {
 		return object
 	}
 	env.Create(theirs("never-0"), theirs("yes-0"))
-	no := harness.MakeCR(never, "never").Ask("take-ownership", "true").Obj()
+	no := harness.MakeCR(never, "never").Annotate("take-ownership", "true").Obj()
 	yes := harness.MakeCR(onRequest, "yes").Obj()
 	env.Create(no, yes)
 	for _, cr := range []*unstructured.Unstructured{no, yes} {
 		env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "ObjectConflict")
 		expectData(t, env, cr.GetName()+"-0", "message", "theirs")
 	}
-	env.Ask(yes, "take-ownership", "true")
+	env.Annotate(yes, "take-ownership", "true")
 	env.WaitRevision(yes, 1)
 	expectData(t, env, "yes-0", "message", "hello")
 	if live := env.Get(harness.ConfigMap("yes-0")); live.GetLabels()[api.LabelOwnerUID] != string(env.Get(yes).GetUID()) {
@@ -253,8 +253,8 @@ func TestAnnotationsSteerHelm(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	fails := func(phase string) map[string]any { return map[string]any{phase: map[string]any{"fail": true}} }
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", fails("pre-install")).
-		Ask("install-disable-hooks", "true").Ask("install-description", "by the book").
-		Ask("upgrade-disable-hooks", "true").Ask("upgrade-description", "change 4711").Obj(), "web"}
+		Annotate("install-disable-hooks", "true").Annotate("install-description", "by the book").
+		Annotate("upgrade-disable-hooks", "true").Annotate("upgrade-description", "change 4711").Obj(), "web"}
 	env.Create(web.cr)
 	web.follows(1, "one")
 	web.edit("two", fails("pre-upgrade"))

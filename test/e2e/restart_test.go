@@ -108,7 +108,7 @@ func TestInstallThatWasCutShortGoesOn(t *testing.T) {
 			}
 
 			operator.Start()
-			waitAnother(env, "web-pre-install", first)
+			waitRecreated(env, "web-pre-install", first)
 			labelNode(env, node)
 			env.WaitRevision(web, 1)
 			env.WaitRevisions("web", "1 deployed")

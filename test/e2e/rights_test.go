@@ -53,7 +53,7 @@ func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
 	env.InstallCRD(beside)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("workloads")), harness.MakeEntry(beside, harness.Chart("plain"))),
-		Lacks:   []rbacv1.PolicyRule{every("apps", "deployments"), every("batch", "jobs")},
+		Missing: []rbacv1.PolicyRule{every("apps", "deployments"), every("batch", "jobs")},
 	}).Start()
 	const always = `{apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
 	// A Job is rendered with some values alone.
@@ -83,7 +83,7 @@ func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
 		t.Errorf("the other kind's resource has %+v", status.Conditions)
 	}
 
-	if n := env.Obey(operator, message); n != 1 {
+	if n := env.GrantListed(operator, message); n != 1 {
 		t.Fatalf("%d rules are in %q", n, message)
 	}
 	env.WaitReady(web)
@@ -107,7 +107,7 @@ func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
 	if harness.Condition(status, "RightsMissing") != nil || !strings.HasSuffix(message, sometimes) {
 		t.Errorf("condition Ready says %q", message)
 	}
-	env.Obey(operator, message)
+	env.GrantListed(operator, message)
 	env.WaitReady(web)
 	if text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"+beside.GroupKind().String()), kind); strings.Count(text, "\n") != 1 {
 		t.Errorf("/readyz says of the kind\n%s", text)
@@ -146,13 +146,13 @@ func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
 	env.InstallCRD(beside)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")), harness.MakeEntry(beside, harness.Chart("plain"))),
-		Lacks: []rbacv1.PolicyRule{
+		Missing: []rbacv1.PolicyRule{
 			every(kind.Group, "secretives", "secretives/status"),
 			// Nobody tells of CRDs that come.
 			every("apiextensions.k8s.io", "customresourcedefinitions"),
 		},
 		// One of some namespaces does not ask for it.
-		Everywhere: true,
+		AllNamespaces: true,
 	}).Start()
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
 	env.Create(web, plain)
@@ -163,7 +163,7 @@ func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
 		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives/status"], verbs: ["patch"]}`,
 		`resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}`,
 	)
-	env.Obey(operator, about(text, kind))
+	env.GrantListed(operator, about(text, kind))
 	env.WaitReady(web)
 	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
 }
@@ -175,10 +175,10 @@ func TestWithoutRecordsNothingIsServed(t *testing.T) {
 	env.InstallCRD(kind)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
-		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}},
+		Missing: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list", "watch"}}},
 	})
 	operator.Launch()
-	env.Obey(operator, operator.WaitReadyz(http.StatusServiceUnavailable,
+	env.GrantListed(operator, operator.WaitReadyz(http.StatusServiceUnavailable,
 		"not ready: release records, which are Secrets, may not be watched", `{apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch"]}`))
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
@@ -205,10 +205,10 @@ func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
 
 	operator = env.NewOperator(harness.Options{
 		Watches: watches,
-		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
+		Missing: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
 	}).Start()
 	status := env.WaitCondition(crs[24], "RightsMissing", metav1.ConditionTrue, "Forbidden")
-	env.Obey(operator, condition(t, status, "RightsMissing").Message)
+	env.GrantListed(operator, condition(t, status, "RightsMissing").Message)
 	env.WaitStatus(crs[24], "without RightsMissing", func(status api.Status) error {
 		if harness.Condition(status, "RightsMissing") != nil {
 			return errors.New("it is there")
@@ -227,7 +227,7 @@ func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
 	env.InstallCRD(kind)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
-		Lacks:   []rbacv1.PolicyRule{{APIGroups: []string{kind.Group}, Resources: []string{"plains"}, Verbs: []string{"patch"}}},
+		Missing: []rbacv1.PolicyRule{{APIGroups: []string{kind.Group}, Resources: []string{"plains"}, Verbs: []string{"patch"}}},
 	}).Start()
 	operator.WaitReadyz(http.StatusOK, "rights are missing")
 	web := harness.MakeCR(kind, "web").Obj()
@@ -236,7 +236,7 @@ func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
 	if harness.Condition(status, "Ready").Status == metav1.ConditionTrue {
 		t.Error("it is Ready")
 	}
-	if n := env.Obey(operator, condition(t, status, "RightsMissing").Message); n != 1 {
+	if n := env.GrantListed(operator, condition(t, status, "RightsMissing").Message); n != 1 {
 		t.Errorf("it names %d rules", n)
 	}
 	env.WaitReady(web)

@@ -97,7 +97,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.edit("four", nil)
 			web.follows(5, "four")
 			web.ask("rollback-to", "1@a")
-			web.env.Unask(web.cr, "rollback-to")
+			web.env.Unannotate(web.cr, "rollback-to")
 			web.ask("rollback-to", "1@a")
 			fenceOf(web.env, kind)
 			web.follows(5, "four")
@@ -141,7 +141,7 @@ func TestRollbackRequests(t *testing.T) {
 			if paused := condition(web.t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
 				web.t.Errorf("condition Paused says %q", paused.Message)
 			}
-			web.env.Unask(web.cr, "pause")
+			web.env.Unannotate(web.cr, "pause")
 			web.held(4, 1, "one")
 		}},
 	} {
@@ -190,7 +190,7 @@ func threeRevisions(env *harness.Env, kind harness.Kind, name string) ownedRelea
 
 func (r ownedRelease) ask(annotation, value string) {
 	r.t.Helper()
-	r.env.Ask(r.cr, annotation, value)
+	r.env.Annotate(r.cr, annotation, value)
 }
 
 // edit gives the spec another message, and hooks if any.

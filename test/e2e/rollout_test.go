@@ -22,7 +22,7 @@ type rolling struct {
 	account harness.Account
 	policy  map[string]any
 	// everywhere serves all namespaces, and not only that of the test.
-	everywhere bool
+	patchAll bool
 	// replicas is an override value, if any.
 	replicas string
 	// charts are the folders by version.
@@ -68,7 +68,7 @@ func (r *rolling) serve(version string) {
 		entry = entry.Override("replicas", r.replicas)
 	}
 	r.operator = r.NewOperator(harness.Options{
-		Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args(), Everywhere: r.everywhere,
+		Watches: r.Watches(entry), Account: r.account, Args: r.metrics.Args(), AllNamespaces: r.patchAll,
 	}).Start()
 }
 
@@ -160,7 +160,7 @@ func (r *rolling) fence() {
 func TestRollout_FailureInOneNamespaceSparesOthers(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"maxConcurrent": 1})
-	r.everywhere = true
+	r.patchAll = true
 	others := r.In(r.NewNamespace("others"))
 	r.serve("0.1.0")
 	fails, after := r.cr("web-20").Obj(), r.cr("web-21").Obj()
@@ -192,9 +192,9 @@ func TestRollout(t *testing.T) {
 	r.WaitReady(held, paused)
 	r.SetSpec(r.cr("held").Set("replicas", 2).Obj())
 	r.WaitRevision(held, 2)
-	r.Ask(held, "rollback-to", "1")
+	r.Annotate(held, "rollback-to", "1")
 	r.WaitRevision(held, 3)
-	r.Ask(paused, "pause", "true")
+	r.Annotate(paused, "pause", "true")
 	r.WaitCondition(paused, "Paused", metav1.ConditionTrue, "Paused")
 	under := watchRollout(r.Env)
 
@@ -259,9 +259,9 @@ func TestRollout(t *testing.T) {
 	r.waitUpdate(held, "Held", "when the hold ends")
 	r.waitUpdate(paused, "Paused", "when the pause ends")
 	r.WaitReady(held, paused)
-	r.Unask(paused, "pause")
+	r.Unannotate(paused, "pause")
 	r.WaitRevision(paused, 2)
-	r.Ask(held, "rollback-to", "none")
+	r.Annotate(held, "rollback-to", "none")
 	r.WaitRevision(held, 4)
 }
 
@@ -278,7 +278,7 @@ func TestRolloutIsPaused(t *testing.T) {
 	for _, cr := range crs {
 		r.waitUpdate(cr, "RolloutPaused", "no longer paused")
 	}
-	r.Ask(crs[1], "reconcile-requested-at", "now")
+	r.Annotate(crs[1], "reconcile-requested-at", "now")
 	r.WaitRevision(crs[1], 2)
 	r.fence()
 	for _, cr := range []*unstructured.Unstructured{crs[0], crs[2]} {

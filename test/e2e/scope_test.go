@@ -38,7 +38,7 @@ func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
 	env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).
 			With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")),
-		Account: env.NewAccount(), Everywhere: true,
+		Account: env.NewAccount(), AllNamespaces: true,
 	}).Start()
 	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: web}\nspec: {message: one, count: 1, target: " + target + "}\n"
 	name := "shareds." + kind.Group + "/web"
@@ -79,7 +79,7 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	env.WaitServed(kind)
 	entry := harness.MakeEntry(kind, harness.Chart("plain")).With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")
 	account := env.NewAccount()
-	operator := env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Everywhere: true}).Start()
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, AllNamespaces: true}).Start()
 	name := "shareds." + kind.Group + "/" + env.Namespace
 	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: " + env.Namespace + "}\nspec: {message: one, count: 1, target: kube-public}\n"
 	env.KubectlWith(shared, "apply", "-f", "-")
@@ -93,7 +93,7 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 
 	operator.Stop()
 	entry = entry.With("allow", map[string]any{"systemNamespaces": []string{"kube-public"}})
-	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Everywhere: true}).Start()
+	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, AllNamespaces: true}).Start()
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
 	env.Kubectl("delete", name, "--timeout=30s")
 }

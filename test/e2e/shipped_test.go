@@ -30,7 +30,7 @@ func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.
 // operator logs in as.
 func shippedAccount(env *harness.Env, kind harness.Kind) harness.Account {
 	env.T().Helper()
-	env.Define(env.Watches(env.Shipped(kind)), kind)
+	env.InstallDerivedCRDs(env.Watches(env.Shipped(kind)), kind)
 	return env.NewAccount()
 }
 
@@ -112,7 +112,7 @@ func chartIsTested(t *testing.T, kind harness.Kind) {
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
-	env.Ask(web, "test", "now")
+	env.Annotate(web, "test", "now")
 	env.WaitCondition(web, "Tested", metav1.ConditionTrue, "TestsPassed")
 	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
 }

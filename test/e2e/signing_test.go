@@ -109,8 +109,8 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 	w.kind = w.NewKind("Tenant")
 	w.InstallCRD(w.kind)
 	w.options = harness.Options{
-		Watches:    w.Watches(tenant(w.kind).With("allow", map[string]any{"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"}})),
-		Everywhere: true, Account: w.NewAccount(),
+		Watches:       w.Watches(tenant(w.kind).With("allow", map[string]any{"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"}})),
+		AllNamespaces: true, Account: w.NewAccount(),
 	}
 	w.operator = w.NewOperator(w.options).Start()
 	honest, evil, hooked := harness.MakeCR(w.kind, "honest").Obj(), harness.MakeCR(w.kind, "evil").Obj(), harness.MakeCR(w.kind, "hooked").Obj()
@@ -154,7 +154,7 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 		return nil
 	})
 	for _, cr := range w.crs {
-		w.Ask(cr, "reconcile-requested-at", "now")
+		w.Annotate(cr, "reconcile-requested-at", "now")
 	}
 	for _, cr := range []*unstructured.Unstructured{evil, hooked} {
 		w.WaitRevision(cr, 2)

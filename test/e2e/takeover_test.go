@@ -25,7 +25,7 @@ func TestObjectsOfALivingResourceAreNotTakenOver(t *testing.T) {
 			harness.MakeEntry(one, harness.Chart("plain")),
 			harness.MakeEntry(other, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}}),
 		),
-		Everywhere: true,
+		AllNamespaces: true,
 	}).Start()
 	owner := harness.MakeCR(one, "web").Set("message", "mine").Set("count", 2).Obj()
 	env.Create(owner)
@@ -44,7 +44,7 @@ func TestObjectsOfALivingResourceAreNotTakenOver(t *testing.T) {
 		}
 		env.ExpectRevisions(cr.GetName(), "")
 		// Nor does asking for it help.
-		env.Ask(cr, "take-ownership", "true")
+		env.Annotate(cr, "take-ownership", "true")
 	}
 	env.Delete(ofOtherKind, sameName)
 	env.WaitGone(ofOtherKind, sameName)

@@ -39,7 +39,7 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 			tenant(kind).With("allow", map[string]any{"lookupInValues": true}),
 			tenant(none).With("allow", map[string]any{"lookup": "none"}),
 		),
-		Everywhere: true,
+		AllNamespaces: true,
 	}).Start()
 	lookup := `{{ (lookup "v1" "Secret" "` + vault + `" "prize").data.word }}`
 	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: " + vault + "}"
@@ -140,7 +140,7 @@ func TestWhatIsAllowedWorks(t *testing.T) {
 		Watches: env.Watches(tenant(kind).With("allow", map[string]any{
 			"lookup": "all", "otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
 		})),
-		Everywhere: true,
+		AllNamespaces: true,
 	}).Start()
 	web := harness.MakeCR(kind, "web").Set("namespaceOverride", vault).Set("lookup", vault).Set("cluster", true).Obj()
 	env.Create(web)
@@ -165,7 +165,7 @@ func TestRecordElsewhereIsNobodys(t *testing.T) {
 	kind := env.NewKind("Plain")
 	env.InstallCRD(kind)
 	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))), Everywhere: true,
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))), AllNamespaces: true,
 	}).Start()
 	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
 	env.Create(web)

@@ -72,7 +72,7 @@ func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 			t.Errorf("after a restart the operator sent %s", request)
 		}
 	}
-	env.Ask(web, "reconcile-requested-at", "now")
+	env.Annotate(web, "reconcile-requested-at", "now")
 	env.WaitStatus(web, "the request to be answered", func(status api.Status) error {
 		if status.Answered == nil || status.Answered.ReconcileRequestedAt != "now" {
 			return fmt.Errorf("answered is %+v", status.Answered)

@@ -309,6 +309,6 @@ func TestSecretsOfStoredRevisionsAreNotTold(t *testing.T) {
 	}
 	env.WaitEvent(web, "UninstallFailed")
 	expectNotTold(env, operator, web, "canary 9b5")
-	env.Ask(web, "uninstall-disable-hooks", "true")
+	env.Annotate(web, "uninstall-disable-hooks", "true")
 	env.WaitGone(web)
 }

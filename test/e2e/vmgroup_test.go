@@ -195,7 +195,7 @@ func TestVmGroupIsRolledBack(t *testing.T) {
 	env.WaitRevision(group, 3)
 	waitGroup(env, group, "RUNNING 2 5 2 running, of 2 CPU and 4 GiB each, from vm-operator-template")
 
-	env.Ask(group, "test", "now")
+	env.Annotate(group, "test", "now")
 	env.WaitCondition(group, "Tested", metav1.ConditionTrue, "TestsPassed")
 }
 
@@ -213,7 +213,7 @@ func withoutHooks(env *harness.Env, group, fails *unstructured.Unstructured) {
 	env.T().Helper()
 	env.Create(group)
 	env.WaitRevision(group, 1)
-	env.Ask(group, "upgrade-disable-hooks", "true")
+	env.Annotate(group, "upgrade-disable-hooks", "true")
 	env.SetSpec(fails)
 	env.WaitRevision(group, 2)
 }

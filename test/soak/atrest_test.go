@@ -67,7 +67,7 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	if ready.Status != metav1.ConditionTrue {
 		return errors.New("it is not Ready")
 	}
-	revision, err := s.env.Rest(ctx, s.name)
+	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	if !holds && !same(revision.Config, s.spec) {
 		return fmt.Errorf("it has the values %v, the spec has %v", revision.Config, s.spec)
 	}
-	return s.env.Intact(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
+	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
 func (s *subject) looksPaused(status api.Status) error {
@@ -110,11 +110,11 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 	if newest["status"] != api.StatusDeployed || newest[api.LabelRevision] != newest["version"] {
 		return nil // what runs is that of a try that failed, or somebody else's
 	}
-	revision, err := s.env.Rest(ctx, s.name)
+	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
 		return err
 	}
-	return s.env.Intact(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
+	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
 // answered tells whether the operator has seen the last request: an annotation
@@ -150,7 +150,7 @@ func (s *subject) rested() {
 	}
 	s.hold, s.manifest = free, ""
 	if isTrue(s.env.Status(s.object()), "Held") {
-		revision, err := s.env.Rest(s.world.t.Context(), s.name)
+		revision, err := s.env.AtRest(s.world.t.Context(), s.name)
 		if err != nil {
 			s.world.t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func (w *world) rest() {
 	w.proxy.Calm()
 	if w.trap != nil {
 		w.proxy.Trap(0, harness.BeforeWrite, nil)
-		if call, sprung := w.trap.Sprung(); sprung {
+		if call, sprung := w.trap.Fired(); sprung {
 			w.notef("the operator was killed at %s", call)
 			w.totals.inc("kill-at-write done")
 		}

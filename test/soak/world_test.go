@@ -60,7 +60,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.places = []*harness.Env{env, env.In(env.NewNamespace("spare"))}
 	w.proxy = env.NewProxy()
 	w.operator = env.NewOperator(harness.Options{
-		Watches: env.Watches(entries...), Proxy: w.proxy, Everywhere: true,
+		Watches: env.Watches(entries...), Proxy: w.proxy, AllNamespaces: true,
 		Account: env.NewAccount(),
 	}).Start()
 	w.watchRecords()
@@ -87,7 +87,7 @@ func (w *world) notef(format string, args ...any) {
 func (w *world) keep() {
 	w.t.Helper()
 	if w.trap != nil {
-		if call, sprung := w.trap.Sprung(); sprung {
+		if call, sprung := w.trap.Fired(); sprung {
 			w.notef("the operator was killed at %s", call)
 			w.totals.inc("kill-at-write done")
 			w.trap = nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -60,7 +61,7 @@ func TestEntry(t *testing.T) {
 // TestUnusableSchema is one of which no CRD can be made.
 func TestUnusableSchema(t *testing.T) {
 	target := lint.Alone("box", load(t, nil))
-	target.Kind.Subresources.Scale = &watches.Scale{SpecReplicasPath: ".spec.none", StatusReplicasPath: ".status.replicas"}
+	target.Kind.Subresources.Scale = &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.none", StatusReplicasPath: ".status.replicas"}
 	if diff := cmp.Diff([]string{"error schema-unusable values.schema.json"}, run(t, target)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -161,24 +161,22 @@ func (s setValues) has(file analysis.File, value string) bool {
 // plainly: by required beside properties, at every level above, too.
 func requiredValues(schema []byte) map[string]bool {
 	found := map[string]bool{}
-	var root map[string]any
-	if json.Unmarshal(schema, &root) == nil {
-		require(root, "", found)
-	}
+	var root objectSchema
+	// Subschemas that are not objects, such as true, are skipped.
+	_ = json.Unmarshal(schema, &root)
+	root.require("", found)
 	return found
 }
 
-func require(schema map[string]any, prefix string, found map[string]bool) {
-	required, _ := schema["required"].([]any)
-	properties, _ := schema["properties"].(map[string]any)
-	for _, item := range required {
-		key, ok := item.(string)
-		if !ok {
-			continue
-		}
+// objectSchema is the part of a schema that requires values.
+type objectSchema struct {
+	Required   []string
+	Properties map[string]objectSchema
+}
+
+func (s objectSchema) require(prefix string, found map[string]bool) {
+	for _, key := range s.Required {
 		found[prefix+key] = true
-		if inner, ok := properties[key].(map[string]any); ok {
-			require(inner, prefix+key+".", found)
-		}
+		s.Properties[key].require(prefix+key+".", found)
 	}
 }

@@ -72,30 +72,22 @@ func Run(target Target) ([]Finding, error) {
 	slices.SortFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})
-	return gather(c.findings), nil
+	return gather(slices.Compact(c.findings)), nil
 }
 
 // gather makes one of findings of one rule on one line, as a loop has them: the
 // first, with the number of the others.
 func gather(sorted []Finding) []Finding {
 	var gathered []Finding
-	for i := 0; i < len(sorted); {
-		f, others := sorted[i], map[string]bool{}
-		for i++; i < len(sorted) && sorted[i].File == f.File && sorted[i].Line == f.Line && sorted[i].Rule == f.Rule && sorted[i].Severity == f.Severity; i++ {
-			if sorted[i].Message == f.Message {
-				continue
-			}
-			if f.Line == 0 {
-				gathered = append(gathered, f)
-				f = sorted[i]
-				continue
-			}
-			others[sorted[i].Message] = true
+	for len(sorted) > 0 {
+		f, n := sorted[0], 1
+		for f.Line > 0 && n < len(sorted) && sorted[n].File == f.File && sorted[n].Line == f.Line && sorted[n].Rule == f.Rule && sorted[n].Severity == f.Severity {
+			n++
 		}
-		if len(others) > 0 {
-			f.Message += fmt.Sprintf(", and %d more like it", len(others))
+		if n > 1 {
+			f.Message += fmt.Sprintf(", and %d more like it", n-1)
 		}
-		gathered = append(gathered, f)
+		gathered, sorted = append(gathered, f), sorted[n:]
 	}
 	return gathered
 }
@@ -126,12 +118,11 @@ func (c *check) findAsf(severity Severity, rule Rule, at location, format string
 
 // file returns a template by its path.
 func (c *check) file(name string) (analysis.File, bool) {
-	for _, file := range c.files {
-		if file.Path == name {
-			return file, true
-		}
+	i := slices.IndexFunc(c.files, func(file analysis.File) bool { return file.Path == name })
+	if i < 0 {
+		return analysis.File{}, false
 	}
-	return analysis.File{}, false
+	return c.files[i], true
 }
 
 // ignoreAnnotation is the annotation in Chart.yaml that silences rules in the

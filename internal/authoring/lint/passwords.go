@@ -2,7 +2,6 @@ package lint
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,11 +86,11 @@ func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
 		return Recipe{}, nil
 	}
 	p := passwords{kind: kind}
-	if err := p.base(); err != nil {
-		// The rules on rendering report it.
-		return Recipe{}, nil //nolint:nilerr // not this rule's
+	if !p.base() {
+		// The rules on rendering report why.
+		return Recipe{}, nil
 	}
-	given := withSources(map[string]any{}, slices.DeleteFunc(slices.Clone(kind.ValuesFrom), func(s watches.ValuesFrom) bool { return s.TargetPath == "" }))
+	given := withSources(nil, slices.DeleteFunc(slices.Clone(kind.ValuesFrom), func(s watches.ValuesFrom) bool { return s.TargetPath == "" }))
 	refused := p.upgrade(given)
 	if refused == nil {
 		return Recipe{}, nil
@@ -146,9 +145,9 @@ func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
 
 // withSources returns values with one for each source.
 func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]any {
-	all := runtime.DeepCopyJSON(given)
+	all := values.Normalize(given)
 	for _, source := range sources {
-		set(all, strings.Split(source.TargetPath, "."), probe)
+		_ = unstructured.SetNestedField(all, probe, strings.Split(source.TargetPath, ".")...)
 	}
 	return all
 }
@@ -158,21 +157,18 @@ const probe = "chartwright-probe-7Q4"
 
 // base finds values with which the chart renders: its defaults or an example of
 // its author's.
-func (p *passwords) base() error {
+func (p *passwords) base() bool {
 	examples, err := p.kind.Chart.Examples()
 	if err != nil {
-		return err
+		return false
 	}
-	var failed []error
 	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(examples))...) {
 		p.values = values.Merge(values.Normalize(examples[name]), p.kind.Overrides)
-		_, err := p.render(first.name, nil, nil)
-		if err == nil {
-			return nil
+		if _, err := p.render(first.name, nil, nil); err == nil {
+			return true
 		}
-		failed = append(failed, err)
 	}
-	return errors.Join(failed...)
+	return false
 }
 
 // render renders the chart with more values: an install or, with what is
@@ -249,9 +245,7 @@ const resourceName = "{{ .metadata.name }}"
 
 // holder returns the name of the Secret in which a value gets, and its key.
 func (p *passwords) holder(value asked, release string) (name, key string) {
-	more := map[string]any{}
-	set(more, strings.Split(value.path, "."), probe)
-	rendered, err := p.render(release, more, nil)
+	rendered, err := p.render(release, withSources(nil, []watches.ValuesFrom{{TargetPath: value.path}}), nil)
 	if err != nil {
 		return "", ""
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/crd"
 )
@@ -48,26 +49,26 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	doc := root.Content[0]
 	node, line := follow(doc, doc), doc.Line
 	for step := range strings.SplitSeq(path, ".") {
-		key, isList := strings.CutSuffix(step, "[*]")
-		var descents [][]string
-		switch key {
+		name, isList := strings.CutSuffix(step, "[*]")
+		keys := []string{"properties", name}
+		switch name {
 		case "spec":
+			keys = nil
 		case "*":
-			descents = append(descents, []string{"additionalProperties"})
-		default:
-			descents = append(descents, []string{"properties", key})
+			keys = []string{"additionalProperties"}
 		}
 		if isList {
-			descents = append(descents, []string{"items"})
+			keys = append(keys, "items")
 		}
-		for _, keys := range descents {
-			inner, at := node, line
-			for _, key := range keys {
-				if inner, at = value(inner, key); inner == nil {
-					return line
-				}
+		for i, key := range keys {
+			inner, at := value(node, key)
+			if inner == nil {
+				return line
 			}
-			node, line = follow(doc, inner), at
+			node = follow(doc, inner)
+			if i > 0 || key != "properties" {
+				line = at
+			}
 		}
 	}
 	if _, at := value(node, keyword); at > 0 {
@@ -78,13 +79,8 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 
 // value returns what a map has under a key, and the line of the key.
 func value(node *yaml.Node, key string) (*yaml.Node, int) {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return nil, 0
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1], node.Content[i].Line
-		}
+	if field := kyaml.NewRNode(node).Field(key); field != nil {
+		return field.Value.YNode(), field.Key.YNode().Line
 	}
 	return nil, 0
 }

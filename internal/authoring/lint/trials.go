@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/chart"
@@ -73,11 +74,6 @@ func (c *check) bare() trial {
 	return trial{values: values.Merge(map[string]any{}, c.Kind.Overrides), unchecked: true}
 }
 
-// offered returns the trials that the author has made.
-func (c *check) offered() []trial {
-	return slices.DeleteFunc(slices.Clone(c.trials), func(t trial) bool { return !t.offered })
-}
-
 // flip adds the first trial with each switch of the defaults turned, if the
 // chart renders then.
 func (c *check) flip() error {
@@ -92,7 +88,8 @@ func (c *check) flip() error {
 	switches := switchesOf(values.Coalesce(defaults, base.values), nil)
 	for _, at := range switches[:min(len(switches), maxFlips)] {
 		turned := trial{values: base.copy(), unchecked: base.unchecked}
-		set(turned.values, at.path, !at.on)
+		// A path of the values: every field on it is a map or missing.
+		_ = unstructured.SetNestedField(turned.values, !at.on, at.path...)
 		if _, err := c.render(turned, first); err == nil {
 			c.trials = append(c.trials, turned)
 		}
@@ -118,19 +115,6 @@ func switchesOf(vals map[string]any, above []string) []toggle {
 		}
 	}
 	return found
-}
-
-// set gives a value at a path.
-func set(vals map[string]any, path []string, value any) {
-	for _, key := range path[:len(path)-1] {
-		inner, ok := vals[key].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			vals[key] = inner
-		}
-		vals = inner
-	}
-	vals[path[len(path)-1]] = value
 }
 
 // release is what a chart is rendered for.

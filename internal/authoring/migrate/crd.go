@@ -18,27 +18,26 @@ import (
 )
 
 // definitionFindings compares the kind's CRD in the project with the derived CRD.
-func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
-	f := finder{topic: topicOf(kind)}
+func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 	derived, warnings, err := crd.Generate(kind)
 	if err != nil {
-		f.addf(Breaks, at(watchesFile, kind.ChartLine), "no CustomResourceDefinition can be made of the chart: %v", err).
+		f.addf(Breaks, at(watchesFile, kind.Lines["chart"]), "no CustomResourceDefinition can be made of the chart: %v", err).
 			Do = "mend the chart, or the entry"
-		return f.findings, nil
+		return nil
 	}
 	name, old := p.definition(derived)
 	if old == nil {
 		f.addf(ToDo, "", "the project has no CustomResourceDefinition %s", derived.Name).
 			Do = "chartwright crd --output-dir config/crd/bases"
-		return f.findings, nil
+		return nil
 	}
 	data, err := crd.Marshal(derived)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.files[name] == string(data) {
 		f.addf(Works, name, "it is made of the chart")
-		return f.findings, nil
+		return nil
 	}
 	f.definitions(name, old, derived)
 	source := "the chart has no values.schema.json: the definition is made of its default values, refuses texts for truth values and maps for texts, and takes all else"
@@ -51,7 +50,7 @@ func (p *Project) definitionFindings(kind catalog.Kind) ([]Finding, error) {
 			f.addf(Changes, path.Join(kind.Watch.Chart, "values.schema.json"), "%s", warning)
 		}
 	}
-	return f.findings, nil
+	return nil
 }
 
 // definition returns the definition of the same name, group or kind, and its
@@ -172,13 +171,12 @@ func (p *Project) sampleValues(kind catalog.Kind) []map[string]any {
 }
 
 // sampleFindings checks the samples against the kind's CRD and chart.
-func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
+func (p *Project) sampleFindings(f *finder, kind catalog.Kind) error {
 	rules, err := newRules(kind)
 	if err != nil {
 		// Reported by definitionFindings.
-		return nil, nil //nolint:nilerr // see above
+		return nil //nolint:nilerr // see above
 	}
-	f := finder{topic: topicOf(kind)}
 	for _, sample := range p.samples(kind) {
 		found := rules.spec(sample.Object)
 		for i := range found {
@@ -202,7 +200,7 @@ func (p *Project) sampleFindings(kind catalog.Kind) ([]Finding, error) {
 		}
 		f.addf(Works, sample.Place, "the sample is taken as it is, and the chart renders it")
 	}
-	return f.findings, nil
+	return nil
 }
 
 // unrendered adds a finding about a chart that cannot be rendered for a custom

@@ -3,6 +3,7 @@ package migrate
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -52,21 +53,18 @@ func (p *Project) deploymentFiles() []string { return p.under("config/manager", 
 // managers returns the containers of the operator in its Deployment and the
 // patches to it, and the termination grace period.
 func (p *Project) managers() (found []container, grace yaml.Node, graceFile string) {
-	for _, name := range p.deploymentFiles() {
-		for _, document := range documents(p.files[name]) {
-			if document.Kind == yaml.SequenceNode {
-				found = append(found, patchedArgs(name, document)...)
-				continue
-			}
-			pod := podOf(document)
-			if !pod.Grace.IsZero() {
-				grace, graceFile = pod.Grace, name
-			}
-			for _, c := range pod.Containers {
-				// There may be a proxy beside it, with flags of its own.
-				if c.Name != "" && c.Name != "manager" && len(pod.Containers) > 1 {
-					continue
-				}
+	for name, document := range p.deploymentDocuments() {
+		if document.Kind == yaml.SequenceNode {
+			found = append(found, patchedArgs(name, document)...)
+			continue
+		}
+		pod := podOf(document)
+		if !pod.Grace.IsZero() {
+			grace, graceFile = pod.Grace, name
+		}
+		for _, c := range pod.Containers {
+			// There may be a proxy beside it, with flags of its own.
+			if c.Name == "" || c.Name == "manager" || len(pod.Containers) == 1 {
 				found = append(found, container{file: name, args: c.Args.Content, command: c.Command})
 			}
 		}
@@ -97,17 +95,17 @@ func patchedArgs(file string, patch *yaml.Node) []container {
 	return found
 }
 
-// documents returns the roots of a file's documents, up to one that is not YAML.
-func documents(text string) []*yaml.Node {
-	var roots []*yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		var node yaml.Node
-		if decoder.Decode(&node) != nil {
-			return roots
-		}
-		if len(node.Content) > 0 {
-			roots = append(roots, node.Content[0])
+// deploymentDocuments yields the roots of the documents of the deployment files,
+// with their files. It skips the rest of a file that is not YAML.
+func (p *Project) deploymentDocuments() iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		for _, name := range p.deploymentFiles() {
+			decoder := yaml.NewDecoder(strings.NewReader(p.files[name]))
+			for node := new(yaml.Node); decoder.Decode(node) == nil; node = new(yaml.Node) {
+				if len(node.Content) > 0 && !yield(name, node.Content[0]) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -125,13 +123,14 @@ var removedFlags = map[string]string{
 const leastGrace = 30
 
 // managerFindings returns the findings about the operator's Deployment.
-func (p *Project) managerFindings(o Options) []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) managerFindings(f *finder, o Options) {
 	containers, grace, graceFile := p.managers()
 	var works []string
 	for _, c := range containers {
 		if !c.command.IsZero() {
-			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", texts(c.command.Content)).
+			var words []string
+			_ = c.command.Decode(&words)
+			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", strings.Join(words, " ")).
 				Do = "remove the command: the image's own is /chartwright"
 		}
 		part := "it"
@@ -149,7 +148,7 @@ func (p *Project) managerFindings(o Options) []Finding {
 			}
 			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
 			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists what there is")
-			found.Lines = "- " + strings.TrimSpace(lineOf(p.files[c.file], arg.Line)) + "\n"
+			found.Lines = "- " + strings.TrimSpace(strings.Split(p.files[c.file], "\n")[arg.Line-1]) + "\n"
 		}
 	}
 	if !grace.IsZero() {
@@ -163,7 +162,6 @@ func (p *Project) managerFindings(o Options) []Finding {
 		f.addf(Works, "config", "these flags: %s", strings.Join(works, ", "))
 	}
 	f.variables(p)
-	return f.findings
 }
 
 // variables adds findings about the environment variables of the operator.
@@ -184,34 +182,16 @@ func (f *finder) variables(p *Project) {
 // overrideValues are expanded.
 func (p *Project) environment() map[string]string {
 	found := map[string]string{}
-	for _, name := range p.deploymentFiles() {
-		for _, document := range documents(p.files[name]) {
-			for _, c := range podOf(document).Containers {
-				for _, variable := range c.Env {
-					if variable.Value != nil {
-						found[variable.Name] = *variable.Value
-					}
+	for _, document := range p.deploymentDocuments() {
+		for _, c := range podOf(document).Containers {
+			for _, variable := range c.Env {
+				if variable.Value != nil {
+					found[variable.Name] = *variable.Value
 				}
 			}
 		}
 	}
 	return found
-}
-
-func texts(nodes []*yaml.Node) string {
-	words := make([]string, len(nodes))
-	for i, node := range nodes {
-		words[i] = node.Value
-	}
-	return strings.Join(words, " ")
-}
-
-func lineOf(text string, line int) string {
-	lines := strings.Split(text, "\n")
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	return lines[line-1]
 }
 
 // removedMetrics are metrics that have no counterpart, and what to use instead.
@@ -221,8 +201,7 @@ var removedMetrics = map[string]string{
 }
 
 // monitorFindings finds removed metrics in the manifests of config/.
-func (p *Project) monitorFindings() []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) monitorFindings(f *finder) {
 	for _, name := range p.under("config") {
 		for i, line := range strings.Split(p.files[name], "\n") {
 			for _, metric := range slices.Sorted(maps.Keys(removedMetrics)) {
@@ -232,17 +211,15 @@ func (p *Project) monitorFindings() []Finding {
 			}
 		}
 	}
-	return f.findings
 }
 
 // cutoverFindings returns the commands of the switch, with the names of the
 // project.
-func (p *Project) cutoverFindings() []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) cutoverFindings(f *finder) {
 	const file = "config/default/kustomization.yaml"
 	text, exists := p.files[file]
 	if !exists {
-		return nil
+		return
 	}
 	var kustomization struct {
 		Namespace  string `yaml:"namespace"`
@@ -250,7 +227,7 @@ func (p *Project) cutoverFindings() []Finding {
 	}
 	if err := yaml.Unmarshal([]byte(text), &kustomization); err != nil {
 		f.addf(Breaks, file, "it is not YAML: %v", err)
-		return f.findings
+		return
 	}
 	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
 	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
@@ -260,5 +237,4 @@ kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --tim
 (cd config/manager && kustomize edit set image controller=$IMG)
 kubectl apply --server-side --force-conflicts -k config/default
 `, namespace, deployment)
-	return f.findings
 }

@@ -3,13 +3,13 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -186,11 +186,8 @@ func differing(before, after any, path string) []string {
 		}
 		return []string{path}
 	}
-	keys := map[string]any{}
-	maps.Copy(keys, old)
-	maps.Copy(keys, now)
 	var found []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range sets.List(sets.KeySet(old).Union(sets.KeySet(now))) {
 		found = append(found, differing(old[key], now[key], strings.TrimPrefix(path+"."+key, "."))...)
 	}
 	return found

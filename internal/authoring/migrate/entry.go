@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -18,12 +19,10 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // watchesFindings returns the problems of the watches file.
-func (p *Project) watchesFindings() []Finding {
-	f := finder{topic: topicProject}
+func (p *Project) watchesFindings(f *finder) {
 	for _, problem := range p.problems {
 		message, _, _ := strings.Cut(problem.Message, ": expected one of")
 		found := f.addf(Breaks, at(problem.File, problem.Line), "%s", message)
@@ -38,12 +37,10 @@ func (p *Project) watchesFindings() []Finding {
 	if len(p.kinds) > 0 {
 		f.addf(Works, watchesFile, "%s can be loaded, with %s", Counted(len(p.kinds), "kind", "kinds"), Counted(len(p.kinds), "chart", "charts"))
 	}
-	return f.findings
 }
 
 // entryFindings returns the findings about the keys of an entry.
-func (p *Project) entryFindings(kind catalog.Kind) ([]Finding, error) {
-	f := finder{topic: topicOf(kind)}
+func (p *Project) entryFindings(f *finder, kind catalog.Kind) error {
 	where := at(watchesFile, kind.Line)
 	if kind.Selector != nil {
 		f.addf(Changes, where, "the selector counts. The operator-sdk since 1.34 passes over it where WATCH_NAMESPACE is empty, and serves resources without these labels, too").
@@ -60,7 +57,7 @@ func (p *Project) entryFindings(kind catalog.Kind) ([]Finding, error) {
 		f.addf(Works, where, "watchDependentResources: false: damaged objects are left as they are, as by drift.mode: Disabled")
 	}
 	f.overrides(where, kind)
-	return f.findings, nil
+	return nil
 }
 
 // overrides compares overrideValues as texts, which they are to the
@@ -107,16 +104,8 @@ func becomes(raw string, value any) string {
 	if len(variablesOf(raw)) == 0 {
 		return fmt.Sprintf("%q becomes %s", raw, show(value))
 	}
-	kind := "a number"
-	switch value.(type) {
-	case bool:
-		kind = "true or false"
-	case nil:
-		kind = "null"
-	case []any:
-		kind = "a list"
-	}
-	return fmt.Sprintf("%q becomes %s", raw, kind)
+	kinds := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Invalid: "null", reflect.Slice: "a list"}
+	return fmt.Sprintf("%q becomes %s", raw, cmp.Or(kinds[reflect.ValueOf(value).Kind()], "a number"))
 }
 
 var variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
@@ -136,11 +125,10 @@ func variablesOf(text string) []string {
 var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
 
 // chartFindings returns the problems of the chart itself.
-func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
-	f := finder{topic: topicOf(kind)}
+func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	warnings := 0
 	for _, finding := range found {
@@ -160,27 +148,21 @@ func (p *Project) chartFindings(kind catalog.Kind) ([]Finding, error) {
 		found := f.addf(Changes, path.Clean(kind.Watch.Chart), "the chart uses lookup: what it reads was looked at with every reconcile, each minute, and is from now on when the resource is edited, or every object is applied again")
 		found.Do, found.Lines = "say how often to look, if what is read changes", "  reconcilePeriod: 10m\n"
 	}
-	return f.findings, nil
+	return nil
 }
 
 // allowFindings tells what the chart has to be allowed, with the values of the
 // samples and others.
-func (p *Project) allowFindings(kind catalog.Kind, given []map[string]any) ([]Finding, error) {
+func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string]any) error {
 	need, notes, err := scaffold.Allow(kind, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
 		// Reported by definitionFindings.
-		return nil, nil //nolint:nilerr // see above
+		return nil //nolint:nilerr // see above
 	}
-	return allowance(kind, need, notes)
-}
-
-// allowance compares what a chart needs with what its entry allows.
-func allowance(kind catalog.Kind, need watches.Allow, notes []string) ([]Finding, error) {
-	f := finder{topic: topicOf(kind)}
 	where := at(watchesFile, kind.Line)
 	lines, err := scaffold.AllowLines(need)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch missing := scaffold.Lacks(kind.Allow, need); {
 	case len(missing) > 0:
@@ -195,23 +177,22 @@ func allowance(kind catalog.Kind, need watches.Allow, notes []string) ([]Finding
 	for _, note := range notes {
 		f.addf(ToDo, where, "%s", note)
 	}
-	return f.findings, nil
+	return nil
 }
 
 // roleFile is the file of the operator's role.
 const roleFile = "config/rbac/role.yaml"
 
 // roleFindings returns the permissions that the operator's role is missing.
-func (p *Project) roleFindings() []Finding {
-	f := finder{topic: topicOperator}
+func (p *Project) roleFindings(f *finder) {
 	text, exists := p.files[roleFile]
 	if !exists || len(p.kinds) == 0 {
-		return nil
+		return
 	}
 	report, err := permissions.Derive(p.kinds, permissions.Options{})
 	if err != nil {
 		f.addf(Unknown, roleFile, "the rights that the charts need cannot be derived: %v", err).Do = "mend that first"
-		return f.findings
+		return
 	}
 	have := rulesOf(text)
 	var lines strings.Builder
@@ -236,7 +217,6 @@ func (p *Project) roleFindings() []Finding {
 	for _, unresolved := range report.Unresolved {
 		f.addf(ToDo, roleFile, "%s", unresolved).Do = "add the rule to the role, as today"
 	}
-	return f.findings
 }
 
 // rulesOf returns the rules of all roles in a file.

@@ -74,11 +74,10 @@ func ofHelm(plugin string) bool {
 	return name == helmPlugin || name == hybridPlugin
 }
 
-func (p *Project) layoutFindings() []Finding {
-	f := finder{topic: topicProject}
+func (p *Project) layoutFindings(f *finder) {
 	if _, exists := p.files[projectFile]; !exists {
 		f.addf(Changes, "", "there is no file PROJECT, so that this is taken for a Helm project for its %s alone", watchesFile)
-		return f.findings
+		return
 	}
 	if slices.ContainsFunc(p.layout.plugins, func(plugin string) bool { return strings.HasPrefix(plugin, hybridPlugin) }) {
 		f.addf(Breaks, projectFile, "the project has code of its own beside its charts (plugin %s): hooks, value translators and controllers in Go have no counterpart here", hybridPlugin).
@@ -90,27 +89,21 @@ func (p *Project) layoutFindings() []Finding {
 		}
 	}
 	f.addf(Works, projectFile, "it may stay: nothing here reads it. Kinds are added by chartwright add, and what follows from them by chartwright generate")
-	return f.findings
 }
 
 // theirImage matches images of the operator-sdk's Helm operator.
 var theirImage = regexp.MustCompile(`(?i)helm-operator`)
 
 // containerFindings returns the findings about the Dockerfile.
-func (p *Project) containerFindings() []Finding {
-	f := finder{topic: topicProject}
+func (p *Project) containerFindings(f *finder) {
 	text, exists := p.files[dockerfile]
 	if !exists {
 		found := f.addf(ToDo, "", "there is no Dockerfile")
 		found.Do, found.Lines = "write one", p.newDockerfile()
-		return f.findings
+		return
 	}
-	stages := stagesOf(text)
-	image := imageOf(stages)
-	for i, stage := range stages {
-		if !image[i] {
-			continue
-		}
+	before := len(f.findings)
+	for _, stage := range imageStages(stagesOf(text)) {
 		for _, line := range stage.lines {
 			f.instruction(line)
 		}
@@ -120,10 +113,9 @@ func (p *Project) containerFindings() []Finding {
 			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
 		}
 	}
-	if len(f.findings) == 0 {
+	if len(f.findings) == before {
 		f.addf(Works, dockerfile, "it is made from another image than the operator-sdk's")
 	}
-	return f.findings
 }
 
 // instruction adds a finding if an instruction cannot be in an image based on
@@ -150,12 +142,12 @@ func (p *Project) newDockerfile() string {
 }
 
 // makefileFindings finds lines of the Makefile that run the old operator.
-func (p *Project) makefileFindings() []Finding {
-	f := finder{topic: topicProject}
+func (p *Project) makefileFindings(f *finder) {
 	text, exists := p.files[makefile]
 	if !exists {
-		return nil
+		return
 	}
+	before := len(f.findings)
 	for i, line := range strings.Split(text, "\n") {
 		recipe := strings.TrimSpace(strings.TrimLeft(line, "\t@"))
 		theirs := strings.Contains(recipe, "helm-operator") || strings.HasPrefix(recipe, "$(HELM_OPERATOR)")
@@ -165,10 +157,9 @@ func (p *Project) makefileFindings() []Finding {
 			found.Lines = "- " + line + "\n+ \tchartwright run\n"
 		}
 	}
-	if len(f.findings) == 0 {
+	if len(f.findings) == before {
 		f.addf(Works, makefile, "install, deploy and their counterparts work on config/ as before")
 	}
-	return f.findings
 }
 
 // numbered is a line of a file, from 1.
@@ -193,10 +184,7 @@ func stagesOf(text string) (stages []stage) {
 		switch {
 		case len(words) == 0:
 		case strings.EqualFold(words[0], "FROM"):
-			words = words[1:]
-			for len(words) > 0 && strings.HasPrefix(words[0], "--") {
-				words = words[1:]
-			}
+			words = slices.DeleteFunc(words[1:], func(word string) bool { return strings.HasPrefix(word, "--") })
 			one := stage{numbered: numbered{i + 1, line}}
 			if len(words) > 0 {
 				one.from = words[0]
@@ -213,15 +201,14 @@ func stagesOf(text string) (stages []stage) {
 	return stages
 }
 
-// imageOf tells of each stage whether the image is made of it: of the last, and
-// of those that it is made from.
-func imageOf(stages []stage) []bool {
-	made := make([]bool, len(stages))
+// imageStages returns the stages that the image consists of: the last one, and
+// those that it is based on.
+func imageStages(all []stage) (stages []stage) {
 	wanted := ""
-	for i := len(stages) - 1; i >= 0; i-- {
-		if i == len(stages)-1 || stages[i].name != "" && strings.EqualFold(stages[i].name, wanted) {
-			made[i], wanted = true, stages[i].from
+	for i, stage := range slices.Backward(all) {
+		if i == len(all)-1 || stage.name != "" && strings.EqualFold(stage.name, wanted) {
+			stages, wanted = append(stages, stage), stage.from
 		}
 	}
-	return made
+	return stages
 }

@@ -16,11 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // cluster is the cluster whose custom resources the project's operator serves.
@@ -87,7 +89,7 @@ type kindCheck struct {
 	kubeVersion string
 	mapping     *meta.RESTMapping
 	rules       *rules
-	records     recordIndex
+	records     *release.Index
 }
 
 func (k *kindCheck) run(ctx context.Context) error {
@@ -95,7 +97,7 @@ func (k *kindCheck) run(ctx context.Context) error {
 	k.mapping, err = k.mapper.RESTMapping(k.kind.GVK().GroupKind(), k.kind.Version)
 	if meta.IsNoMatchError(err) {
 		k.addf(Changes, "", "the cluster does not serve the kind in version %s: there are no resources to look at", k.kind.Version)
-		return k.allowFindings(nil)
+		return k.project.allowFindings(&k.finder, k.kind, nil)
 	}
 	if err != nil {
 		return err
@@ -133,13 +135,7 @@ func (k *kindCheck) run(ctx context.Context) error {
 	if adoptable > 0 {
 		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", adoptable, Counted(len(resources), "resource", "resources"))
 	}
-	return k.allowFindings(given)
-}
-
-func (k *kindCheck) allowFindings(given []map[string]any) error {
-	found, err := k.project.allowFindings(k.kind, given)
-	k.findings = append(k.findings, found...)
-	return err
+	return k.project.allowFindings(&k.finder, k.kind, given)
 }
 
 // definition compares the CRD in the cluster with the derived one.
@@ -169,24 +165,23 @@ func (k *kindCheck) definition(ctx context.Context) error {
 	return nil
 }
 
-// pageSize bounds how many custom resources are read at once.
-const pageSize = 200
-
 // list returns the custom resources.
 func (k *kindCheck) list(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	for _, namespace := range k.namespaces {
-		next := ""
-		for first := true; first || next != ""; first = false {
-			page, err := k.objects.Dynamic.Resource(k.mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
-			if apierrors.IsForbidden(err) {
-				k.forbidden(k.mapping.Resource.GroupResource(), "list", "to look at the custom resources"+in(namespace))
-				break
+		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+			return k.objects.Dynamic.Resource(k.mapping.Resource).Namespace(namespace).List(ctx, options)
+		}))
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			if cr, ok := item.(*unstructured.Unstructured); ok {
+				all = append(all, *cr)
 			}
-			if err != nil {
-				return nil, err
-			}
-			all, next = append(all, page.Items...), page.GetContinue()
+			return nil
+		})
+		if apierrors.IsForbidden(err) {
+			k.forbidden(k.mapping.Resource.GroupResource(), "list", "to look at the custom resources"+in(namespace))
+		} else if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

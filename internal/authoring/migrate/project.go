@@ -64,10 +64,7 @@ func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 			return nil, err
 		}
 	}
-	if err := p.readKinds(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, p.readKinds()
 }
 
 // readFiles reads the files that exist.
@@ -141,22 +138,33 @@ func topicOf(kind catalog.Kind) string { return kind.GVK().GroupKind().String() 
 
 // Findings returns the findings about the files, unsorted.
 func (p *Project) Findings(o Options) ([]Finding, error) {
-	findings := slices.Concat(p.layoutFindings(), p.watchesFindings(), p.containerFindings(), p.makefileFindings(), p.managerFindings(o), p.monitorFindings(), p.roleFindings())
+	f := &finder{topic: topicProject}
+	p.layoutFindings(f)
+	p.watchesFindings(f)
+	p.containerFindings(f)
+	p.makefileFindings(f)
+	f.topic = topicOperator
+	p.managerFindings(f, o)
+	p.monitorFindings(f)
+	p.roleFindings(f)
+	p.cutoverFindings(f)
+	f.topic = topicBehavior
+	for _, b := range behaviors {
+		f.addf(Changes, "", "%s: %s; until now: %s", b.what, b.is, b.was).Do = b.do
+	}
+	checks := []func(*finder, catalog.Kind) error{p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
+	if !o.Live {
+		checks = append(checks, func(f *finder, kind catalog.Kind) error { return p.allowFindings(f, kind, nil) })
+	}
 	for _, kind := range p.kinds {
-		checks := []func(catalog.Kind) ([]Finding, error){p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
-		if !o.Live {
-			checks = append(checks, func(kind catalog.Kind) ([]Finding, error) { return p.allowFindings(kind, nil) })
-		}
+		f.topic = topicOf(kind)
 		for _, check := range checks {
-			found, err := check(kind)
-			if err != nil {
+			if err := check(f, kind); err != nil {
 				return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 			}
-			findings = append(findings, found...)
 		}
 	}
-	findings = append(findings, p.cutoverFindings()...)
-	return append(findings, behaviorFindings()...), nil
+	return f.findings, nil
 }
 
 // behavior is a difference between the operators that affects every project.
@@ -252,12 +260,4 @@ var behaviors = []behavior{
 		is:   "the verbs that are used; what is missing is told by `/readyz` and on each resource",
 		do:   "`chartwright rbac` derives the role",
 	},
-}
-
-func behaviorFindings() []Finding {
-	f := finder{topic: topicBehavior}
-	for _, b := range behaviors {
-		f.addf(Changes, "", "%s: %s; until now: %s", b.what, b.is, b.was).Do = b.do
-	}
-	return f.findings
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -23,17 +23,10 @@ import (
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// recordIndex holds the newest record of each release by its namespace and
-// name, and by the custom resource that controls it. The maps are nil where the
-// records may not be read.
-type recordIndex struct {
-	byName  map[string]release.Record
-	byOwner map[types.UID]release.Record
-}
-
-// readRecords reads the metadata of all release records.
-func (k *kindCheck) readRecords(ctx context.Context) (recordIndex, error) {
-	index := recordIndex{byName: map[string]release.Record{}, byOwner: map[types.UID]release.Record{}}
+// readRecords reads the metadata of all release records. The index is nil if the
+// user lacks the permission.
+func (k *kindCheck) readRecords(ctx context.Context) (*release.Index, error) {
+	index := release.NewIndex(nil)
 	for _, namespace := range k.namespaces {
 		list, err := k.objects.Metadata.Resource(secrets).Namespace(namespace).List(ctx, metav1.ListOptions{
 			LabelSelector: labels.Set{release.LabelOwner: release.OwnerHelm}.String(),
@@ -41,51 +34,29 @@ func (k *kindCheck) readRecords(ctx context.Context) (recordIndex, error) {
 		})
 		if apierrors.IsForbidden(err) {
 			k.forbidden(secrets.GroupResource(), "list", "to look at the records of releases"+in(namespace))
-			return recordIndex{}, nil
+			return nil, nil
 		}
 		if err != nil {
-			return index, err
+			return nil, err
 		}
 		for i := range list.Items {
-			index.add(&list.Items[i])
+			if record, ok := release.FromMeta(&list.Items[i]); ok {
+				index.Put(record)
+			}
 		}
 	}
 	return index, nil
 }
 
-func (x recordIndex) add(secret *metav1.PartialObjectMetadata) {
-	record, ok := release.FromMeta(secret)
-	if !ok {
-		return
+// findHistory returns the records of the release of a custom resource, newest
+// revision first. The release is inherited if the operator-sdk has installed it
+// for this custom resource, and taken if it has installed it for another one.
+func findHistory(index *release.Index, cr *unstructured.Unstructured, name string) (history []release.Record, inherited, taken bool) {
+	if history = index.ControlledBy(cr.GetUID()); len(history) > 0 {
+		return history, true, false
 	}
-	name := record.Namespace + "/" + record.Release
-	if x.byName[name].Revision < record.Revision {
-		x.byName[name] = record
-	}
-	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil && x.byOwner[owner.UID].Revision < record.Revision {
-		x.byOwner[owner.UID] = record
-	}
-}
-
-// of returns the newest record of a custom resource's release, and whether the
-// operator-sdk has written it for this custom resource.
-func (x recordIndex) of(cr *unstructured.Unstructured, kind string) (record release.Record, inherited, found bool) {
-	if record, inherited = x.byOwner[cr.GetUID()]; inherited {
-		return record, true, true
-	}
-	record, found = x.byName[cr.GetNamespace()+"/"+catalog.ReleaseNames(cr.GetName(), kind)[0]]
-	return record, false, found
-}
-
-// controlled reports whether the operator-sdk has written the release of a record
-// for another custom resource.
-func (x recordIndex) controlled(record release.Record) bool {
-	for _, other := range x.byOwner {
-		if other.Namespace == record.Namespace && other.Release == record.Release {
-			return true
-		}
-	}
-	return false
+	history = index.History(cr.GetNamespace(), name)
+	return history, false, slices.ContainsFunc(history, func(r release.Record) bool { return r.Controller != "" })
 }
 
 // release adds the findings about the release of the custom resource and the
@@ -97,22 +68,22 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 		r.addf(Breaks, "", "%v", err)
 		return nil
 	}
-	if r.records.byName == nil {
+	if r.records == nil {
 		return nil
 	}
 	given = values.Merge(given, r.kind.Overrides)
 	var stored *release.Stored
 	names := catalog.ReleaseNames(r.cr.GetName(), r.kind.Kind)
 	name := names[0]
-	record, inherited, found := r.records.of(r.cr, r.kind.Kind)
+	history, inherited, taken := findHistory(r.records, r.cr, name)
 	switch {
-	case !found:
+	case len(history) == 0:
 		r.addf(Works, "", "it has no release yet, and gets its first")
-	case !inherited && r.records.controlled(record):
+	case taken:
 		name = names[1]
 		r.addf(Changes, "", "it has no release, and its name is taken by that of another custom resource: its own is called <name>-%s", strings.ToLower(r.kind.Kind))
 	default:
-		if stored, err = r.read(ctx, record); stored == nil {
+		if stored, err = r.read(ctx, history[0]); stored == nil {
 			return err
 		}
 		name = stored.Release

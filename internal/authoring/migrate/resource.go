@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-openapi/jsonpointer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
 )
@@ -100,41 +101,16 @@ func (r *resourceCheck) metadata() {
 // sdkDomain is the prefix of the operator-sdk's annotations.
 const sdkDomain = "helm.sdk.operatorframework.io/"
 
-// sdkAnnotations are the annotations that have an effect, with a check of their
-// values.
-var sdkAnnotations = map[string]func(string) error{
-	"upgrade-force": isBool, "rollback-force": isBool, "uninstall-wait": isBool,
-	"reconcile-period":      isDuration,
-	"install-disable-hooks": isBool, "upgrade-disable-hooks": isBool, "uninstall-disable-hooks": isBool,
-	"install-description": isText, "upgrade-description": isText, "uninstall-description": isText,
-}
-
-func isBool(text string) error {
-	_, err := strconv.ParseBool(text)
-	return err
-}
-
-func isDuration(text string) error {
-	_, err := time.ParseDuration(text)
-	return err
-}
-
-func isText(string) error { return nil }
-
 // annotations adds findings about the operator-sdk's annotations.
 func (r *resourceCheck) annotations() {
-	annotations := r.cr.GetAnnotations()
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		name, ok := strings.CutPrefix(key, sdkDomain)
-		if !ok {
-			continue
-		}
-		check, known := sdkAnnotations[name]
+	values := r.cr.GetAnnotations()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		switch {
-		case !known:
+		case !strings.HasPrefix(key, sdkDomain):
+		case !annotations.IsKnown(key):
 			r.addf(Changes, "", "the annotation %s has no effect", key)
-		case check(annotations[key]) != nil:
-			r.addf(Changes, "", "the annotation %s has the value %q, which cannot be understood: it stops nothing, and the condition InvalidAnnotations says so", key, annotations[key]).
+		case len(annotations.Parse(map[string]string{key: values[key]}).Problems) > 0:
+			r.addf(Changes, "", "the annotation %s has the value %q, which cannot be understood: it stops nothing, and the condition InvalidAnnotations says so", key, values[key]).
 				Do = "mend the value, or remove the annotation"
 		default:
 			r.addf(Works, "", "the annotation %s", key)
@@ -209,6 +185,11 @@ func (r *rules) patchCommand(cr *unstructured.Unstructured, operation map[string
 		namespace, spec.Names.Plural, spec.Group, cr.GetName(), strings.ReplaceAll(string(patch), "'", `'\''`))
 }
 
+// jsonTypes are the types of JSON schema by the kinds of Go values.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer", reflect.Float64: "number", reflect.Slice: "array", reflect.Map: "object",
+}
+
 // propertyFor returns the declaration of a field for values.schema.json.
 func propertyFor(path string, value any) string {
 	parts := step.FindAllString(path, -1)
@@ -216,19 +197,8 @@ func propertyFor(path string, value any) string {
 		return ""
 	}
 	declared := ""
-	switch value.(type) {
-	case string:
-		declared = `"type": "string"`
-	case bool:
-		declared = `"type": "boolean"`
-	case int64:
-		declared = `"type": "integer"`
-	case float64:
-		declared = `"type": "number"`
-	case []any:
-		declared = `"type": "array"`
-	case map[string]any:
-		declared = `"type": "object"`
+	if name, known := jsonTypes[reflect.ValueOf(value).Kind()]; known {
+		declared = fmt.Sprintf(`"type": %q`, name)
 	}
 	return fmt.Sprintf("%q: {%s}", parts[len(parts)-1], declared)
 }

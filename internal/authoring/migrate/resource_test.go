@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -170,7 +171,7 @@ func TestTakenOver(t *testing.T) {
 }
 
 func TestRecordIndex(t *testing.T) {
-	index := recordIndex{byName: map[string]release.Record{}, byOwner: map[types.UID]release.Record{}}
+	index := release.NewIndex(nil)
 	secret := func(release string, version int, owner string) *metav1.PartialObjectMetadata {
 		m := &metav1.PartialObjectMetadata{}
 		m.Namespace, m.Name = "shops", fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, version)
@@ -182,7 +183,9 @@ func TestRecordIndex(t *testing.T) {
 	}
 	// In any order, and with what is no record among them.
 	for _, m := range []*metav1.PartialObjectMetadata{secret("a", 10, "one"), secret("a", 9, "one"), secret("x", 1, "two"), secret("b", 2, ""), {}} {
-		index.add(m)
+		if record, ok := release.FromMeta(m); ok {
+			index.Put(record)
+		}
 	}
 	for name, test := range map[string]struct {
 		name, uid string
@@ -190,8 +193,8 @@ func TestRecordIndex(t *testing.T) {
 		inherited bool
 		taken     bool
 	}{
-		"its own":                           {"a", "one", 10, true, true},
-		"its own, of another name":          {"c", "two", 1, true, true},
+		"its own":                           {"a", "one", 10, true, false},
+		"its own, of another name":          {"c", "two", 1, true, false},
 		"of nobody":                         {"b", "three", 2, false, false},
 		"of another resource of its name":   {"a", "three", 10, false, true},
 		"none":                              {"none", "three", 0, false, false},
@@ -200,12 +203,13 @@ func TestRecordIndex(t *testing.T) {
 		cr := store(nil)
 		cr.SetName(test.name)
 		cr.SetUID(types.UID(test.uid))
-		record, inherited, found := index.of(cr, "Store")
-		if record.Revision != test.revision || inherited != test.inherited || found != (test.revision > 0) {
-			t.Errorf("%s: %d, inherited %t, found %t", name, record.Revision, inherited, found)
+		history, inherited, taken := findHistory(index, cr, catalog.ReleaseNames(test.name, "Store")[0])
+		revision := 0
+		if len(history) > 0 {
+			revision = history[0].Revision
 		}
-		if taken := index.controlled(record); taken != test.taken {
-			t.Errorf("%s: controlled %t", name, taken)
+		if revision != test.revision || inherited != test.inherited || taken != test.taken {
+			t.Errorf("%s: revision %d, inherited %t, taken %t", name, revision, inherited, taken)
 		}
 	}
 }

@@ -74,9 +74,6 @@ func compile(name, text string, observed []string) (field, error) {
 
 // Names returns the names of the fields, in order.
 func (f Fields) Names() []string {
-	if len(f) == 0 {
-		return nil
-	}
 	names := make([]string, len(f))
 	for i, field := range f {
 		names[i] = field.name

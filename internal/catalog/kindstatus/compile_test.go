@@ -93,7 +93,7 @@ func TestFieldsAreKnownByName(t *testing.T) {
 		t.Error("no field uses values")
 	}
 	var none kindstatus.Fields
-	if _, ok := none.Shape("a"); ok || none.Names() != nil || none.UseValues() || len(none.Evaluate(kindstatus.Input{}).Values) > 0 {
+	if _, ok := none.Shape("a"); ok || len(none.Names()) > 0 || none.UseValues() || len(none.Evaluate(kindstatus.Input{}).Values) > 0 {
 		t.Error("nil fields are some")
 	}
 }

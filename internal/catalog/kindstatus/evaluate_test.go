@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
@@ -29,7 +30,7 @@ func pod(name string, terminating bool) any {
 
 func input() kindstatus.Input {
 	return kindstatus.Input{
-		Release: kindstatus.Release{Name: "web", Namespace: "shop", Revision: 3, Status: "deployed", Chart: "podset-0.1.0", ChartVersion: "0.1.0", AppVersion: "1.37"},
+		Release: api.ReleaseStatus{Name: "web", Namespace: "shop", Revision: 3, Status: "deployed", Chart: "podset-0.1.0", ChartVersion: "0.1.0", AppVersion: "1.37"},
 		Values: func() map[string]any {
 			return map[string]any{
 				"replicas": int64(2), "ratio": 0.5, "storage-size": "1Gi", "nothing": nil,

@@ -7,11 +7,14 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Input is what expressions speak of.
 type Input struct {
-	Release Release
+	// Release is the newest revision; without one its number is 0.
+	Release api.ReleaseStatus
 	// Values returns the values that the release has: the chart's defaults with
 	// what was given over them. It is called at most once, and only where an
 	// expression speaks of values. Nil says that they cannot be had for now.
@@ -23,20 +26,6 @@ type Input struct {
 	Unobserved map[string]string
 	// Redact takes out of a text what nobody may read; nil takes out nothing.
 	Redact func(string) string
-}
-
-// Release is the newest revision of the release.
-type Release struct {
-	Name      string
-	Namespace string
-	// Revision is 0 where there is none yet.
-	Revision int64
-	// Status is Helm's word: deployed, failed, …
-	Status string
-	// Chart is "<name>-<version>".
-	Chart        string
-	ChartVersion string
-	AppVersion   string
 }
 
 // Resource is one object of the release.
@@ -52,16 +41,16 @@ type Resource struct {
 	Message string
 }
 
-// Expressions see plain maps, of the types in structs.
+// releaseFields and fields return the map that expressions read.
 
-func (r Release) native() map[string]any {
+func releaseFields(r api.ReleaseStatus) map[string]any {
 	return map[string]any{
 		"name": r.Name, "namespace": r.Namespace, "revision": r.Revision, "status": r.Status,
 		"chart": r.Chart, "chartVersion": r.ChartVersion, "appVersion": r.AppVersion,
 	}
 }
 
-func (r Resource) native() map[string]any {
+func (r Resource) fields() map[string]any {
 	return map[string]any{
 		"group": r.Group, "kind": r.Kind, "namespace": r.Namespace, "name": r.Name,
 		"ready": r.Ready, "reason": r.Reason, "message": r.Message,
@@ -72,13 +61,13 @@ func (r Resource) native() map[string]any {
 func (in Input) variables() map[string]any {
 	resources := make([]any, len(in.Resources))
 	for i, r := range in.Resources {
-		resources[i] = r.native()
+		resources[i] = r.fields()
 	}
 	observed := make(map[string]any, len(in.Observed))
 	for name, objects := range in.Observed {
 		observed[name] = objects
 	}
-	found := map[string]any{varRelease: in.Release.native(), varResources: resources, varObserved: observed}
+	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: observed}
 	if in.Values != nil {
 		// CEL calls it when an expression asks for it.
 		found[varValues] = sync.OnceValue(func() any { return in.Values() })
@@ -91,17 +80,19 @@ const (
 	typeResource = "chartwright.Resource"
 )
 
-// fieldTypes are the fields of the types, so that a misspelled one is found
-// when an expression is compiled.
+// fieldTypes are the fields of the types. With them the compiler finds misspelled
+// fields.
 var fieldTypes = map[string]map[string]*types.Type{
-	typeRelease: {
-		"name": types.StringType, "namespace": types.StringType, "revision": types.IntType, "status": types.StringType,
-		"chart": types.StringType, "chartVersion": types.StringType, "appVersion": types.StringType,
-	},
-	typeResource: {
-		"group": types.StringType, "kind": types.StringType, "namespace": types.StringType, "name": types.StringType,
-		"ready": types.BoolType, "reason": types.StringType, "message": types.StringType,
-	},
+	typeRelease:  typesOf(releaseFields(api.ReleaseStatus{})),
+	typeResource: typesOf(Resource{}.fields()),
+}
+
+func typesOf(fields map[string]any) map[string]*types.Type {
+	found := make(map[string]*types.Type, len(fields))
+	for name, value := range fields {
+		found[name], _ = types.DefaultTypeAdapter.NativeToValue(value).Type().(*types.Type)
+	}
+	return found
 }
 
 // typeProvider knows these types beside CEL's own. What is evaluated are maps.

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
@@ -135,7 +136,7 @@ func scaleTypes(kind catalog.Kind) error {
 		want      kindstatus.Type
 	}{
 		{"statusReplicasPath", scale.StatusReplicasPath, kindstatus.TypeInteger},
-		{"labelSelectorPath", scale.LabelSelectorPath, kindstatus.TypeString},
+		{"labelSelectorPath", ptr.Deref(scale.LabelSelectorPath, ""), kindstatus.TypeString},
 	} {
 		name, ok := strings.CutPrefix(at.path, ".status.")
 		if shape, own := kind.Fields.Shape(name); ok && own && shape.Type != "" && shape.Type != at.want {

@@ -33,17 +33,7 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 // subresources returns the status, which every kind has, and the scale of those
 // whose watches entry says where its numbers are.
 func subresources(kind catalog.Kind) *apiextensionsv1.CustomResourceSubresources {
-	s := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
-	if scale := kind.Subresources.Scale; scale != nil {
-		s.Scale = &apiextensionsv1.CustomResourceSubresourceScale{
-			SpecReplicasPath:   scale.SpecReplicasPath,
-			StatusReplicasPath: scale.StatusReplicasPath,
-		}
-		if scale.LabelSelectorPath != "" {
-			s.Scale.LabelSelectorPath = &scale.LabelSelectorPath
-		}
-	}
-	return s
+	return &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}, Scale: kind.Subresources.Scale}
 }
 
 // Name returns the name of the definition of a kind.
@@ -116,13 +106,10 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	if len(kind.AdditionalPrinterColumns) == 0 {
 		return usual()
 	}
-	var all []apiextensionsv1.CustomResourceColumnDefinition
-	for _, own := range kind.AdditionalPrinterColumns {
-		all = append(all, apiextensionsv1.CustomResourceColumnDefinition(own))
-	}
+	all := slices.Clone(kind.AdditionalPrinterColumns)
 	for _, column := range usual() {
 		column.Priority = 1
-		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own watches.PrinterColumn) bool { return strings.EqualFold(own.Name, column.Name) }) {
+		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool { return strings.EqualFold(own.Name, column.Name) }) {
 			all = append(all, column)
 		}
 	}

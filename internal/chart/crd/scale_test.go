@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // scaled returns the kind of a chart with this schema, scaled by a path.
@@ -21,7 +21,7 @@ func scaled(t *testing.T, schema, path string) catalog.Kind {
 		files["values.schema.json"] = schema
 	}
 	box := kind(t, files)
-	box.Subresources.Scale = &watches.Scale{SpecReplicasPath: path, StatusReplicasPath: ".status.replicas", LabelSelectorPath: ".status.selector"}
+	box.Subresources.Scale = &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: path, StatusReplicasPath: ".status.replicas", LabelSelectorPath: new(".status.selector")}
 	return box
 }
 
@@ -38,7 +38,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("scale is %+v", scale)
 	}
 	without := scaled(t, closed, ".spec.replicas")
-	without.Subresources.Scale.LabelSelectorPath = ""
+	without.Subresources.Scale.LabelSelectorPath = nil
 	if scale := generate(t, without).Spec.Versions[0].Subresources.Scale; scale.LabelSelectorPath != nil {
 		t.Errorf("the selector is %q", *scale.LabelSelectorPath)
 	}

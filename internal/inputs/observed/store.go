@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,18 +14,18 @@ import (
 // Store holds what the watches have seen, and who looks at it. The zero Store
 // is not usable; call NewStore. Its methods may be called concurrently.
 type Store struct {
-	mu sync.Mutex
+	users *inputs.Tracker[bucket]
+
+	// The other fields are guarded by users.
+
 	// objects are those of a place, by name.
 	objects map[bucket]map[string]*unstructured.Unstructured
 	// at is where an object is.
-	at    map[object]bucket
-	users inputs.Index[bucket]
+	at map[object]bucket
 	// synced are the watches that have seen all that is there, and failed why
 	// others have not.
 	synced map[Watch]bool
 	failed map[Watch]string
-	// changed is told of the users of an object that came, changed or went.
-	changed func(types.UID)
 }
 
 // object names an object of a watch.
@@ -39,10 +38,9 @@ type object struct {
 // called outside any lock.
 func NewStore(changed func(types.UID)) *Store {
 	return &Store{
-		changed: changed,
+		users:   inputs.NewTracker[bucket](changed),
 		objects: map[bucket]map[string]*unstructured.Unstructured{},
 		at:      map[object]bucket{},
-		users:   inputs.NewIndex[bucket](),
 		synced:  map[Watch]bool{},
 		failed:  map[Watch]string{},
 	}
@@ -55,8 +53,8 @@ const unseen = "it is not known yet what is there"
 // their names, or why they cannot be told. Nobody may change them. From then on
 // the user is told of changes of what these selections contain, and of no other.
 func (s *Store) Select(user types.UID, selections []Selection) (objects map[string][]any, missing map[string]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	objects, missing = map[string][]any{}, map[string]string{}
 	places := make([]bucket, len(selections))
 	for i, selection := range selections {
@@ -78,14 +76,14 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 
 // Forget ends what a user looks at.
 func (s *Store) Forget(user types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	s.users.Set(user, nil)
 }
 
 // Synced says that a watch has seen all that is there.
 func (s *Store) Synced(w Watch) {
-	s.update(func() []types.UID {
+	s.users.Update(func() []types.UID {
 		if s.synced[w] {
 			return nil
 		}
@@ -98,7 +96,7 @@ func (s *Store) Synced(w Watch) {
 // Failed says why a watch sees nothing, and returns whether that is news. Once
 // it has seen all, it is no matter: watches end and begin again all the time.
 func (s *Store) Failed(w Watch, why string) (news bool) {
-	s.update(func() []types.UID {
+	s.users.Update(func() []types.UID {
 		if s.synced[w] || s.failed[w] == why {
 			return nil
 		}
@@ -118,14 +116,4 @@ func (s *Store) usersOf(w Watch) []types.UID {
 		}
 	}
 	return s.users.Users(places...)
-}
-
-// update does something under the lock and tells those whom it concerns.
-func (s *Store) update(do func() []types.UID) {
-	s.mu.Lock()
-	users := do()
-	s.mu.Unlock()
-	for _, user := range users {
-		s.changed(user)
-	}
 }

@@ -77,9 +77,9 @@ func (s Selection) bucket() bucket { return s.Watch.bucket(s.Namespace, s.Labels
 
 // Handler returns the handler that feeds the store from an informer.
 func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
-	return inputs.EventHandler(
-		func(o *unstructured.Unstructured) { s.update(func() []types.UID { return s.observe(w, o) }) },
-		func(o *unstructured.Unstructured) { s.update(func() []types.UID { return s.remove(nameOf(w, o)) }) },
+	return inputs.EventHandler(s.users,
+		func(o *unstructured.Unstructured) []types.UID { return s.observe(w, o) },
+		func(o *unstructured.Unstructured) []types.UID { return s.remove(nameOf(w, o)) },
 	)
 }
 
@@ -122,29 +122,18 @@ func (s *Store) remove(name object) []types.UID {
 	return s.users.Users(from)
 }
 
-// equalContent reports whether two states of an object differ in nothing but that
-// somebody wrote it, as when a controller repeats itself.
+// equalContent reports whether two states of an object differ in nothing but the
+// resourceVersion, as after an update without a change.
 func equalContent(a, b map[string]any) bool {
-	return len(a) == len(b) && equalMaps(a, b, func(key string, a, b any) bool {
-		before, isMap := a.(map[string]any)
-		after, areMaps := b.(map[string]any)
-		if key != "metadata" || !isMap || !areMaps || len(before) != len(after) {
-			return reflect.DeepEqual(a, b)
-		}
-		return equalMaps(before, after, func(key string, a, b any) bool {
-			return key == "resourceVersion" || reflect.DeepEqual(a, b)
-		})
-	})
+	return reflect.DeepEqual(withoutVersion(a), withoutVersion(b))
 }
 
-// equalMaps compares maps of one size, key by key.
-func equalMaps(a, b map[string]any, compare func(key string, a, b any) bool) bool {
-	for key, value := range a {
-		if other, ok := b[key]; !ok || !compare(key, value, other) {
-			return false
-		}
-	}
-	return true
+func withoutVersion(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	delete(metadata, "resourceVersion")
+	object["metadata"] = metadata
+	return object
 }
 
 // Compact is the transform of the informers. It drops what is half of an object

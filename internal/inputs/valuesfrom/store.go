@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,17 +21,16 @@ import (
 // The zero Store is not usable; call NewStore. Its methods may be called
 // concurrently.
 type Store struct {
-	read Reader
+	read  Reader
+	users *inputs.Tracker[Ref]
 
-	mu sync.Mutex
+	// The other fields are guarded by users.
+
 	// versions are the resourceVersions of the objects that there are.
 	versions map[Ref]string
 	objects  map[Ref]*object
-	users    inputs.Index[Ref]
 	// lastSecrets is what was secret of a user's values when they last were whole.
 	lastSecrets map[types.UID]Secrets
-	// changed is told of the users of an object that came, changed or went.
-	changed func(types.UID)
 }
 
 // Reader reads the data of an object from the API server.
@@ -47,7 +45,7 @@ type Data struct {
 // NewStore returns a store that knows of no object. The function changed is
 // called outside any lock.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, changed: changed, versions: map[Ref]string{}, objects: map[Ref]*object{}, users: inputs.NewIndex[Ref](), lastSecrets: map[types.UID]Secrets{}}
+	return &Store{read: read, users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{}, lastSecrets: map[types.UID]Secrets{}}
 }
 
 // Merge lays what the sources of a custom resource hold over values, in their
@@ -59,8 +57,8 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	s.use(user, from)
 	over, secrets, err := s.merge(ctx, from, over)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	if err != nil {
 		return nil, slices.Concat(secrets, s.lastSecrets[user]), err
 	}
@@ -94,8 +92,8 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 // Versions returns a text that differs if an object of the sources has come,
 // changed or gone. It makes no request.
 func (s *Store) Versions(from []Source) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	var text strings.Builder
 	for _, source := range from {
 		fmt.Fprintf(&text, "%s %s %s %s\n", source.Ref, source.Key, source.TargetPath, s.versions[source.Ref])
@@ -106,15 +104,15 @@ func (s *Store) Versions(from []Source) string {
 // Forget ends what a custom resource uses.
 func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	delete(s.lastSecrets, user)
 }
 
 // use notes what a custom resource uses, and drops what nobody uses any more.
 func (s *Store) use(user types.UID, from []Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.users.Lock()
+	defer s.users.Unlock()
 	refs := make([]Ref, len(from))
 	for i, source := range from {
 		refs[i] = source.Ref
@@ -130,7 +128,7 @@ var errGone = errors.New("not found")
 // content returns what a key of a source holds: what is in memory, unless the
 // watch has seen something newer.
 func (s *Store) content(ctx context.Context, source Source) (content, error) {
-	s.mu.Lock()
+	s.users.Lock()
 	version, exists := s.versions[source.Ref]
 	known := s.objects[source.Ref]
 	if known == nil {
@@ -140,7 +138,7 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 			s.objects[source.Ref] = known
 		}
 	}
-	s.mu.Unlock()
+	s.users.Unlock()
 	if !exists {
 		return content{}, errGone
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/inputs"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -315,7 +316,7 @@ func TestSourceThatHasJustGone(t *testing.T) {
 // Many passes and the watch at once; the race detector looks on.
 func TestStoreAtOnce(t *testing.T) {
 	c := newCluster()
-	c.changed = func(types.UID) {}
+	c.users = inputs.NewTracker[Ref](func(types.UID) {})
 	c.putSeen(secret, map[string]string{"values.yaml": "a: {b: 1}", "x": "y"})
 	var wait sync.WaitGroup
 	for i := range 8 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -16,9 +17,9 @@ import (
 // Handler returns the handler that feeds the store from an informer on the
 // metadata of a kind.
 func (s *Store) Handler(kind watches.SourceKind) cache.ResourceEventHandler {
-	return inputs.EventHandler(
-		func(m metav1.Object) { s.observe(refOf(kind, m), m.GetResourceVersion()) },
-		func(m metav1.Object) { s.remove(refOf(kind, m)) },
+	return inputs.EventHandler(s.users,
+		func(m metav1.Object) []types.UID { return s.observe(refOf(kind, m), m.GetResourceVersion()) },
+		func(m metav1.Object) []types.UID { return s.remove(refOf(kind, m)) },
 	)
 }
 
@@ -26,29 +27,18 @@ func refOf(kind watches.SourceKind, m metav1.Object) Ref {
 	return Ref{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
-func (s *Store) observe(ref Ref, version string) {
-	s.mu.Lock()
-	before := s.versions[ref]
+func (s *Store) observe(ref Ref, version string) []types.UID {
+	if s.versions[ref] == version {
+		return nil
+	}
 	s.versions[ref] = version
-	users := s.users.Users(ref)
-	s.mu.Unlock()
-	if before == version {
-		return
-	}
-	for _, user := range users {
-		s.changed(user)
-	}
+	return s.users.Users(ref)
 }
 
-func (s *Store) remove(ref Ref) {
-	s.mu.Lock()
+func (s *Store) remove(ref Ref) []types.UID {
 	delete(s.versions, ref)
 	delete(s.objects, ref)
-	users := s.users.Users(ref)
-	s.mu.Unlock()
-	for _, user := range users {
-		s.changed(user)
-	}
+	return s.users.Users(ref)
 }
 
 // Compact is the transform of that informer: it drops what the handler does

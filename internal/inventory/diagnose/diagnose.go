@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -47,18 +48,6 @@ func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid t
 // kindJob is the kind of most hooks. All other hooks that an action waits for are Pods.
 var kindJob = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// finders returns the cause for the kinds whose objects or pods report one. For all other
-// kinds there are only events.
-var finders = map[schema.GroupKind]func(*search, context.Context, apply.Key, types.UID) (Cause, error){
-	{Group: "apps", Kind: "Deployment"}:  (*search).deployment,
-	{Group: "apps", Kind: "ReplicaSet"}:  (*search).replicaSet,
-	{Group: "apps", Kind: "StatefulSet"}: (*search).statefulSet,
-	{Group: "apps", Kind: "DaemonSet"}:   (*search).daemonSet,
-	kindJob:                              (*search).job,
-	{Kind: "Pod"}:                        (*search).pod,
-	{Kind: "PersistentVolumeClaim"}:      (*search).claim,
-}
-
 // search is one question, and what came up on the way to its answer.
 type search struct {
 	client kubernetes.Interface
@@ -68,11 +57,47 @@ type search struct {
 	redactor redactor
 }
 
+// why returns the cause of an object. Kinds without a case report a cause only by
+// events.
 func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	if find, known := finders[key.GroupKind()]; known {
-		return find(s, ctx, key, uid)
+	apps, core := s.client.AppsV1(), s.client.CoreV1()
+	switch key.GroupKind() {
+	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:
+		return read(ctx, s, apps.Deployments(key.Namespace), "get deployments.apps", key, uid, s.deployment)
+	case schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
+		return read(ctx, s, apps.ReplicaSets(key.Namespace), "get replicasets.apps", key, uid, s.replicaSet)
+	case schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return read(ctx, s, apps.StatefulSets(key.Namespace), "get statefulsets.apps", key, uid, s.statefulSet)
+	case schema.GroupKind{Group: "apps", Kind: "DaemonSet"}:
+		return read(ctx, s, apps.DaemonSets(key.Namespace), "get daemonsets.apps", key, uid, s.daemonSet)
+	case kindJob:
+		return read(ctx, s, s.client.BatchV1().Jobs(key.Namespace), "get jobs.batch", key, uid, s.job)
+	case schema.GroupKind{Kind: "Pod"}:
+		return read(ctx, s, core.Pods(key.Namespace), "get pods", key, uid, s.pod)
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return read(ctx, s, core.PersistentVolumeClaims(key.Namespace), "get persistentvolumeclaims", key, uid, s.claim)
+	default:
+		return s.withWarning(ctx, Cause{Object: key}, uid)
 	}
-	return s.withWarning(ctx, Cause{Object: key}, uid)
+}
+
+// read reads an object, and returns the cause that find returns for it. If the
+// object cannot be read, only its events report a cause.
+func read[T any](ctx context.Context, s *search, from interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*T, error)
+}, permission string, key apply.Key, uid types.UID, find func(context.Context, Cause, *T) (Cause, error),
+) (Cause, error) {
+	own := Cause{Object: key}
+	o, err := from.Get(ctx, key.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
+	case s.isForbidden(permission, err):
+		return s.withWarning(ctx, own, uid)
+	case err != nil:
+		return own, err
+	}
+	return find(ctx, own, o)
 }
 
 // listLimit is how many objects one request may ask for. Who has more pods than that
@@ -97,18 +122,6 @@ func (s *search) unlessForbidden(right string, err error) error {
 		return nil
 	}
 	return err
-}
-
-// notReadable answers for an object that could not be read.
-func (s *search) notReadable(ctx context.Context, key apply.Key, uid types.UID, right string, err error) (Cause, error) {
-	switch {
-	case apierrors.IsNotFound(err):
-		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
-	case s.isForbidden(right, err):
-		return s.withWarning(ctx, Cause{Object: key}, uid)
-	default:
-		return Cause{Object: key}, err
-	}
 }
 
 const (

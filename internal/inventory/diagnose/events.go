@@ -47,14 +47,11 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 
 // newest returns the last of those events that pass, nil if none does.
 func newest(events []corev1.Event, passes func(*corev1.Event) bool) *corev1.Event {
-	var last *corev1.Event
-	for i := range events {
-		e := &events[i]
-		if passes(e) && (last == nil || seen(e).After(seen(last))) {
-			last = e
-		}
+	events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !passes(&e) })
+	if len(events) == 0 {
+		return nil
 	}
-	return last
+	return new(slices.MaxFunc(events, func(a, b corev1.Event) int { return seen(&a).Compare(seen(&b)) }))
 }
 
 // seen returns when an event was last seen. Which of the times is set depends

@@ -79,8 +79,7 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 		return s.absentHook(key, "get jobs.batch", err)
 	}
 	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
-	own := Cause{Object: key}
-	pods, err := s.podsOf(ctx, &workload{own: own, uid: job.UID, selector: job.Spec.Selector})
+	pods, err := s.podsOf(ctx, job, job.Spec.Selector)
 	if err != nil {
 		return Hook{State: api.HookStarting}, err
 	}
@@ -88,7 +87,7 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 		return s.unknown(key), nil
 	}
 	if len(pods) == 0 {
-		return s.withoutPods(ctx, own, job.UID, now.Sub(job.CreationTimestamp.Time) >= stuckAfter)
+		return s.withoutPods(ctx, Cause{Object: key}, job.UID, now.Sub(job.CreationTimestamp.Time) >= stuckAfter)
 	}
 	// Each try has a pod of its own.
 	slices.Reverse(pods)

@@ -8,19 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// pod answers for a pod that was asked about itself.
-func (s *search) pod(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	pod, err := s.client.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get pods", err)
-	}
+// pod returns the cause of a pod that a chart renders.
+func (s *search) pod(ctx context.Context, own Cause, pod *corev1.Pod) (Cause, error) {
 	if isReadyOrDone(pod) {
-		return Cause{Object: key}, nil
+		return own, nil
 	}
 	return s.causeOfPod(ctx, pod)
 }
@@ -34,22 +29,22 @@ func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error)
 }
 
 // podsOf returns the pods that an object controls, the oldest first.
-func (s *search) podsOf(ctx context.Context, w *workload) ([]corev1.Pod, error) {
-	selector, err := metav1.LabelSelectorAsSelector(w.selector)
+func (s *search) podsOf(ctx context.Context, object metav1.Object, labels *metav1.LabelSelector) ([]corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {
 		return nil, err
 	}
 	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: listLimit}
-	list, err := s.client.CoreV1().Pods(w.own.Object.Namespace).List(ctx, options)
+	list, err := s.client.CoreV1().Pods(object.GetNamespace()).List(ctx, options)
 	if err != nil {
 		return nil, s.unlessForbidden("list pods", err)
 	}
-	// Labels select the pods of others, too.
-	mine := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !controls(w.uid, &p) })
-	slices.SortStableFunc(mine, func(a, b corev1.Pod) int {
+	// The labels may also select pods of other objects.
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, object) })
+	slices.SortStableFunc(pods, func(a, b corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	return mine, nil
+	return pods, nil
 }
 
 // culprit returns the pod that is not ready and has the lowest rank, the first
@@ -99,12 +94,6 @@ func isReadyOrDone(p *corev1.Pod) bool {
 	}
 	ready := podCondition(p, corev1.PodReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue
-}
-
-// controls reports whether an object is the controller of another.
-func controls(uid types.UID, o metav1.Object) bool {
-	controller := metav1.GetControllerOfNoCopy(o)
-	return controller != nil && controller.UID == uid
 }
 
 // state returns why a pod is not ready, in a word and in a sentence.

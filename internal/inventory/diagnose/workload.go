@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,81 +11,55 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// workload is an object that makes pods, as far as that is the same for all.
-type workload struct {
-	// own is what the object says itself.
-	own      Cause
-	uid      types.UID
-	selector *metav1.LabelSelector
-	template *corev1.PodTemplateSpec
-	// behind tells that the controller has not acted on the spec that is
-	// stored: what there is of pods is from before.
-	behind bool
-}
-
-func newWorkload(own Cause, set metav1.Object, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, observed int64) *workload {
-	return &workload{own: own, uid: set.GetUID(), selector: selector, template: template, behind: observed < set.GetGeneration()}
-}
-
-// podCause asks the pods of an object, then the object.
-func (s *search) podCause(ctx context.Context, w *workload) (Cause, error) {
-	// What keeps pods from being made may quote their template.
-	s.redactor.add(&w.template.ObjectMeta, &w.template.Spec)
-	if w.behind {
-		w.own.Reason, w.own.Message = "NotObserved", "its controller has not acted on it yet"
-		return s.withWarning(ctx, w.own, w.uid)
+// podCause returns the cause of a pod that a workload controls, or of the workload
+// itself if none of its pods has one. The argument observed is the generation of
+// the workload that its controller has acted on.
+func (s *search) podCause(ctx context.Context, own Cause, workload metav1.Object, selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, observed int64) (Cause, error) {
+	// The reason why pods cannot be created may quote their template.
+	s.redactor.add(&template.ObjectMeta, &template.Spec)
+	if observed < workload.GetGeneration() {
+		// The pods are from an older spec.
+		own.Reason, own.Message = "NotObserved", "its controller has not acted on it yet"
+		return s.withWarning(ctx, own, workload.GetUID())
 	}
-	pods, err := s.podsOf(ctx, w)
+	pods, err := s.podsOf(ctx, workload, selector)
 	if err != nil {
-		return w.own, err
+		return own, err
 	}
 	if p := culprit(pods, rank); p != nil {
 		return s.causeOfPod(ctx, p)
 	}
-	return s.withWarning(ctx, w.own, w.uid)
+	return s.withWarning(ctx, own, workload.GetUID())
 }
 
-func (s *search) replicaSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	set, err := s.client.AppsV1().ReplicaSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get replicasets.apps", err)
-	}
-	cause, err := s.podCause(ctx, replicaSet(set))
+func (s *search) replicaSet(ctx context.Context, own Cause, set *appsv1.ReplicaSet) (Cause, error) {
+	cause, err := s.replicaSetCause(ctx, own, set)
 	return counted(cause, set.Status.AvailableReplicas, set.Status.Replicas, ptr.Deref(set.Spec.Replicas, 1)), err
 }
 
-// replicaSet says by a condition why it cannot make pods.
-func replicaSet(set *appsv1.ReplicaSet) *workload {
-	own := Cause{Object: apply.Key{Group: appsv1.GroupName, Kind: "ReplicaSet", Namespace: set.Namespace, Name: set.Name}}
+// replicaSetCause returns the cause of a ReplicaSet, which reports by a condition
+// why it cannot create pods.
+func (s *search) replicaSetCause(ctx context.Context, own Cause, set *appsv1.ReplicaSet) (Cause, error) {
 	for _, c := range set.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
 			own.Reason, own.Message = c.Reason, c.Message
 		}
 	}
-	return newWorkload(own, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration)
+	return s.podCause(ctx, own, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration)
 }
 
-func (s *search) statefulSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	set, err := s.client.AppsV1().StatefulSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get statefulsets.apps", err)
-	}
-	cause, err := s.podCause(ctx, newWorkload(Cause{Object: key}, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration))
+func (s *search) statefulSet(ctx context.Context, own Cause, set *appsv1.StatefulSet) (Cause, error) {
+	cause, err := s.podCause(ctx, own, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration)
 	return counted(cause, set.Status.AvailableReplicas, set.Status.UpdatedReplicas, ptr.Deref(set.Spec.Replicas, 1)), err
 }
 
-func (s *search) daemonSet(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	set, err := s.client.AppsV1().DaemonSets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get daemonsets.apps", err)
-	}
-	cause, err := s.podCause(ctx, newWorkload(Cause{Object: key}, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration))
+func (s *search) daemonSet(ctx context.Context, own Cause, set *appsv1.DaemonSet) (Cause, error) {
+	cause, err := s.podCause(ctx, own, set, set.Spec.Selector, &set.Spec.Template, set.Status.ObservedGeneration)
 	return counted(cause, set.Status.NumberAvailable, set.Status.UpdatedNumberScheduled, set.Status.DesiredNumberScheduled), err
 }
 
@@ -101,13 +76,8 @@ func counted(cause Cause, available, updated, want int32) Cause {
 // numbered.
 const revision = "deployment.kubernetes.io/revision"
 
-func (s *search) deployment(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	d, err := s.client.AppsV1().Deployments(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get deployments.apps", err)
-	}
+func (s *search) deployment(ctx context.Context, own Cause, d *appsv1.Deployment) (Cause, error) {
 	s.redactor.add(&d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec)
-	own := Cause{Object: key}
 	own.Reason, own.Message = rollout(d)
 	own = counted(own, d.Status.AvailableReplicas, d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1))
 	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 && !own.Known() {
@@ -120,7 +90,8 @@ func (s *search) deployment(ctx context.Context, key apply.Key, uid types.UID) (
 			return own, err
 		}
 		if set != nil {
-			if cause, err := s.podCause(ctx, replicaSet(set)); err != nil || cause.Known() {
+			newest := Cause{Object: apply.Key{Group: appsv1.GroupName, Kind: "ReplicaSet", Namespace: set.Namespace, Name: set.Name}}
+			if cause, err := s.replicaSetCause(ctx, newest, set); err != nil || cause.Known() {
 				return cause, err
 			}
 		}
@@ -159,14 +130,11 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 	if err != nil {
 		return nil, s.unlessForbidden("list replicasets.apps", err)
 	}
-	var newest *appsv1.ReplicaSet
-	for i := range list.Items {
-		set := &list.Items[i]
-		if controls(d.UID, set) && (newest == nil || number(set) > number(newest)) {
-			newest = set
-		}
+	sets := slices.DeleteFunc(list.Items, func(set appsv1.ReplicaSet) bool { return !metav1.IsControlledBy(&set, d) })
+	if len(sets) == 0 {
+		return nil, nil
 	}
-	return newest, nil
+	return new(slices.MaxFunc(sets, func(a, b appsv1.ReplicaSet) int { return cmp.Compare(number(&a), number(&b)) })), nil
 }
 
 // number returns the revision of a ReplicaSet, 0 for one that has none.
@@ -177,15 +145,10 @@ func number(set *appsv1.ReplicaSet) int64 {
 }
 
 // job answers for a Job: that it failed, and what its last pod says of that.
-func (s *search) job(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	job, err := s.client.BatchV1().Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get jobs.batch", err)
-	}
+func (s *search) job(ctx context.Context, own Cause, job *batchv1.Job) (Cause, error) {
 	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
-	own := Cause{Object: key}
 	own.Reason, own.Message = failure(job)
-	pods, err := s.podsOf(ctx, &workload{own: own, uid: job.UID, selector: job.Spec.Selector})
+	pods, err := s.podsOf(ctx, job, job.Spec.Selector)
 	if err != nil {
 		return own, err
 	}
@@ -226,12 +189,7 @@ var waitsFor = []string{"FailedBinding", "WaitForFirstConsumer", "WaitForPodSche
 
 // claim answers for a PersistentVolumeClaim, which tells by events alone why it
 // gets no volume.
-func (s *search) claim(ctx context.Context, key apply.Key, uid types.UID) (Cause, error) {
-	claim, err := s.client.CoreV1().PersistentVolumeClaims(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return s.notReadable(ctx, key, uid, "get persistentvolumeclaims", err)
-	}
-	cause := Cause{Object: key}
+func (s *search) claim(ctx context.Context, cause Cause, claim *corev1.PersistentVolumeClaim) (Cause, error) {
 	switch {
 	case claim.DeletionTimestamp != nil:
 		cause.Reason, cause.Message = "Terminating", "it is being deleted"
@@ -242,7 +200,7 @@ func (s *search) claim(ctx context.Context, key apply.Key, uid types.UID) (Cause
 		cause.Reason, cause.Message = "Lost", "its volume "+claim.Spec.VolumeName+" is gone"
 		return s.withWarning(ctx, cause, claim.UID)
 	}
-	events, err := s.events(ctx, key, claim.UID)
+	events, err := s.events(ctx, cause.Object, claim.UID)
 	last := newest(events, func(e *corev1.Event) bool {
 		return e.Type == corev1.EventTypeWarning || slices.Contains(waitsFor, e.Reason)
 	})

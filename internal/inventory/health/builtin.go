@@ -22,16 +22,9 @@ var (
 	claim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 )
 
-// builtIn reports whether kstatus has a function for a kind.
-func builtIn(gk schema.GroupKind) bool {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(gk.WithVersion("v1"))
-	return status.GetLegacyConditionsFn(o) != nil
-}
-
-// evaluateBuiltIn returns the health of an object of such a kind.
+// evaluateBuiltIn returns the health of an object of a kind that kstatus knows.
 func evaluateBuiltIn(o *unstructured.Unstructured) Result {
-	if r, known := corrected(o); known {
+	if r := corrected(o); r.decided() {
 		return r
 	}
 	found, err := compute(o)
@@ -60,83 +53,76 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 }
 
 // corrected returns the health of objects that kstatus takes for something else.
-func corrected(o *unstructured.Unstructured) (Result, bool) {
-	switch gk := o.GroupVersionKind().GroupKind(); gk {
+func corrected(o *unstructured.Unstructured) Result {
+	switch o.GroupVersionKind().GroupKind() {
 	case deployment:
 		if paused, _ := valueAt(o.Object, "spec.paused").(bool); paused {
-			return suspended("its rollout is paused by spec.paused"), true
+			return suspended("its rollout is paused by spec.paused")
 		}
 	case job:
 		if suspend, _ := valueAt(o.Object, "spec.suspend").(bool); suspend {
-			return suspended("it is suspended by spec.suspend"), true
+			return suspended("it is suspended by spec.suspend")
 		}
 	case pod:
 		if valueAt(o.Object, "status.phase") == "Failed" {
-			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "the pod has failed")), true
+			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "the pod has failed"))
 		}
 	case claim:
 		return waitsForConsumer(o)
 	case statefulSet:
-		return onDelete(o, "spec.updateStrategy.type", "spec.replicas", "status.updatedReplicas", "status.readyReplicas")
+		return onDelete(o, "spec.replicas", "status.updatedReplicas", "status.readyReplicas")
 	case daemonSet:
-		return onDelete(o, "spec.updateStrategy.type", "status.desiredNumberScheduled", "status.updatedNumberScheduled", "status.numberReady")
+		return onDelete(o, "status.desiredNumberScheduled", "status.updatedNumberScheduled", "status.numberReady")
 	}
-	return Result{}, false
+	return Result{}
 }
 
 // finishedJob recognizes a finished Job that Kubernetes deletes after its
 // ttlSecondsAfterFinished. Its deletion is no news.
-func finishedJob(o *unstructured.Unstructured) (Result, bool) {
+func finishedJob(o *unstructured.Unstructured) Result {
 	if o.GroupVersionKind().GroupKind() != job || valueAt(o.Object, "spec.ttlSecondsAfterFinished") == nil {
-		return Result{}, false
+		return Result{}
 	}
 	conditions, _ := conditionsOf(valueAt(o.Object, "status.conditions"))
 	for kind, result := range map[string]Result{"Complete": {Ready: true}, "Failed": failed("JobFailed", "the Job failed")} {
 		if c, ok := find(conditions, kind); ok && c.holds("True") {
-			return result, true
+			return result
 		}
 	}
-	return Result{}, false
+	return Result{}
 }
 
-// Annotations that Kubernetes writes on a claim: the provisioner that is to make
-// its volume, and the node of the pod that uses it first.
-const (
-	annotationProvisioner     = "volume.kubernetes.io/storage-provisioner"
-	annotationProvisionerBeta = "volume.beta.kubernetes.io/storage-provisioner"
-	annotationSelectedNode    = "volume.kubernetes.io/selected-node"
-)
-
-// ClaimAnnotations are those that the health of a claim depends on.
-var ClaimAnnotations = []string{annotationProvisioner, annotationProvisionerBeta, annotationSelectedNode}
+// claimAnnotations are the annotations that Kubernetes writes on a claim: the
+// provisioner that makes its volume, and the node of the first pod that uses it.
+var claimAnnotations = []string{
+	"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/selected-node",
+}
 
 // waitsForConsumer recognizes a claim that waits for its first consumer: it has a
 // class, and nothing has begun to provision it. A class that provisions at once
 // gets the annotation of its provisioner within seconds. The pod that needs the
 // claim, if any, is not ready without it, so that a release whose claims wait for
 // no pod of its own is not held up.
-func waitsForConsumer(o *unstructured.Unstructured) (Result, bool) {
+func waitsForConsumer(o *unstructured.Unstructured) Result {
 	phase := scalar(valueAt(o.Object, "status.phase"))
-	if phase != "" && phase != "Pending" || scalar(valueAt(o.Object, "spec.storageClassName")) == "" || scalar(valueAt(o.Object, "spec.volumeName")) != "" {
-		return Result{}, false
-	}
 	annotations := o.GetAnnotations()
-	if slices.ContainsFunc(ClaimAnnotations, func(key string) bool { return annotations[key] != "" }) {
-		return Result{}, false
+	if phase != "" && phase != "Pending" || scalar(valueAt(o.Object, "spec.storageClassName")) == "" || scalar(valueAt(o.Object, "spec.volumeName")) != "" ||
+		slices.ContainsFunc(claimAnnotations, func(key string) bool { return annotations[key] != "" }) {
+		return Result{}
 	}
 	return Result{
 		OpenEnded: true, Until: o.GetCreationTimestamp().Add(Grace).Unix(), Reason: ReasonFirstConsumer,
 		Message: "the claim is not bound: nothing has begun to provision it, which is so while no pod uses it",
-	}, true
+	}
 }
 
 // onDelete recognizes pods of an older revision that stay until a person deletes
 // them. They are not what the release asks for, and no time limit applies to the
 // person. The status is trusted only for the present generation.
-func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods string) (Result, bool) {
+func onDelete(o *unstructured.Unstructured, wanted, updated, readyPods string) Result {
 	observed, known := integer(valueAt(o.Object, "status.observedGeneration"))
-	if scalar(valueAt(o.Object, strategy)) != "OnDelete" || !known || observed < o.GetGeneration() {
-		return Result{}, false
+	if valueAt(o.Object, "spec.updateStrategy.type") != "OnDelete" || !known || observed < o.GetGeneration() {
+		return Result{}
 	}
 	want, ok := integer(valueAt(o.Object, wanted))
 	if !ok {
@@ -150,11 +136,11 @@ func onDelete(o *unstructured.Unstructured, strategy, wanted, updated, readyPods
 		return Result{
 			OpenEnded: true, Reported: true, Reason: ReasonOnDelete,
 			Message: fmt.Sprintf("%d of %d pods run an older revision until somebody deletes them (update strategy OnDelete)", want-have, want),
-		}, true
+		}
 	case running < want:
-		return progressing("LessReady", fmt.Sprintf("Ready: %d/%d", running, want)), true
+		return progressing("LessReady", fmt.Sprintf("Ready: %d/%d", running, want))
 	default:
-		return Result{Ready: true}, true
+		return Result{Ready: true}
 	}
 }
 

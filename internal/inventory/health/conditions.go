@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/chartwright/chartwright/internal/api"
 )
 
@@ -146,9 +148,7 @@ func scalar(value any) string {
 			return "True"
 		}
 		return "False"
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
+	case int64, float64:
 		return fmt.Sprint(v)
 	default:
 		return ""
@@ -160,8 +160,6 @@ func integer(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
 		return v, true
-	case int:
-		return int64(v), true
 	case float64:
 		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
 			return 0, false
@@ -177,14 +175,7 @@ func integer(value any) (int64, bool) {
 
 // valueAt returns the value of a path such as status.phase, nil where there is none.
 func valueAt(object map[string]any, path string) any {
-	var value any = object
-	for key := range strings.SplitSeq(path, ".") {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			return nil
-		}
-		value = fields[key]
-	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object, strings.Split(path, ".")...)
 	return value
 }
 
@@ -208,15 +199,12 @@ var (
 // evaluateGeneric returns the health of an object of a kind of which nothing is known
 // beside the conventions of Kubernetes.
 func evaluateGeneric(s subject) Result {
-	if r, silent := s.notReported(false); silent {
-		return r
-	}
-	if r, behind := s.outdated(); behind {
+	if r := cmp.Or(s.notReported(false), s.outdated()); r.decided() {
 		return r
 	}
 	conditions, read := s.conditions()
 	for _, kind := range []string{"Stalled", "Failed"} {
-		if c, ok := find(conditions, kind); ok && c.holds("True") && !c.outdated(s.generation) {
+		if c, ok := find(conditions, kind); ok && c.holds("True") && !c.outdated(s.GetGeneration()) {
 			return failed(cmp.Or(c.reason, kind), c.message)
 		}
 	}
@@ -224,53 +212,44 @@ func evaluateGeneric(s subject) Result {
 		return progressing(c.reason, c.message)
 	}
 	if _, ok := find(conditions, "Ready"); ok {
-		if r, not := s.required(conditions, "Ready"); not {
-			return r
-		}
-		return ready()
-	}
-	if r, not := s.unready(conditions); not {
-		return r
-	}
-	if r, known := s.word(); known {
-		return r
+		return cmp.Or(s.required(conditions, "Ready"), ready())
 	}
 	r := ready()
 	if !read {
 		r.Message = "it counts as ready: its status has conditions that cannot be read"
 	}
-	return r
+	return cmp.Or(s.unready(conditions), s.word(), r)
 }
 
 // unready looks for conditions by which kinds without a condition Ready report.
-func (s subject) unready(conditions []condition) (Result, bool) {
+func (s subject) unready(conditions []condition) Result {
 	for _, c := range conditions {
 		switch {
 		case slices.Contains(negative, c.kind) && c.holds("True"):
-			return progressing(cmp.Or(c.reason, c.kind), cmp.Or(c.message, fmt.Sprintf("the condition %s is True", c.kind))), true
+			return progressing(cmp.Or(c.reason, c.kind), cmp.Or(c.message, fmt.Sprintf("the condition %s is True", c.kind)))
 		case slices.Contains(positive, c.kind):
-			if r, not := s.required([]condition{c}, c.kind); not {
-				return r, true
+			if r := s.required([]condition{c}, c.kind); r.decided() {
+				return r
 			}
 		}
 	}
-	return Result{}, false
+	return Result{}
 }
 
 // word looks for a phase or a state that says that the object is not ready.
-func (s subject) word() (Result, bool) {
+func (s subject) word() Result {
 	for _, field := range []string{"phase", "state"} {
-		word, ok := valueAt(s.object, "status."+field).(string)
+		word, ok := valueAt(s.Object, "status."+field).(string)
 		if !ok {
 			continue
 		}
-		message := cmp.Or(scalar(valueAt(s.object, "status.message")), fmt.Sprintf("its %s is %s", field, api.Truncate(word, maxMessage)))
+		message := cmp.Or(scalar(valueAt(s.Object, "status.message")), fmt.Sprintf("its %s is %s", field, api.Truncate(word, maxMessage)))
 		switch lower := strings.ToLower(word); {
 		case slices.Contains(failures, lower):
-			return failed(reasonFailed, message), true
+			return failed(reasonFailed, message)
 		case slices.Contains(pending, lower):
-			return progressing(word, message), true
+			return progressing(word, message)
 		}
 	}
-	return Result{}, false
+	return Result{}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,82 +24,74 @@ type Kind struct {
 // Evaluate returns the health of an object that was read whole.
 func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
-		if expired, ok := finishedJob(o); ok {
-			return expired
-		}
-		return Result{Reason: reasonTerminating, Message: "it is being deleted"}
+		return cmp.Or(finishedJob(o), Result{Reason: reasonTerminating, Message: "it is being deleted"})
 	}
-	s := subject{object: o.Object, created: o.GetCreationTimestamp().Time, generation: o.GetGeneration()}
-	gvk := o.GroupVersionKind()
-	gk := gvk.GroupKind()
-	s.noStatus = func() bool { return k.NoStatus != nil && k.NoStatus(gvk) }
-	switch entry := lookup(gk); {
+	s := subject{o, k}
+	switch entry := lookup(o.GroupVersionKind().GroupKind()); {
 	case k.Rule != nil:
 		return k.Rule.evaluate(s)
 	case entry != nil && entry.always:
 		return Result{Ready: true}
 	case entry != nil:
 		return entry.evaluate(s)
-	case builtIn(gk):
+	case status.GetLegacyConditionsFn(o) != nil:
 		return evaluateBuiltIn(o)
 	default:
 		return evaluateGeneric(s)
 	}
 }
 
-// subject is an object as the evaluations see it.
+// subject is an object with what is known of its kind.
 type subject struct {
-	object     map[string]any
-	created    time.Time
-	generation int64
-	noStatus   func() bool
+	*unstructured.Unstructured
+	Kind
 }
 
-func (s subject) status() any { return s.object["status"] }
+func (s subject) status() any { return s.Object["status"] }
 
 // conditions returns the conditions of the status.
 func (s subject) conditions() (conditions []condition, read bool) {
-	return conditionsOf(valueAt(s.object, "status.conditions"))
+	return conditionsOf(valueAt(s.Object, "status.conditions"))
 }
 
 // notReported returns the result of an object that no controller has reported on.
-// Expected tells that the kind is known to get reports, whatever the API server
-// says of it.
-func (s subject) notReported(expected bool) (Result, bool) {
+// If expected is true, controllers report on the kind, whatever the API server
+// says about its status.
+func (s subject) notReported(expected bool) Result {
 	switch {
 	case reported(s.status()):
-		return Result{}, false
-	case !expected && s.noStatus():
-		return Result{Ready: true, Silent: true}, true
+		return Result{}
+	case !expected && s.NoStatus != nil && s.NoStatus(s.GroupVersionKind()):
+		return Result{Ready: true, Silent: true}
 	default:
 		return Result{
-			OpenEnded: true, Silent: true, Until: s.created.Add(Grace).Unix(),
+			OpenEnded: true, Silent: true, Until: s.GetCreationTimestamp().Add(Grace).Unix(),
 			Reason: ReasonNotReported, Message: "its controller has not reported on it yet",
-		}, true
+		}
 	}
 }
 
 // outdated returns the result of an object whose status is about an older spec.
-func (s subject) outdated() (Result, bool) {
-	observed, known := integer(valueAt(s.object, "status.observedGeneration"))
-	if !known || observed >= s.generation {
-		return Result{}, false
+func (s subject) outdated() Result {
+	observed, known := integer(valueAt(s.Object, "status.observedGeneration"))
+	if !known || observed >= s.GetGeneration() {
+		return Result{}
 	}
-	return progressing(reasonOutdated, fmt.Sprintf("its controller has seen generation %d of %d", observed, s.generation)), true
+	return progressing(reasonOutdated, fmt.Sprintf("its controller has seen generation %d of %d", observed, s.GetGeneration()))
 }
 
-// required returns why a condition is not True, and false where it is.
-func (s subject) required(conditions []condition, kind string) (Result, bool) {
+// required returns the result of an object for which a condition is not True.
+func (s subject) required(conditions []condition, kind string) Result {
 	c, ok := find(conditions, kind)
 	switch {
 	case !ok:
-		return progressing(reasonInProgress, fmt.Sprintf("its controller has not reported the condition %s yet", kind)), true
-	case c.outdated(s.generation):
-		return progressing(reasonOutdated, fmt.Sprintf("the condition %s is about generation %d of %d", kind, c.generation, s.generation)), true
+		return progressing(reasonInProgress, fmt.Sprintf("its controller has not reported the condition %s yet", kind))
+	case c.outdated(s.GetGeneration()):
+		return progressing(reasonOutdated, fmt.Sprintf("the condition %s is about generation %d of %d", kind, c.generation, s.GetGeneration()))
 	case !c.holds("True"):
-		return progressing(c.reason, cmp.Or(c.message, fmt.Sprintf("the condition %s is %s", kind, cmp.Or(c.status, "empty")))), true
+		return progressing(c.reason, cmp.Or(c.message, fmt.Sprintf("the condition %s is %s", kind, cmp.Or(c.status, "empty"))))
 	default:
-		return Result{}, false
+		return Result{}
 	}
 }
 
@@ -133,7 +126,7 @@ const (
 )
 
 // Result is the health of one object. Neither Ready nor Failed means that the
-// object is in progress.
+// object is in progress. Checks return the zero value if they do not apply.
 type Result struct {
 	Ready bool
 	// Failed: the object does not become ready without intervention.
@@ -154,6 +147,9 @@ type Result struct {
 	Reason  string
 	Message string
 }
+
+// decided reports whether a check applied.
+func (r Result) decided() bool { return r != Result{} }
 
 // assumed are the messages of objects that count as ready after their grace
 // period, by reason.

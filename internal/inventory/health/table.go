@@ -95,98 +95,89 @@ func AlwaysReady(gk schema.GroupKind) bool {
 
 // evaluate returns the health of an object of the entry's kinds.
 func (e *entry) evaluate(s subject) Result {
-	if r, kept := e.kept(s); kept {
+	if r := e.kept(s); r.decided() {
 		r.Reported = reported(s.status())
 		return r
 	}
-	if r, silent := s.notReported(true); silent {
-		return r
-	}
-	if r, behind := s.outdated(); behind {
+	if r := cmp.Or(s.notReported(true), s.outdated()); r.decided() {
 		return r
 	}
 	if e.each != "" {
 		return e.evaluateEach(s)
 	}
 	conditions, _ := s.conditions()
-	waits, not := e.unready(s, conditions)
-	// What is ready by its conditions may have failed at something else: a
+	waits := e.unready(s, conditions)
+	// An object that is ready by its conditions may have failed at something else: a
 	// certificate stays valid while its renewal fails.
-	if r, bad := e.worse(s, conditions, not || len(e.ready) == 0); bad {
-		return r
-	}
-	if not {
-		return waits
-	}
-	return e.compare(s)
+	return cmp.Or(e.worse(s, conditions, waits.decided() || len(e.ready) == 0), waits, e.compare(s))
 }
 
 // kept recognizes objects that are as they are meant to be without progress.
-func (e *entry) kept(s subject) (Result, bool) {
-	if e.stored != nil && strings.EqualFold(scalar(valueAt(s.object, e.stored.path)), e.stored.value) {
-		return Result{Ready: true}, true
+func (e *entry) kept(s subject) Result {
+	if e.stored != nil && strings.EqualFold(scalar(valueAt(s.Object, e.stored.path)), e.stored.value) {
+		return Result{Ready: true}
 	}
 	for _, f := range e.suspended {
-		if strings.EqualFold(scalar(valueAt(s.object, f.path)), f.value) {
-			return suspended(fmt.Sprintf("it is suspended by %s: %s", f.path, f.value)), true
+		if strings.EqualFold(scalar(valueAt(s.Object, f.path)), f.value) {
+			return suspended(fmt.Sprintf("it is suspended by %s: %s", f.path, f.value))
 		}
 	}
 	conditions, _ := s.conditions()
 	if c, ok := match(s, conditions, e.paused); ok {
-		return suspended(api.Truncate(cmp.Or(c.message, "it is paused"), maxMessage)), true
+		return suspended(api.Truncate(cmp.Or(c.message, "it is paused"), maxMessage))
 	}
-	return Result{}, false
+	return Result{}
 }
 
 // worse recognizes objects that have failed, or wait for a person.
-func (e *entry) worse(s subject, conditions []condition, unready bool) (Result, bool) {
+func (e *entry) worse(s subject, conditions []condition, unready bool) Result {
 	if c, ok := match(s, conditions, e.failed); ok && unready {
-		return failed(cmp.Or(c.reason, c.kind), c.message), true
+		return failed(cmp.Or(c.reason, c.kind), c.message)
 	}
 	for _, w := range e.words {
-		word := scalar(valueAt(s.object, w.path))
-		message := cmp.Or(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, api.Truncate(word, maxMessage)))
+		word := scalar(valueAt(s.Object, w.path))
+		message := cmp.Or(scalar(valueAt(s.Object, w.message)), fmt.Sprintf("%s is %s", w.path, api.Truncate(word, maxMessage)))
 		switch {
 		case oneOf(word, w.failed):
-			return failed(reasonFailed, message), true
+			return failed(reasonFailed, message)
 		case oneOf(word, w.waiting):
-			return Result{OpenEnded: true, Reported: true, Reason: ReasonSuspended, Message: api.Truncate(message, maxMessage)}, true
+			return Result{OpenEnded: true, Reported: true, Reason: ReasonSuspended, Message: api.Truncate(message, maxMessage)}
 		}
 	}
-	return Result{}, false
+	return Result{}
 }
 
 // unready recognizes objects whose conditions are not as they must be.
-func (e *entry) unready(s subject, conditions []condition) (Result, bool) {
+func (e *entry) unready(s subject, conditions []condition) Result {
 	for _, kind := range e.ready {
-		if r, not := s.required(conditions, kind); not {
-			return r, true
+		if r := s.required(conditions, kind); r.decided() {
+			return r
 		}
 	}
 	for _, kind := range e.notFalse {
 		if c, ok := find(conditions, kind); ok && c.holds("False") {
-			return progressing(c.reason, c.message), true
+			return progressing(c.reason, c.message)
 		}
 	}
-	return Result{}, false
+	return Result{}
 }
 
 // compare looks at what is not in conditions.
 func (e *entry) compare(s subject) Result {
 	for _, w := range e.words {
-		if word := scalar(valueAt(s.object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
-			return progressing(reasonInProgress, cmp.Or(scalar(valueAt(s.object, w.message)), fmt.Sprintf("%s is %s", w.path, cmp.Or(api.Truncate(word, maxMessage), "empty"))))
+		if word := scalar(valueAt(s.Object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
+			return progressing(reasonInProgress, cmp.Or(scalar(valueAt(s.Object, w.message)), fmt.Sprintf("%s is %s", w.path, cmp.Or(api.Truncate(word, maxMessage), "empty"))))
 		}
 	}
 	for _, pair := range e.equal {
-		want, known := integer(valueAt(s.object, pair[0]))
+		want, known := integer(valueAt(s.Object, pair[0]))
 		// Kubernetes omits zero.
-		if have, _ := integer(valueAt(s.object, pair[1])); known && have != want {
+		if have, _ := integer(valueAt(s.Object, pair[1])); known && have != want {
 			return progressing(reasonInProgress, fmt.Sprintf("%s is %d, want %d", pair[1], have, want))
 		}
 	}
 	for _, path := range e.set {
-		if !filled(valueAt(s.object, path)) {
+		if !filled(valueAt(s.Object, path)) {
 			return progressing(reasonInProgress, path+" is empty")
 		}
 	}
@@ -195,11 +186,11 @@ func (e *entry) compare(s subject) Result {
 
 // evaluateEach looks at the conditions of every item of a list.
 func (e *entry) evaluateEach(s subject) Result {
-	items, _ := valueAt(s.object, e.each).([]any)
+	items, _ := valueAt(s.Object, e.each).([]any)
 	for _, item := range items {
 		fields, _ := item.(map[string]any)
 		conditions, _ := conditionsOf(fields["conditions"])
-		if r, not := e.unready(s, conditions); not {
+		if r := e.unready(s, conditions); r.decided() {
 			return r
 		}
 	}
@@ -214,7 +205,7 @@ func (e *entry) evaluateEach(s subject) Result {
 func match(s subject, conditions []condition, wanted []conditionMatch) (condition, bool) {
 	for _, w := range wanted {
 		c, ok := find(conditions, w.kind)
-		if ok && c.holds(w.status) && (w.reason == "" || w.reason == c.reason) && !c.outdated(s.generation) {
+		if ok && c.holds(w.status) && (w.reason == "" || w.reason == c.reason) && !c.outdated(s.GetGeneration()) {
 			return c, true
 		}
 	}

@@ -208,10 +208,12 @@ func (s *slots) next() *ticket {
 	below := func(namespace string) bool { return s.holders[namespace].held < share }
 	reverse := (s.granted+1)%starvationInterval == 0
 	for i := range s.queues {
-		namespace, found := s.queues[nth(i, reverse)].first(below)
-		if !found {
+		order := s.queues[nth(i, reverse)].namespaces.order
+		first := slices.IndexFunc(order, below)
+		if first < 0 {
 			continue
 		}
+		namespace := order[first]
 		// A namespace at its share may miss every such turn. So it has turns of its own.
 		reverse = reverse || (s.holders[namespace].granted+1)%starvationInterval == 0
 		for j := range s.queues {
@@ -234,71 +236,56 @@ func nth(i int, reverse bool) int {
 // queue holds the tickets of one priority. It serves one namespace after another,
 // and within a namespace one kind after another. The zero value is ready.
 type queue struct {
-	namespaces rotation[*rotation[*tickets]]
+	namespaces rotation[rotation[[]*ticket]]
 }
-
-// tickets wait in the order in which they came.
-type tickets struct{ waiting []*ticket }
 
 func (q *queue) push(t *ticket) {
-	kinds := q.namespaces.get(t.key.Namespace, func() *rotation[*tickets] { return &rotation[*tickets]{} })
-	line := kinds.get(t.key.Kind, func() *tickets { return &tickets{} })
-	line.waiting = append(line.waiting, t)
-}
-
-// first returns the namespace to be served next, of those that may be.
-func (q *queue) first(may func(namespace string) bool) (namespace string, found bool) {
-	i := slices.IndexFunc(q.namespaces.order, may)
-	if i < 0 {
-		return "", false
-	}
-	return q.namespaces.order[i], true
+	tickets := q.namespaces.get(t.key.Namespace).get(t.key.Kind)
+	*tickets = append(*tickets, t)
 }
 
 // pop removes the next ticket of a namespace, nil if there is none, and puts the
 // namespace and the ticket's kind last.
 func (q *queue) pop(namespace string) *ticket {
-	kinds, found := q.namespaces.lines[namespace]
+	kinds, found := q.namespaces.members[namespace]
 	if !found {
 		return nil
 	}
 	kind := kinds.order[0]
-	line := kinds.lines[kind]
-	next := line.waiting[0]
-	line.waiting = line.waiting[1:]
-	kinds.served(kind, len(line.waiting) > 0)
+	tickets := kinds.members[kind]
+	next := (*tickets)[0]
+	*tickets = (*tickets)[1:]
+	kinds.served(kind, len(*tickets) > 0)
 	q.namespaces.served(namespace, len(kinds.order) > 0)
 	return next
 }
 
-// rotation holds lines of those who wait, by name, and the order in which the
-// lines are served. The zero value is ready.
+// rotation holds named members and the order in which they are served. The zero
+// value is ready.
 type rotation[T any] struct {
-	order []string
-	lines map[string]T
+	order   []string
+	members map[string]*T
 }
 
-// get returns a line, and adds it at the end if it is missing.
-func (r *rotation[T]) get(name string, add func() T) T {
-	if r.lines == nil {
-		r.lines = map[string]T{}
+// get returns a member. It adds a missing one at the end.
+func (r *rotation[T]) get(name string) *T {
+	if r.members == nil {
+		r.members = map[string]*T{}
 	}
-	line, found := r.lines[name]
-	if !found {
-		line = add()
-		r.lines[name] = line
+	if r.members[name] == nil {
+		r.members[name] = new(T)
 		r.order = append(r.order, name)
 	}
-	return line
+	return r.members[name]
 }
 
-// served puts a line last, or removes it if nothing is left in it.
+// served puts a member last, or removes it if nothing is left in it.
 func (r *rotation[T]) served(name string, more bool) {
 	i := slices.Index(r.order, name)
 	r.order = slices.Delete(r.order, i, i+1)
 	if more {
 		r.order = append(r.order, name)
 	} else {
-		delete(r.lines, name)
+		delete(r.members, name)
 	}
 }

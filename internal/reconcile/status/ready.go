@@ -9,6 +9,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
@@ -185,30 +186,30 @@ func unreadiness(v *Snapshot) summary {
 	case v.Overdue:
 		s.reason, s.reconciling, s.stalled = api.ReasonProgressDeadlineExceeded, false, true
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d of %d objects are ready. %s: %s", v.Health.Total-len(v.Health.Unready), v.Health.Total, first.Key, strings.TrimSuffix(first.Message, "."))
-	if more := len(v.Health.Unready) - 1; more > 0 {
-		fmt.Fprintf(&text, " (and %d more)", more)
-	}
+	text := fmt.Sprintf("%d of %d objects are ready. %s", v.Health.Total-len(v.Health.Unready), v.Health.Total, firstOf(v.Health.Unready))
 	if v.Diagnosis != "" {
-		text.WriteString(". " + v.Diagnosis)
+		text += ". " + v.Diagnosis
 	}
-	s.message = Cut(v.Secrets.Redact(text.String()))
+	s.message = Cut(v.Secrets.Redact(text))
 	return s
 }
 
 // assumption names the first object that counts as ready although no controller
 // says so, empty where there is none.
 func assumption(v *Snapshot) string {
-	assumed := v.Health.Assumed
-	if len(assumed) == 0 {
+	if len(v.Health.Assumed) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(". %s: %s", assumed[0].Key, strings.TrimSuffix(assumed[0].Message, "."))
-	if more := len(assumed) - 1; more > 0 {
+	return Cut(v.Secrets.Redact(". " + firstOf(v.Health.Assumed)))
+}
+
+// firstOf describes the first of some objects, and counts the others.
+func firstOf(objects []inventory.ObjectHealth) string {
+	text := fmt.Sprintf("%s: %s", objects[0].Key, strings.TrimSuffix(objects[0].Message, "."))
+	if more := len(objects) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return Cut(v.Secrets.Redact(text))
+	return text
 }
 
 // StuckHook says what keeps a hook from running.
@@ -227,16 +228,14 @@ func hookMessage(v *Snapshot) string {
 		return ""
 	}
 	hook := running.Hook
-	var text string
+	text := ". It waits for hook " + hook.Name
 	switch {
 	case hook.State.Idle():
 		text = ". " + StuckHook(hook)
-	case hook.State == api.HookRunning && hook.Why == "":
-		text = fmt.Sprintf(". It waits for hook %s, which runs", hook.Name)
 	case hook.Why != "":
-		text = fmt.Sprintf(". It waits for hook %s: %s", hook.Name, hook.Why)
-	default:
-		text = fmt.Sprintf(". It waits for hook %s", hook.Name)
+		text += ": " + hook.Why
+	case hook.State == api.HookRunning:
+		text += ", which runs"
 	}
 	text = v.Secrets.Redact(text)
 	what, waits := waiters[v.Observation.Change]

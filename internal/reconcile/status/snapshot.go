@@ -111,9 +111,5 @@ func (f *Fields) Refuse() bool {
 
 // failure returns which fields could not be computed, and why.
 func (f *Fields) failure() string {
-	said := make([]string, len(f.Failures))
-	for i, failure := range f.Failures {
-		said[i] = "status." + failure.Error()
-	}
-	return Cut(strings.Join(said, "; "))
+	return Cut(list(f.Failures, "; ", func(failure kindstatus.Error) string { return "status." + failure.Error() }))
 }

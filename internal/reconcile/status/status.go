@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -68,13 +70,13 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	}
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
 	setWhile(len(v.Fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.Fields.failure())
-	switch t := tested(v); {
-	case t == nil:
+	switch {
+	case len(v.History) == 0 || v.History[0].Tested == nil:
 		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)
-	case t.Passed:
-		set(api.ConditionTested, metav1.ConditionTrue, api.ReasonTestsPassed, t.Message)
+	case v.History[0].Tested.Passed:
+		set(api.ConditionTested, metav1.ConditionTrue, api.ReasonTestsPassed, v.History[0].Tested.Message)
 	default:
-		set(api.ConditionTested, metav1.ConditionFalse, api.ReasonTestsFailed, t.Message)
+		set(api.ConditionTested, metav1.ConditionFalse, api.ReasonTestsFailed, v.History[0].Tested.Message)
 	}
 	if r, ok := Deployed(v.History); ok {
 		reason := api.ReasonUpgradeSuccessful
@@ -186,32 +188,27 @@ func drifted(v *Snapshot) (reason, message string, holds bool) {
 		return f.Reason, f.Message, true
 	}
 	if len(v.Fighting) > 0 {
-		names := make([]string, len(v.Fighting))
-		for i, key := range v.Fighting {
-			names[i] = key.String()
-		}
-		return api.ReasonDriftFight, Cut(fmt.Sprintf("Somebody damages these again and again, and they are repaired ever more slowly: %s", strings.Join(names, ", "))), true
+		return api.ReasonDriftFight, Cut("Somebody damages these again and again, and they are repaired ever more slowly: " + list(v.Fighting, ", ", apply.Key.String)), true
 	}
 	if len(v.Drift) == 0 {
 		return "", "", false
 	}
-	names := make([]string, len(v.Drift))
-	for i, drift := range v.Drift {
-		names[i] = drift.String()
-		if drift.Gone {
-			names[i] += " (gone)"
+	drifted := func(d inventory.Drift) string {
+		if d.Gone {
+			return d.String() + " (gone)"
 		}
+		return d.String()
 	}
-	return api.ReasonDriftDetected, Cut("Not as the release says: " + strings.Join(names, ", ")), true
+	return api.ReasonDriftDetected, Cut("Not as the release says: " + list(v.Drift, ", ", drifted)), true
 }
 
-// tested tells how the tests of the newest revision went, nil where they were
-// not run.
-func tested(v *Snapshot) *release.Tested {
-	if len(v.History) == 0 {
-		return nil
+// list joins the texts of items.
+func list[T any](items []T, separator string, text func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
 	}
-	return v.History[0].Tested
+	return strings.Join(texts, separator)
 }
 
 // resources counts the objects, nil where no revision is deployed.

@@ -15,31 +15,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What config/default installs.
+// Names of objects that config/default installs.
 const (
-	// SystemNamespace is where operators log in, and where their leases are.
+	// SystemNamespace holds the operators' service accounts and leases.
 	SystemNamespace = "chartwright-system"
 	systemAccount   = "chartwright-controller-manager"
 	managerRole     = "chartwright-manager-role"
 	leaderRole      = "chartwright-leader-election-role"
 )
 
-// Account is whom an operator logs in as.
+// Account is the ServiceAccount with which an operator authenticates.
 type Account struct {
 	namespace, name string
 }
 
-// System is the ServiceAccount of config/rbac, with no rights but those.
+// System is the ServiceAccount of config/rbac. It has only the permissions of
+// config/rbac.
 var System = Account{SystemNamespace, systemAccount}
 
-// User is the account's name in the audit log.
+// User returns the account's user name, as in the audit log.
 func (a Account) User() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", a.namespace, a.name)
 }
 
-// NewAccount makes a ServiceAccount for the test alone, beside System. It may
-// do what the leader election needs; what operators need, they bring with them,
-// see NewOperator.
+// NewAccount creates a ServiceAccount for this test only. It has the
+// permissions for leader election; NewOperator adds the permissions that the
+// operator needs.
 func (e *Env) NewAccount() Account {
 	e.t.Helper()
 	ctx := e.t.Context()
@@ -60,7 +61,7 @@ func (a Account) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.namespace, Name: a.name}}
 }
 
-// bindLeases gives the account the rules of the leader election.
+// bindLeases grants the account the permissions for leader election.
 func (e *Env) bindLeases(a Account) {
 	e.t.Helper()
 	bindings := e.Typed.RbacV1().RoleBindings(a.namespace)
@@ -74,11 +75,11 @@ func (e *Env) bindLeases(a Account) {
 	role, err := e.Typed.RbacV1().Roles(a.namespace).Get(e.t.Context(), leaderRole, metav1.GetOptions{})
 	e.must(err)
 	e.waitAllowed(a, a.namespace, role.Rules...)
-	shared.rights.note(a.User(), role.Rules, nil)
+	shared.granted.record(a.User(), role.Rules, nil)
 }
 
-// bindSigningKey gives the operator's account the rules for the Secret with the
-// signing key, as config/rbac does for an operator of the name chartwright.
+// bindSigningKey grants the operator's account the permissions for the Secret
+// with the signing key, as config/rbac does for an operator named chartwright.
 func (e *Env) bindSigningKey(options Options) {
 	e.t.Helper()
 	ctx, a := e.t.Context(), options.Account
@@ -106,18 +107,19 @@ func (e *Env) bindSigningKey(options Options) {
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, role.Name, metav1.DeleteOptions{}) })
 	e.waitAllowed(a, a.namespace, role.Rules...)
-	shared.rights.note(a.User(), role.Rules, nil)
+	shared.granted.record(a.User(), role.Rules, nil)
 	e.cleanup(func(ctx context.Context) error {
 		err := e.Typed.CoreV1().Secrets(a.namespace).Delete(ctx, SigningKey(options.Name), metav1.DeleteOptions{})
 		return client.IgnoreNotFound(err)
 	})
 }
 
-// SigningKey returns the name of the Secret, in SystemNamespace, with the signing
-// key of an operator.
+// SigningKey returns the name of the Secret, in SystemNamespace, with an
+// operator's signing key.
 func SigningKey(operator string) string { return operator + "-signing-key" }
 
-// waitAllowed waits until the API server lets the account do what rules allow.
+// waitAllowed waits until the API server allows the account what the rules
+// allow.
 func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRule) {
 	e.t.Helper()
 	for _, rule := range rules {
@@ -134,7 +136,7 @@ func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRul
 			}
 			review.Spec.ResourceAttributes = asks
 		}
-		e.Wait("account "+a.User()+" to have its rights", func(ctx context.Context) error {
+		e.Wait("account "+a.User()+" to have its permissions", func(ctx context.Context) error {
 			answer, err := e.Typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err == nil && !answer.Status.Allowed {
 				err = fmt.Errorf("not allowed: %v", rule)

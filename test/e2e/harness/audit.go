@@ -16,63 +16,63 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Request is one request as the API server's audit log has it.
+// Request is a request in the API server's audit log.
 type Request struct {
 	Verb       string
 	RequestURI string
 	User       struct{ Username string }
-	// ImpersonatedUser is in whose name the request was made, if not in the
-	// user's own.
+	// ImpersonatedUser is set if the request impersonates another user.
 	ImpersonatedUser struct{ Username string }
 	ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus   struct {
 		Code    int
 		Message string
 	}
-	// Annotations tell what was decided on the way.
+	// Annotations are those of the audit event, for example the decision of the
+	// authorizer.
 	Annotations map[string]string
-	// RequestReceivedTimestamp and StageTimestamp are when the API server got
-	// the request and when it had answered.
+	// RequestReceivedTimestamp and StageTimestamp are the times at which the
+	// API server received the request and completed the response.
 	RequestReceivedTimestamp, StageTimestamp metav1.MicroTime
 }
 
-// String prints the request for messages.
+// String describes the request for failure messages.
 func (r Request) String() string { return r.Verb + " " + r.RequestURI + " (" + r.ObjectRef.Name + ")" }
 
-// Write tells whether the request is one that changes something. A review is a
-// question.
+// Write reports whether the request can change an object. Access reviews count
+// as reads.
 func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
 		!strings.HasSuffix(r.ObjectRef.Resource, "reviews")
 }
 
-// waiting tells whether the request belongs to what goes on at all times: the
-// watches and the leader election.
-func (r Request) waiting() bool {
+// background reports whether the request is a watch or part of leader election.
+func (r Request) background() bool {
 	return r.Verb == "watch" || r.ObjectRef.Resource == "leases"
 }
 
-// Audit is what a user asked of the API server since a moment.
+// Audit collects a user's requests to the API server from a certain moment on.
 type Audit struct {
 	env    *Env
 	user   string
 	offset int64
 }
 
-// Audit begins to listen to a user. The log belongs to all tests, so it needs
-// a user of the test's own, see NewAccount.
+// Audit starts to collect the requests of a user. All tests share the audit
+// log, so the user must belong to this test, see NewAccount.
 func (e *Env) Audit(user string) *Audit {
 	e.t.Helper()
 	return &Audit{env: e, user: user, offset: e.syncAudit()}
 }
 
-// Requests returns what the user asked for so far, without watches and leases.
+// Requests returns the user's requests so far, without watches and leader
+// election.
 func (a *Audit) Requests() []Request {
 	a.env.t.Helper()
 	a.env.syncAudit()
 	var found []Request
 	err := a.env.readAudit(a.offset, func(r Request, _ int64) {
-		if r.User.Username == a.user && !r.waiting() {
+		if r.User.Username == a.user && !r.background() {
 			found = append(found, r)
 		}
 	})
@@ -80,9 +80,9 @@ func (a *Audit) Requests() []Request {
 	return found
 }
 
-// Waiting returns the watches that the user began so far, and what it asked for
-// of the leader election.
-func (a *Audit) Waiting() (watches, leases []Request) {
+// WatchesAndLeases returns the watches that the user started so far, and the
+// user's requests for leader election.
+func (a *Audit) WatchesAndLeases() (watches, leases []Request) {
 	a.env.t.Helper()
 	a.env.syncAudit()
 	a.env.must(a.env.readAudit(a.offset, func(r Request, _ int64) {
@@ -97,8 +97,8 @@ func (a *Audit) Waiting() (watches, leases []Request) {
 	return watches, leases
 }
 
-// Writes returns what of it may have changed something, leaving out objects
-// whose names contain the one given, if any.
+// Writes returns the writes among Requests. If except is not empty, requests
+// for objects whose names contain it are left out.
 func (a *Audit) Writes(except string) []Request {
 	a.env.t.Helper()
 	return slices.DeleteFunc(a.Requests(), func(r Request) bool {
@@ -106,22 +106,23 @@ func (a *Audit) Writes(except string) []Request {
 	})
 }
 
-// Everybody returns what anybody asked for since the audit began, as far as it
-// has to do with the test's namespace, without watches and leases.
-func (a *Audit) Everybody() []Request {
+// AllUsers returns the requests of all users since the audit began that concern
+// the test's namespace, without watches and leader election.
+func (a *Audit) AllUsers() []Request {
 	a.env.t.Helper()
 	a.env.syncAudit()
 	var found []Request
 	a.env.must(a.env.readAudit(a.offset, func(r Request, _ int64) {
-		if !r.waiting() {
+		if !r.background() {
 			found = append(found, r)
 		}
 	}))
 	return found
 }
 
-// syncAudit makes a request that nobody else makes, waits until the log has
-// it, and returns its place: all that was answered before stands before it.
+// syncAudit makes a request with a unique name, waits until the audit log
+// contains it, and returns its offset in the log. All requests that completed
+// earlier are before this offset.
 func (e *Env) syncAudit() (offset int64) {
 	e.t.Helper()
 	marker := "audit-" + rand.String(10)
@@ -137,14 +138,14 @@ func (e *Env) syncAudit() (offset int64) {
 			}
 		})
 		if err == nil && !found {
-			err = errors.New("it does not hold the last request")
+			err = errors.New("the last request is missing")
 		}
 		return err
 	})
 	return offset
 }
 
-// auditSize is the size of the audit log, 0 where there is none.
+// auditSize returns the size of the audit log, 0 if there is no log.
 func auditSize() int64 {
 	info, err := os.Stat(shared.auditLog())
 	if err != nil {
@@ -153,19 +154,19 @@ func auditSize() int64 {
 	return info.Size()
 }
 
-// readAudit calls see with each request after an offset that has to do with the
-// test, and where it ends.
-func (e *Env) readAudit(offset int64, see func(r Request, end int64)) error {
-	return readAudit(offset, e.Namespace, see)
+// readAudit calls see for each request after an offset that mentions the test's
+// namespace, with the offset at which the request ends.
+func (e *Env) readAudit(offset int64, visit func(r Request, end int64)) error {
+	return readAudit(offset, e.Namespace, visit)
 }
 
-// readAudit calls see with each request after an offset whose line has a text,
-// and where it ends.
-func readAudit(offset int64, with string, see func(r Request, end int64)) error {
-	return readAuditLog(shared.auditLog(), offset, with, see)
+// readAudit calls see for each request after an offset whose log entry contains
+// a text, with the offset at which the request ends.
+func readAudit(offset int64, with string, visit func(r Request, end int64)) error {
+	return readAuditLog(shared.auditLog(), offset, with, visit)
 }
 
-func readAuditLog(log string, offset int64, with string, see func(r Request, end int64)) error {
+func readAuditLog(log string, offset int64, with string, visit func(r Request, end int64)) error {
 	file, err := os.Open(log)
 	if err != nil {
 		return fmt.Errorf("%w: start the cluster with --audit-log %s", err, log)
@@ -178,13 +179,13 @@ func readAuditLog(log string, offset int64, with string, see func(r Request, end
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // the rest of the line is being written
+			return nil // the rest of the entry is still being written
 		}
 		if err != nil {
 			return err
 		}
 		offset += int64(len(line))
-		// Most lines are of others: look before decoding.
+		// Most entries belong to other tests: search before decoding.
 		if !strings.Contains(string(line), with) {
 			continue
 		}
@@ -192,6 +193,6 @@ func readAuditLog(log string, offset int64, with string, see func(r Request, end
 		if err := json.Unmarshal(line, &request); err != nil {
 			return fmt.Errorf("audit log: %w", err)
 		}
-		see(request, offset)
+		visit(request, offset)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // CR builds a custom resource.
 type CR struct{ object *unstructured.Unstructured }
 
-// MakeCR begins a custom resource.
+// MakeCR returns a builder for a custom resource.
 func MakeCR(kind Kind, name string) CR {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(kind.GroupVersionKind)
@@ -17,7 +17,7 @@ func MakeCR(kind Kind, name string) CR {
 	return CR{object}
 }
 
-// Set sets a field of the spec, by its dotted path. Numbers are int64.
+// Set sets a field of the spec by its dotted path. Numbers must be int64.
 func (c CR) Set(path string, value any) CR {
 	if number, ok := value.(int); ok {
 		value = int64(number)
@@ -46,7 +46,7 @@ func (c CR) Obj() *unstructured.Unstructured { return c.object }
 // PodSetCR builds a PodSet.
 type PodSetCR struct{ CR }
 
-// MakePodSet begins a PodSet.
+// MakePodSet returns a builder for a PodSet.
 func MakePodSet(name string) PodSetCR { return PodSetCR{MakeCR(PodSet, name)} }
 
 // Replicas sets the number of pods.
@@ -55,7 +55,7 @@ func (p PodSetCR) Replicas(n int) PodSetCR { return PodSetCR{p.Set("replicas", n
 // OvhNginxCR builds an OvhNginx.
 type OvhNginxCR struct{ CR }
 
-// MakeOvhNginx begins an OvhNginx with what it has to have.
+// MakeOvhNginx returns a builder for an OvhNginx with its required fields.
 func MakeOvhNginx(name string) OvhNginxCR {
 	return OvhNginxCR{MakeCR(OvhNginx, name).Set("port", 80).Set("replicaCount", 1)}
 }

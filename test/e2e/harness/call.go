@@ -13,20 +13,21 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Call is one request as a Proxy sees it.
+// Call is a request that passes through a Proxy.
 type Call struct {
-	// Method is that of HTTP, Path that of the URL.
+	// Method is the HTTP method, Path the path of the URL.
 	Method, Path string
-	// Name is that of the object, also where the path has none yet, and Release
-	// the status of the revision whose record it is.
+	// Name is the object's name, also in a create request, whose path has no
+	// name. Release is the status of the revision if the object is a release
+	// record.
 	Name, Release string
-	// Watch tells whether the answer has no end.
+	// Watch reports whether the request is a watch.
 	Watch bool
-	// dry: nothing is stored.
+	// dry reports whether the request is a dry run.
 	dry bool
 }
 
-// readCall reads what is to be known of a request, and leaves its body whole.
+// readCall parses a request. The request's body stays readable.
 func readCall(r *http.Request) (Call, error) {
 	query := r.URL.Query()
 	call := Call{
@@ -48,10 +49,11 @@ func readCall(r *http.Request) (Call, error) {
 	if r.Method != http.MethodPost {
 		call.Name = path.Base(strings.TrimSuffix(r.URL.Path, "/status"))
 	}
-	// A patch is no object, and neither is one of a kind of the test's own.
+	// A patch is not an object, and the decoder does not know the tests' own
+	// kinds.
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
-		return call, nil //nolint:nilerr // the path alone tells of it, then
+		return call, nil //nolint:nilerr // the path is sufficient
 	}
 	if m, err := meta.Accessor(object); err == nil {
 		call.Name = m.GetName()
@@ -62,23 +64,23 @@ func readCall(r *http.Request) (Call, error) {
 	return call, nil
 }
 
-// Write tells whether the request is to change something that matters: leases
-// and events are not what an operator is judged by.
+// Write reports whether the request changes an object other than a lease or an
+// event.
 func (c Call) Write() bool {
 	switch c.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		return !c.dry && !c.aside() && !strings.HasSuffix(c.Path, "reviews")
+		return !c.dry && !c.leaseOrEvent() && !strings.HasSuffix(c.Path, "reviews")
 	default:
 		return false
 	}
 }
 
-// aside tells whether the request is about leases or events.
-func (c Call) aside() bool {
+// leaseOrEvent reports whether the request concerns leases or events.
+func (c Call) leaseOrEvent() bool {
 	return strings.Contains(c.Path, "/leases") || strings.Contains(c.Path, "/events")
 }
 
-// String names the request for people.
+// String describes the request for failure messages.
 func (c Call) String() string {
 	parts := strings.Split(strings.Trim(c.Path, "/"), "/")
 	what := parts[len(parts)-1]
@@ -97,8 +99,8 @@ func (c Call) String() string {
 	return text
 }
 
-// errLost is why a proxy gives no answer.
-var errLost = errors.New("the connection was lost, as planned")
+// errLost is the error of a proxy that drops a connection on purpose.
+var errLost = errors.New("the connection was lost, on purpose")
 
-// discard is for what a proxy would say of answers that it lost on purpose.
+// discard drops log messages about responses that the proxy lost on purpose.
 var discard = log.New(io.Discard, "", 0)

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is a running Kubernetes and an admin's access to it.
+// cluster is a running Kubernetes with admin access.
 type cluster struct {
-	// dir is its folder, as `cluster up --dir` made it.
+	// dir is the cluster's folder, as created by `cluster up --dir`.
 	dir string
-	// ours: booted by this run, and to be stopped by it.
-	ours bool
-	// program, kubectl and helm are paths of programs.
+	// booted reports whether this run booted the cluster and must stop it.
+	booted bool
+	// Paths of programs.
 	program, kubectl, helm string
 
 	config  *rest.Config
@@ -32,12 +32,12 @@ type cluster struct {
 	dynamic dynamic.Interface
 }
 
-// findCluster returns the cluster that $CHARTWRIGHT_CLUSTER names, or one that
-// is to be booted in the scratch folder.
+// findCluster returns the cluster that $CHARTWRIGHT_CLUSTER names, or a cluster
+// to be booted in the scratch folder.
 func findCluster(scratch string) (*cluster, error) {
 	c := &cluster{dir: os.Getenv("CHARTWRIGHT_CLUSTER")}
 	if c.dir == "" {
-		c.ours, c.dir = true, filepath.Join(scratch, "cluster")
+		c.booted, c.dir = true, filepath.Join(scratch, "cluster")
 	}
 	for _, p := range []struct {
 		to   *string
@@ -51,10 +51,10 @@ func findCluster(scratch string) (*cluster, error) {
 	return c, nil
 }
 
-// open boots the cluster if it is ours, connects to it and installs what tests
+// open boots the cluster if necessary, connects to it and installs what tests
 // need.
 func (c *cluster) open(ctx context.Context) error {
-	if c.ours {
+	if c.booted {
 		up := command{path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()}}
 		if _, err := up.run(ctx); err != nil {
 			return err
@@ -66,9 +66,10 @@ func (c *cluster) open(ctx context.Context) error {
 	return c.install(ctx)
 }
 
-// stopCommand stops the cluster if it is ours, and else does nothing.
+// stopCommand returns a command that stops the cluster if this run booted it,
+// and otherwise does nothing.
 func (c *cluster) stopCommand() []string {
-	if !c.ours {
+	if !c.booted {
 		return []string{"true"}
 	}
 	return []string{c.program, "down", "--dir", c.dir}
@@ -91,8 +92,8 @@ func (c *cluster) connect() error {
 	return err
 }
 
-// install applies config/default without the Deployment, in whose place each
-// test runs the operator itself.
+// install applies config/default without the Deployment, because each test runs
+// its own operator.
 func (c *cluster) install(ctx context.Context) error {
 	rendered, err := command{path: c.kubectl, args: []string{"kustomize", Root("config", "default")}}.run(ctx)
 	if err != nil {
@@ -128,7 +129,7 @@ func (c *cluster) apply(ctx context.Context, list *unstructured.UnstructuredList
 	if err := kubectl("apply", "--server-side", "-f", "-"); err != nil {
 		return err
 	}
-	// Of these alone: the definitions of tests that run beside come and go.
+	// Wait only for these CRDs: parallel tests create and delete others.
 	established := []string{"wait", "--for=condition=Established", "--timeout=30s"}
 	for i := range list.Items {
 		if list.Items[i].GetKind() == "CustomResourceDefinition" {
@@ -136,7 +137,7 @@ func (c *cluster) apply(ctx context.Context, list *unstructured.UnstructuredList
 		}
 	}
 	var last error
-	// kubectl gives up on a definition that has no conditions yet.
+	// kubectl wait fails for a CRD that has no conditions yet.
 	err = wait.PollUntilContextTimeout(ctx, interval, deadline, true, func(context.Context) (bool, error) {
 		last = kubectl(established...)
 		return last == nil, nil

@@ -1,22 +1,23 @@
-// Package harness runs the operator, as the program that users run, against a
-// real Kubernetes, and looks at what it does through the API alone.
+// Package harness runs the operator's program against a real Kubernetes and
+// observes it only through the API.
 //
-// A package of tests has one cluster. Main boots it and stops it again, or
-// uses the one whose folder $CHARTWRIGHT_CLUSTER names; installs the kinds and
-// the rules of config/; and builds the operator, unless $CHARTWRIGHT_BINARY
-// names one. A cluster of one's own must keep an audit log in its folder, and
-// run no operator that watches the kinds of config/ in all namespaces:
+// A package of tests shares one cluster. Main boots and stops it, or uses the
+// cluster in the folder that $CHARTWRIGHT_CLUSTER names. Main installs the
+// kinds and roles of config/, and builds the operator unless
+// $CHARTWRIGHT_BINARY names one. Your own cluster must write an audit log to
+// its folder, and must not run an operator that watches the kinds of config/ in
+// all namespaces:
 //
 //	bin/cluster up --dir .cluster --audit-log .cluster/audit.log
 //	cd test && CHARTWRIGHT_CLUSTER=$PWD/../.cluster go test ./e2e/...
 //
-// Whatever a run started is ended with it, also where a test panics.
+// Everything that a run starts ends with the run, even if a test panics.
 //
 //	func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 //
-// Each test has an Env: a namespace of its own that enforces the restricted
-// Pod Security level, clients of an admin, kubectl and helm, and operators
-// that watch this namespace only, so that tests run side by side:
+// Each test has an Env: its own namespace, which enforces the restricted Pod
+// Security level; admin clients, kubectl and helm; and operators that watch
+// only this namespace, so that tests can run in parallel:
 //
 //	env := harness.New(t)
 //	env.NewOperator(harness.Options{}).Start()
@@ -24,11 +25,12 @@
 //	env.Create(web)
 //	env.WaitReady(web)
 //
-// An operator never runs as an admin. It is the ServiceAccount of config/rbac,
-// or with Options.Account one of the test's own with the same rules and what
-// the test adds to them. What such an account asked of the API server can be
-// read back from the audit log, see Env.Audit.
+// An operator never runs with admin permissions. It uses the ServiceAccount of
+// config/rbac or, with Options.Account, a ServiceAccount of the test that has
+// the permissions for its kinds. Env.Audit returns the requests of such an
+// account from the audit log.
 //
-// Nothing here sleeps: every wait has a condition and a deadline, and says
-// what it saw last when the deadline passes.
+// The harness never sleeps for a fixed time: every wait has a condition and a
+// deadline. When the deadline passes, the test fails with the last error of the
+// condition.
 package harness

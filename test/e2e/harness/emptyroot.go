@@ -10,10 +10,10 @@ import (
 // imageUser is the user of the operator's image.
 const imageUser = 65532
 
-// enterEmptyRoot lets the process see what a container of the image contains: a
-// root folder with the operator's binary and, for a login, its kubeconfig. There
-// are no certificates, no users, no /tmp and no /proc. A user other than root
-// needs user namespaces for it.
+// enterEmptyRoot gives the process the file system of the image: a root folder
+// with only the operator's binary and a kubeconfig. There are no certificates,
+// no users, no /tmp and no /proc. Users other than root need user namespaces
+// for this.
 func (o *Operator) enterEmptyRoot(cmd *exec.Cmd) error {
 	root, err := os.MkdirTemp("", "chartwright-image-")
 	if err != nil {
@@ -36,7 +36,7 @@ func (o *Operator) enterEmptyRoot(cmd *exec.Cmd) error {
 		return err
 	}
 	cmd.Path, cmd.Dir = "/chartwright", "/"
-	// Container runtimes set HOME, to / for a user that no file names.
+	// Container runtimes set HOME to / for a user that is not in /etc/passwd.
 	cmd.Env = append([]string{"HOME=/", "KUBECONFIG=/kubeconfig", "WATCH_NAMESPACE=" + o.env.Namespace}, o.options.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
 	if os.Getuid() != 0 {

@@ -15,24 +15,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Env is the part of the cluster that one test has for itself. Its methods end
-// the test where the harness, and not the operator, is at fault.
+// Env is one test's part of the cluster. Its methods fail the test if the
+// harness itself fails.
 type Env struct {
 	t *testing.T
-	// Namespace is the test's own.
+	// Namespace is the test's own namespace.
 	Namespace string
-	// Typed and Dynamic are an admin's.
+	// Typed and Dynamic are admin clients.
 	Typed   kubernetes.Interface
 	Dynamic dynamic.Interface
 
-	// kinds are those that the test uses beside the installed ones.
+	// kinds are the kinds that the test uses in addition to the installed ones.
 	kinds []Kind
-	// auditFrom is where the audit log ended when the test began.
+	// auditFrom is the size of the audit log when the test began.
 	auditFrom int64
 }
 
-// New makes a namespace for the test. It is removed when the test ends, and
-// custom resources in it are seen off by the operators that still run.
+// New creates a namespace for the test and deletes it when the test ends.
+// Operators that still run then handle the deletion of the custom resources in
+// it.
 func New(t *testing.T) *Env {
 	t.Helper()
 	e := &Env{t: t, Namespace: namespaceFor(t.Name()), Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
@@ -43,7 +44,7 @@ func New(t *testing.T) *Env {
 	_, err := e.Typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error {
-		// No operator runs any more: what would have kept its finalizers.
+		// No operator is running now: remove the finalizers.
 		for _, kind := range append(installed(), e.kinds...) {
 			if err := e.release(ctx, kind); err != nil {
 				return err
@@ -57,8 +58,8 @@ func New(t *testing.T) *Env {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceFor returns a name that tells which test it belongs to, and differs
-// from run to run.
+// namespaceFor returns a name that contains the test's name and is different in
+// each run.
 func namespaceFor(test string) string {
 	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
 	return fmt.Sprintf("e2e-%s-%s", strings.Trim(name[:min(len(name), 36)], "-"), rand.String(5))
@@ -74,7 +75,7 @@ func (e *Env) must(err error) {
 	}
 }
 
-// cleanup runs at the end of the test, when its own context has ended.
+// cleanup runs do at the end of the test, with a context that is not canceled.
 func (e *Env) cleanup(do func(context.Context) error) {
 	ctx := context.WithoutCancel(e.t.Context())
 	e.t.Cleanup(func() {
@@ -86,14 +87,14 @@ func (e *Env) cleanup(do func(context.Context) error) {
 	})
 }
 
-// Kubectl runs kubectl as an admin in the test's namespace and returns what it
-// printed.
+// Kubectl runs kubectl as an admin in the test's namespace and returns its
+// output.
 func (e *Env) Kubectl(args ...string) string {
 	e.t.Helper()
 	return e.KubectlWith("", args...)
 }
 
-// KubectlWith is Kubectl with something on its standard input.
+// KubectlWith is Kubectl with a standard input.
 func (e *Env) KubectlWith(stdin string, args ...string) string {
 	e.t.Helper()
 	args = append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...)
@@ -102,8 +103,7 @@ func (e *Env) KubectlWith(stdin string, args ...string) string {
 	return output
 }
 
-// Helm runs helm as an admin in the test's namespace and returns what it
-// printed.
+// Helm runs helm as an admin in the test's namespace and returns its output.
 func (e *Env) Helm(args ...string) string {
 	e.t.Helper()
 	output, err := e.TryHelm(args...)
@@ -111,14 +111,14 @@ func (e *Env) Helm(args ...string) string {
 	return output
 }
 
-// TryHelm is Helm where it may fail.
+// TryHelm is Helm, but returns the error.
 func (e *Env) TryHelm(args ...string) (string, error) {
 	e.t.Helper()
 	return e.helm("", args...)
 }
 
-// HelmAs is Helm under another name, by which its writes are known in
-// managedFields: whatever is built of Helm's SDK goes by the name of its binary.
+// HelmAs runs helm under another program name. The Helm SDK uses the name of
+// its program as the manager in managedFields.
 func (e *Env) HelmAs(name string, args ...string) string {
 	e.t.Helper()
 	output, err := e.helm(name, args...)
@@ -127,7 +127,7 @@ func (e *Env) HelmAs(name string, args ...string) string {
 }
 
 func (e *Env) helm(name string, args ...string) (string, error) {
-	// Folders of its own keep it from those of the person who runs the tests.
+	// Separate folders isolate it from the configuration of the developer.
 	home := e.t.TempDir()
 	return command{
 		path: shared.helm,
@@ -137,8 +137,8 @@ func (e *Env) helm(name string, args ...string) (string, error) {
 	}.run(e.t.Context())
 }
 
-// For returns the same part of the cluster for a subtest, which alone fails
-// where something goes wrong in it.
+// For returns the same part of the cluster for a subtest. Failures are reported
+// for the subtest.
 func (e *Env) For(t *testing.T) *Env {
 	t.Helper()
 	sub := *e
@@ -146,8 +146,8 @@ func (e *Env) For(t *testing.T) *Env {
 	return &sub
 }
 
-// In returns the same part of the cluster with another namespace, in which the
-// test's kinds so far are seen off, too.
+// In returns the same part of the cluster with another namespace. The deletion
+// of the test's kinds in it is handled as for New.
 func (e *Env) In(namespace string) *Env {
 	e.t.Helper()
 	other := *e

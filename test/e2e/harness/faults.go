@@ -15,71 +15,71 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what a Proxy does to a request.
+// Fault is what a Proxy does to a request instead of forwarding it unchanged.
 type Fault string
 
-// The faults.
+// The kinds of faults.
 const (
 	Conflict        Fault = "409"
 	TooManyRequests Fault = "429"
 	InternalError   Fault = "500"
 	Unavailable     Fault = "503"
-	// Drop loses the connection before the request reaches the server.
+	// Drop closes the connection before the request reaches the server.
 	Drop Fault = "dropped"
-	// Lose loses the answer: what was asked for is done.
+	// Lose drops the response: the server has processed the request.
 	Lose Fault = "answer lost"
-	// Delay holds the request back for a moment.
+	// Delay forwards the request after a delay.
 	Delay Fault = "delayed"
 )
 
-// Faults are all of them. A watch is only ever lost before it begins, delayed
-// or refused.
+// Faults are all kinds of faults. Of these, a watch is only dropped before it
+// begins, delayed or refused.
 var Faults = []Fault{Conflict, TooManyRequests, InternalError, Unavailable, Drop, Lose, Delay}
 
-// Plan says which share of the requests, from 0 to 1, has a fault. Which
-// requests those are and what becomes of them comes from the seed.
+// Plan defines the share of requests, from 0 to 1, that get a fault. The seed
+// decides which requests and which faults.
 type Plan struct {
 	Seed                   uint64
 	Writes, Reads, Watches float64
-	// Only are the faults to choose from; none are all.
+	// Only restricts the kinds of faults; empty means all.
 	Only []Fault
 }
 
-// dice is a plan under way.
-type dice struct {
+// dice is a plan in use.
+type activePlan struct {
 	Plan
 	rng *rand.Rand
 }
 
-// Plan begins to disturb, by another plan than before.
+// Plan starts to inject faults, in place of the previous plan.
 func (p *Proxy) Plan(plan Plan) {
 	if len(plan.Only) == 0 {
 		plan.Only = Faults
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.faults = &dice{plan, rand.New(rand.NewPCG(plan.Seed, 0))}
+	p.faults = &activePlan{plan, rand.New(rand.NewPCG(plan.Seed, 0))}
 }
 
-// Calm ends it.
+// Calm stops the injection of faults.
 func (p *Proxy) Calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = nil
 }
 
-// Counts returns how many faults there were.
+// Counts returns the number of injected faults by kind.
 func (p *Proxy) Counts() map[Fault]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// roll decides about a request; no fault is "".
+// roll returns the fault for a request, or "" for none.
 func (p *Proxy) roll(call Call) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults == nil || call.aside() {
+	if p.faults == nil || call.leaseOrEvent() {
 		return ""
 	}
 	share := p.faults.Reads
@@ -97,21 +97,21 @@ func (p *Proxy) roll(call Call) Fault {
 	case fault == Lose && call.Watch:
 		fault = Drop
 	case fault == Conflict && call.Method == http.MethodDelete:
-		// To a deletion by UID this says that another object has the name, and
-		// a server does not say so where none has.
+		// For a deletion by UID, a conflict means that another object has this
+		// name. A real server reports that only if such an object exists.
 		fault = InternalError
 	}
 	p.counts[fault]++
 	return fault
 }
 
-// longest is how long a request is delayed: longer than an action takes, so
-// that what comes after it is seen before it.
-const longest = 300 * time.Millisecond
+// longest is the delay of a delayed request. It is longer than an action takes,
+// so that later requests overtake the delayed one.
+const delayTime = 300 * time.Millisecond
 
-// linger waits for as long as a delay takes, if anybody is there to wait.
+// linger waits for the delay, or until the client gives up.
 func linger(ctx context.Context) error {
-	timer := time.NewTimer(longest)
+	timer := time.NewTimer(delayTime)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -121,7 +121,7 @@ func linger(ctx context.Context) error {
 	}
 }
 
-// reasons are what the API server says with the codes.
+// reasons are the reasons that the API server sends with each status code.
 var reasons = map[Fault]metav1.StatusReason{
 	Conflict:        metav1.StatusReasonConflict,
 	TooManyRequests: metav1.StatusReasonTooManyRequests,
@@ -129,16 +129,16 @@ var reasons = map[Fault]metav1.StatusReason{
 	Unavailable:     metav1.StatusReasonServiceUnavailable,
 }
 
-// answer is the API server's, had it refused the request.
+// answer returns the response of an API server that refuses the request.
 func (f Fault) answer(r *http.Request) *http.Response {
 	code, err := strconv.Atoi(string(f))
 	if err != nil {
-		panic("harness: no answer is called " + string(f))
+		panic("harness: no response for fault " + string(f))
 	}
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure, Reason: reasons[f], Code: int32(code),
-		Message: "refused by the test, as planned",
+		Message: "refused by the test on purpose",
 	})
 	if err != nil {
 		panic(err)

@@ -10,18 +10,19 @@ import (
 	"syscall"
 )
 
-// guard is a process that cleans up when this one has ended, in whatever way: a
-// test that panics or takes too long ends it with nothing deferred done.
+// guard is a child process that cleans up after this process has ended, however
+// it ended: a test that panics or times out ends the process without running
+// deferred functions.
 type guard struct {
 	cmd *exec.Cmd
-	// alive is open for as long as this process lives.
+	// alive is open while this process lives.
 	alive io.Closer
-	// children holds a file, named by its process id, for each operator, and
-	// ends a script for each thing else that is to be ended.
+	// children contains a file, named by process ID, for each operator. ends
+	// contains a shell script for everything else that must be stopped.
 	children, ends string
 }
 
-// The script waits for the end of its input, which nobody writes to. Its
+// The script waits for the end of its input, to which nothing is written. Its
 // arguments are the scratch folder and a command that stops the cluster.
 const guardScript = `
 cat
@@ -36,7 +37,8 @@ done
 rm -rf "$scratch"
 `
 
-// startGuard makes a guard for the scratch folder. It runs the command given.
+// startGuard starts a guard for the scratch folder. The guard runs the stop
+// command at the end.
 func startGuard(scratch string, stop ...string) (*guard, error) {
 	g := &guard{children: filepath.Join(scratch, "children"), ends: filepath.Join(scratch, "ends")}
 	for _, folder := range []string{g.children, g.ends} {
@@ -44,7 +46,8 @@ func startGuard(scratch string, stop ...string) (*guard, error) {
 			return nil, err
 		}
 	}
-	// Its own process group, for an interrupt must not end it first.
+	// A separate process group, so that an interrupt does not end the guard
+	// first.
 	g.cmd = exec.CommandContext(context.Background(), "sh", append([]string{"-c", guardScript, "guard", scratch}, stop...)...)
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	input, err := g.cmd.StdinPipe()
@@ -55,7 +58,7 @@ func startGuard(scratch string, stop ...string) (*guard, error) {
 	return g, g.cmd.Start()
 }
 
-// close lets the guard do its work and waits for it.
+// close lets the guard clean up and waits for it.
 func (g *guard) close() error {
 	if err := g.alive.Close(); err != nil {
 		return err
@@ -63,13 +66,15 @@ func (g *guard) close() error {
 	return g.cmd.Wait()
 }
 
-// adopt makes the guard end a process, until release is called.
+// adopt registers a process that the guard kills at the end, unless release is
+// called.
 func (g *guard) adopt(pid int) (release func(), err error) {
 	file := filepath.Join(g.children, strconv.Itoa(pid))
 	return func() { _ = os.Remove(file) }, os.WriteFile(file, nil, 0o600)
 }
 
-// end makes the guard run a line of shell, until release is called.
+// end registers a shell command that the guard runs at the end, unless release
+// is called.
 func (g *guard) end(name, line string) (release func(), err error) {
 	file := filepath.Join(g.ends, name)
 	return func() { _ = os.Remove(file) }, os.WriteFile(file, []byte(line+"\n"), 0o600)

@@ -16,7 +16,7 @@ import (
 // Kind is a kind that an operator serves.
 type Kind struct{ schema.GroupVersionKind }
 
-// The kinds of the repository.
+// The installed kinds of this repository.
 var (
 	PodSet   = Kind{schema.GroupVersionKind{Group: "app.example.com", Version: "v1alpha1", Kind: "PodSet"}}
 	OvhNginx = Kind{schema.GroupVersionKind{Group: "tutorials.ovhcloud.com", Version: "v1", Kind: "OvhNginx"}}
@@ -24,7 +24,7 @@ var (
 
 func installed() []Kind { return []Kind{PodSet, OvhNginx} }
 
-// plural is the kind's name in paths.
+// plural returns the kind's name in API paths.
 func plural(kind string) string {
 	lower := strings.ToLower(kind)
 	if stem, ok := strings.CutSuffix(lower, "y"); ok {
@@ -40,18 +40,19 @@ func resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	return gvk.GroupVersion().WithResource(plural(gvk.Kind))
 }
 
-// Resource is the kind as kubectl takes it.
+// Resource returns the kind in the form that kubectl accepts.
 func (k Kind) Resource() string { return plural(k.Kind) + "." + k.Group }
 
-// NewKind returns a kind of the test's own, in a group that no other test has.
-// Its CRD lets everything through that is JSON; see InstallCRD.
+// NewKind returns a kind for this test only, in an API group that no other test
+// uses. Its CRD accepts any JSON; see InstallCRD.
 func (e *Env) NewKind(name string) Kind {
 	kind := Kind{schema.GroupVersionKind{Group: e.Namespace + ".test", Version: "v1", Kind: name}}
 	e.kinds = append(e.kinds, kind)
 	return kind
 }
 
-// crd is the kind's definition, which leaves the spec to the chart's schema.
+// crd returns the kind's CRD, which leaves the validation of the spec to the
+// chart's schema.
 func (k Kind) crd() *unstructured.Unstructured {
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -76,7 +77,8 @@ func (k Kind) crd() *unstructured.Unstructured {
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// InstallCRD installs the kind's definition and waits until it is served.
+// InstallCRD installs the kind's CRD and waits until the API server serves the
+// kind.
 func (e *Env) InstallCRD(kind Kind) {
 	e.t.Helper()
 	_, err := e.Dynamic.Resource(crds).Create(e.t.Context(), kind.crd(), metav1.CreateOptions{})
@@ -100,7 +102,8 @@ func (e *Env) WaitServed(kind Kind) {
 	})
 }
 
-// release takes the finalizers from what is left of a kind in the namespace.
+// release removes the finalizers from the remaining objects of a kind in the
+// namespace.
 func (e *Env) release(ctx context.Context, kind Kind) error {
 	left, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

@@ -9,23 +9,23 @@ import (
 	"testing"
 )
 
-// shared is what the tests of a package have in common.
+// shared is the state that the tests of a package share.
 var shared struct {
 	*cluster
 	guard *guard
 	// operator is the program under test.
 	operator string
-	rights   rights
+	granted  grantedRules
 }
 
-// parallel is how many tests run at once. Most of a test's time is spent on
-// waiting, so that it is more than there are processors.
+// parallel is the number of tests that run in parallel. Tests mostly wait, so
+// it is larger than the number of processors.
 const parallel = 6
 
 // Main runs the tests of a package on a cluster and returns their exit code. It
-// fails, too, where an operator was refused what no test took away and, when
-// all tests ran, where operators have rights that none of them used, other than
-// those that are named.
+// also fails if the API server denied an operator a request that no test
+// expected to be denied, and, if all tests ran, if a permission of an operator
+// was never used and is not listed in unused.
 func Main(m *testing.M, unused ...Unused) (code int) {
 	flag.Parse()
 	if !given("test.parallel") {
@@ -55,9 +55,9 @@ func Main(m *testing.M, unused ...Unused) (code int) {
 	if err := shared.open(ctx); err != nil {
 		return fail(err)
 	}
-	shared.rights.auditFrom = auditSize()
+	shared.granted.auditFrom = auditSize()
 	code = m.Run()
-	if err := shared.rights.check(ctx, unused); err != nil {
+	if err := shared.granted.check(ctx, unused); err != nil {
 		return max(code, fail(err))
 	}
 	return code

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// ManagerMemory returns the memory limit that config/manager sets for the
-// operator, in bytes.
+// ManagerMemory returns the operator's memory limit in config/manager, in
+// bytes.
 func (e *Env) ManagerMemory() int64 {
 	e.t.Helper()
 	data, err := os.ReadFile(Root("config", "manager", "manager.yaml"))
@@ -36,23 +36,24 @@ func (e *Env) ManagerMemory() int64 {
 	return 0
 }
 
-// memoryLimit bounds the memory of one process: by a memory cgroup where this
-// machine lets us create one, else by a watch on the process that kills it as
-// the kernel would.
+// memoryLimit limits the memory of one process: by a memory cgroup if this
+// machine allows creating one, otherwise by measuring the process and killing
+// it as the kernel would.
 type memoryLimit struct {
 	bytes int64
-	// cgroup is the folder of the cgroup, empty where there is none. kills is
-	// its file with the counter oom_kill.
+	// cgroup is the folder of the cgroup, empty if there is none. kills is the
+	// path of its file with the counter oom_kill.
 	cgroup, kills string
-	// killed counts the kills of the watch, and last is the newest counter read
-	// from a cgroup that is removed by now.
+	// killed counts the kills without a cgroup. last is the newest counter read
+	// from a cgroup that has been removed.
 	killed, last atomic.Int64
 }
 
-// watchInterval is how often a process without a cgroup is measured.
+// watchInterval is the interval at which a process without a cgroup is
+// measured.
 const watchInterval = 10 * time.Millisecond
 
-// newMemoryLimit creates a cgroup below the one of this process or, where that
+// newMemoryLimit creates a cgroup below the cgroup of this process or, if that
 // is forbidden, below one of its parents.
 func newMemoryLimit(bytes int64) *memoryLimit {
 	limit := &memoryLimit{bytes: bytes}
@@ -79,8 +80,8 @@ func newMemoryLimit(bytes int64) *memoryLimit {
 	return limit
 }
 
-// ownCgroup returns the path of the cgroup of this process: of a controller of
-// version 1, or with no controller of version 2.
+// ownCgroup returns the path of this process's cgroup: of a controller in
+// version 1, or, with an empty controller, in version 2.
 func ownCgroup(controller string) string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -99,7 +100,7 @@ func ownCgroup(controller string) string {
 func (l *memoryLimit) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	if l.cgroup == "" {
 		cmd := exec.CommandContext(ctx, program, args...)
-		// The program finds no cgroup, from which it would derive the same.
+		// Without a cgroup, the program cannot derive GOMEMLIMIT from it.
 		cmd.Env = append(os.Environ(), fmt.Sprintf("GOMEMLIMIT=%d", l.bytes/10*9))
 		return cmd
 	}
@@ -109,7 +110,7 @@ func (l *memoryLimit) command(ctx context.Context, program string, args ...strin
 	return cmd
 }
 
-// watch measures a process until done is closed, and removes its cgroup then.
+// watch measures a process until done is closed, then removes the cgroup.
 func (l *memoryLimit) watch(process *os.Process, done <-chan struct{}) {
 	for {
 		select {
@@ -128,7 +129,7 @@ func (l *memoryLimit) watch(process *os.Process, done <-chan struct{}) {
 	}
 }
 
-// highWater returns the most memory that a process has had, in bytes.
+// highWater returns the peak memory of a process, in bytes.
 func highWater(pid int) int64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -161,13 +162,13 @@ func (l *memoryLimit) Err() error {
 		}
 	}
 	if kills+l.last.Load() > 0 {
-		return fmt.Errorf("it needed more than %d MiB and was killed (oom_kill %d)", l.bytes>>20, kills+l.last.Load())
+		return fmt.Errorf("the process exceeded %d MiB and was killed (oom_kill %d)", l.bytes>>20, kills+l.last.Load())
 	}
 	return nil
 }
 
-// Survived returns an error if the process that was started last has ended, or
-// was killed because of its memory. See Options.Memory.
+// Survived returns an error if the last process has ended or was killed because
+// of its memory. See Options.Memory.
 func (o *Operator) Survived() error {
 	var err error
 	if o.memory != nil {
@@ -179,14 +180,15 @@ func (o *Operator) Survived() error {
 	return err
 }
 
-// PID returns the id of the process that was started last.
+// PID returns the ID of the last process.
 func (o *Operator) PID() int { return o.cmd.Process.Pid }
 
-// HighWater returns the most memory that the process has had, in bytes.
+// HighWater returns the peak memory of the process, in bytes.
 func (o *Operator) HighWater() int64 { return highWater(o.PID()) }
 
 // RunLimited runs the program under test within a memory limit in bytes. It
-// returns the output, and an error if the program was killed for its memory.
+// returns the output, and an error if the program was killed because of its
+// memory.
 func (e *Env) RunLimited(bytes int64, args ...string) (string, error) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), deadline)
@@ -202,7 +204,7 @@ func (e *Env) RunLimited(bytes int64, args ...string) (string, error) {
 		limit.watch(cmd.Process, done)
 		close(watched)
 	}()
-	// How it ends by itself is for the caller to read from the output.
+	// The caller evaluates other errors by the output.
 	_ = cmd.Wait()
 	close(done)
 	<-watched

@@ -12,19 +12,19 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics are those of an operator that was started with their Args.
+// Metrics reads the metrics of an operator that was started with its Args.
 type Metrics struct {
 	env     *Env
 	address string
 }
 
-// NewMetrics chooses where an operator is to serve its metrics.
+// NewMetrics chooses an address for an operator's metrics.
 func (e *Env) NewMetrics() Metrics { return Metrics{env: e, address: e.freeAddress()} }
 
-// Args are the flags of the operator.
+// Args returns the operator's flags for this address.
 func (m Metrics) Args() []string { return []string{"--metrics-bind-address", m.address} }
 
-// Sum returns the sum of a metric over the labels that are not given.
+// Sum returns the sum of a metric's series that have the given labels.
 func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	m.env.t.Helper()
 	families, err := m.scrape(m.env.t.Context())
@@ -38,7 +38,7 @@ func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	return sum
 }
 
-// Text returns all of them, as they are served.
+// Text returns all metrics in the format in which they are served.
 func (m Metrics) Text() string {
 	m.env.t.Helper()
 	body, err := m.get(m.env.t.Context())

@@ -20,8 +20,8 @@ func (e *Env) in(gvk schema.GroupVersionKind) dynamic.ResourceInterface {
 	return e.Dynamic.Resource(resource(gvk)).Namespace(e.Namespace)
 }
 
-// At returns the client for an object: in the namespace that it names, or else
-// in the test's, unless its kind has none.
+// At returns the client for an object: in its own namespace, in the test's
+// namespace if it has none, or without a namespace for cluster-scoped kinds.
 func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvk := object.GroupVersionKind()
 	switch {
@@ -34,12 +34,12 @@ func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	}
 }
 
-// clusterScoped are the kinds without a namespace that tests use.
+// clusterScoped are the cluster-scoped kinds that tests use.
 var clusterScoped = []string{
 	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
 }
 
-// named describes an object for messages.
+// named describes an object for failure messages.
 func named(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
@@ -53,7 +53,7 @@ func (e *Env) Create(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// CreateText creates an object from its JSON, which is sent as it is.
+// CreateText creates an object from JSON that is sent unchanged.
 func (e *Env) CreateText(like *unstructured.Unstructured, text string) {
 	e.t.Helper()
 	gvk := like.GroupVersionKind()
@@ -62,7 +62,7 @@ func (e *Env) CreateText(like *unstructured.Unstructured, text string) {
 		SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(e.t.Context()).Error())
 }
 
-// SetSpec replaces the whole spec by that of another builder's object.
+// SetSpec replaces the spec of the object with that of wanted.
 func (e *Env) SetSpec(wanted *unstructured.Unstructured) {
 	e.t.Helper()
 	patch, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec", "value": wanted.Object["spec"]}})
@@ -71,7 +71,7 @@ func (e *Env) SetSpec(wanted *unstructured.Unstructured) {
 	e.must(err)
 }
 
-// Delete asks for objects to be deleted.
+// Delete deletes objects without waiting until they are gone.
 func (e *Env) Delete(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -99,12 +99,12 @@ func (e *Env) WaitGone(objects ...*unstructured.Unstructured) {
 			case err != nil:
 				return err
 			}
-			return fmt.Errorf("it is there, with finalizers %v and status %s", live.GetFinalizers(), pretty(live.Object["status"]))
+			return fmt.Errorf("it still exists, with finalizers %v and status %s", live.GetFinalizers(), pretty(live.Object["status"]))
 		})
 	}
 }
 
-// Patch changes an object as a person does, by a JSON patch, and returns the
+// Patch changes an object by a JSON patch, as a user does, and returns the
 // result.
 func (e *Env) Patch(object *unstructured.Unstructured, patch string, subresources ...string) *unstructured.Unstructured {
 	e.t.Helper()
@@ -116,7 +116,7 @@ func (e *Env) Patch(object *unstructured.Unstructured, patch string, subresource
 	return patched
 }
 
-// NewNamespace makes another namespace, which is removed when the test ends.
+// NewNamespace creates another namespace, which is deleted when the test ends.
 func (e *Env) NewNamespace(suffix string) string {
 	e.t.Helper()
 	namespace := Object("v1", "Namespace", e.Namespace+"-"+suffix)
@@ -128,24 +128,24 @@ func (e *Env) NewNamespace(suffix string) string {
 	return namespace.GetName()
 }
 
-// ConfigMap names a ConfigMap, for Get and WaitGone.
+// ConfigMap returns a reference to a ConfigMap, for Get and WaitGone.
 func ConfigMap(name string) *unstructured.Unstructured { return Object("v1", "ConfigMap", name) }
 
-// Secret names a Secret.
+// Secret returns a reference to a Secret.
 func Secret(name string) *unstructured.Unstructured { return Object("v1", "Secret", name) }
 
-// Service names a Service.
+// Service returns a reference to a Service.
 func Service(name string) *unstructured.Unstructured { return Object("v1", "Service", name) }
 
-// Deployment names a Deployment.
+// Deployment returns a reference to a Deployment.
 func Deployment(name string) *unstructured.Unstructured {
 	return Object("apps/v1", "Deployment", name)
 }
 
-// Job names a Job.
+// Job returns a reference to a Job.
 func Job(name string) *unstructured.Unstructured { return Object("batch/v1", "Job", name) }
 
-// Object names an object of any kind.
+// Object returns a reference to an object of any kind.
 func Object(apiVersion, kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAPIVersion(apiVersion)
@@ -154,7 +154,7 @@ func Object(apiVersion, kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// pretty prints a value for messages.
+// pretty formats a value for failure messages.
 func pretty(value any) string {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -16,43 +16,42 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Options are how an operator is started. The zero Options serve the kinds of
-// the repository in the test's namespace.
+// Options define how an operator is started. The zero Options serve the kinds
+// of this repository in the test's namespace.
 type Options struct {
-	// Name is the flag --operator-name; empty is the test's namespace.
+	// Name is the value of --operator-name, by default the test's namespace.
 	Name string
-	// Watches is a watches file; empty is the one in the binary.
+	// Watches is the path of a watches file, by default the file in the binary.
 	Watches string
-	// ChartsDir is a folder of charts, each of which is a kind, too.
+	// ChartsDir is the value of --charts-dir, a folder of charts.
 	ChartsDir string
-	// Account is whom the operator logs in as, with the rights that its kinds
-	// need by "chartwright rbac" and no other. The zero Account is System or,
-	// with a watches file, one of the operator's own.
+	// Account is the operator's ServiceAccount. It gets exactly the permissions
+	// that "chartwright rbac" prints for the kinds. The default is System or,
+	// with a watches file, a new account.
 	Account Account
-	// Namespaced gives it the rights of "chartwright rbac --namespaced", in the
-	// test's namespace.
+	// Namespaced grants the permissions that "chartwright rbac --namespaced"
+	// prints, in the test's namespace.
 	Namespaced bool
-	// Rights, if there are any, are what it gets in the place of those that its
-	// kinds need.
-	Rights *Rights
-	// Lacks are rights that the test takes away on purpose.
-	Lacks []rbacv1.PolicyRule
-	// Everywhere is to watch all namespaces, which takes kinds of the test's
-	// own.
-	Everywhere bool
-	// Proxy is what stands between the operator and the API server, if anything
-	// does.
+	// Grants, if set, replace the permissions that the kinds need.
+	Grants *Grants
+	// Missing are rules that the operator does not get.
+	Missing []rbacv1.PolicyRule
+	// AllNamespaces makes the operator watch all namespaces. The kinds must
+	// belong to this test.
+	AllNamespaces bool
+	// Proxy, if set, forwards the operator's requests to the API server.
 	Proxy *Proxy
-	// Memory limits the memory of the process, in bytes, as its container does; 0
-	// is no limit.
+	// Memory limits the memory of the process, in bytes, as a container's limit
+	// does; 0 means no limit.
 	Memory int64
-	// EmptyRoot runs the process as the image does: see enterEmptyRoot.
+	// EmptyRoot runs the process in the file system of the image, see
+	// enterEmptyRoot.
 	EmptyRoot bool
-	// Args are more flags, and Env more variables.
+	// Args are additional flags, Env additional environment variables.
 	Args, Env []string
 }
 
-// Operator is a process of the operator, or several one after another.
+// Operator is the process of an operator. It can be restarted.
 type Operator struct {
 	env        *Env
 	options    Options
@@ -61,14 +60,14 @@ type Operator struct {
 	probes     string
 
 	cmd *exec.Cmd
-	// done is closed when the process has ended, with exit set.
+	// done is closed when the process has ended. Then exit is set.
 	done chan struct{}
 	exit error
-	// memory is the limit of the process, nil for none.
+	// memory is the memory limit of the process, nil for none.
 	memory *memoryLimit
 }
 
-// stopTime is longer than the operator gives itself to stop.
+// stopTime is longer than the operator's own shutdown timeout.
 const stopTime = 30 * time.Second
 
 // NewOperator prepares an operator. Its log is printed if the test fails.
@@ -78,12 +77,12 @@ func (e *Env) NewOperator(options Options) *Operator {
 		options.Name = e.Namespace
 	}
 	switch {
-	case options.Rights != nil:
+	case options.Grants != nil:
 		options.Account = e.NewAccount()
-		e.grantThese(options.Account, *options.Rights)
+		e.grantRules(options.Account, *options.Grants)
 	case options.Account != (Account{}):
 		e.grant(options)
-	case options.Watches != "" || options.ChartsDir != "" || len(options.Lacks) > 0:
+	case options.Watches != "" || options.ChartsDir != "" || len(options.Missing) > 0:
 		options.Account = e.NewAccount()
 		e.grant(options)
 	default:
@@ -109,7 +108,7 @@ func (e *Env) NewOperator(options Options) *Operator {
 	return o
 }
 
-// User is the operator's name in the audit log.
+// User returns the operator's user name, as in the audit log.
 func (o *Operator) User() string { return o.options.Account.User() }
 
 // Start starts the process and waits until it is ready.
@@ -125,8 +124,7 @@ func (o *Operator) Start() *Operator {
 	return o
 }
 
-// Launch starts the process, and leaves it to the test to see what becomes of
-// it.
+// Launch starts the process without waiting until it is ready.
 func (o *Operator) Launch() {
 	o.env.t.Helper()
 	log, err := os.OpenFile(o.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -144,7 +142,7 @@ func (o *Operator) Launch() {
 	if o.options.ChartsDir != "" {
 		args = append(args, "--charts-dir", o.options.ChartsDir)
 	}
-	// Not bound to the test's context: how it is ended is part of the test.
+	// Independent of the test's context: the tests define how the process ends.
 	ctx := context.WithoutCancel(o.env.t.Context())
 	args = append(args, o.options.Args...)
 	var cmd *exec.Cmd
@@ -156,7 +154,7 @@ func (o *Operator) Launch() {
 		cmd.Env = os.Environ()
 	}
 	namespaces := o.env.Namespace
-	if o.options.Everywhere {
+	if o.options.AllNamespaces {
 		namespaces = ""
 	}
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+o.kubeconfig, "WATCH_NAMESPACE="+namespaces)
@@ -178,7 +176,8 @@ func (o *Operator) Launch() {
 	if o.memory != nil {
 		go o.memory.watch(cmd.Process, done)
 	}
-	// It ends before its rights do: the standby leads for a moment when it does.
+	// Stop the operator before its permissions are deleted: a standby replica
+	// becomes leader for a moment when it stops.
 	o.env.cleanup(func(context.Context) error {
 		if !o.Running() {
 			return nil
@@ -187,7 +186,7 @@ func (o *Operator) Launch() {
 	})
 }
 
-// Probe asks the probe endpoint and returns nil where it answers 200.
+// Probe queries the probe endpoint and returns nil if it answers 200.
 func (o *Operator) Probe(ctx context.Context, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.probes+path, http.NoBody)
 	if err != nil {
@@ -204,13 +203,14 @@ func (o *Operator) Probe(ctx context.Context, path string) error {
 	return nil
 }
 
-// Stop asks the process to end, as Kubernetes does, and expects it to end well.
+// Stop sends SIGTERM to the process, as Kubernetes does, and requires that it
+// exits with code 0.
 func (o *Operator) Stop() {
 	o.env.t.Helper()
 	o.env.must(o.end(syscall.SIGTERM))
 }
 
-// Kill ends the process at once, as a crash does.
+// Kill kills the process, as a crash does.
 func (o *Operator) Kill() {
 	o.env.t.Helper()
 	err := o.end(syscall.SIGKILL)
@@ -219,10 +219,10 @@ func (o *Operator) Kill() {
 	}
 }
 
-// KillAtWrite kills the process at one of the writes that it makes from now on,
-// see Proxy.Trap.
+// KillAtWrite kills the process at its write-th write from now on, see
+// Proxy.Trap.
 func (o *Operator) KillAtWrite(write int, moment Moment) *Trap {
-	// Not the process that may have taken its place by then.
+	// Kill this process, not one that was started after it.
 	cmd, done := o.cmd, o.done
 	return o.options.Proxy.Trap(write, moment, func() {
 		_ = cmd.Process.Kill()
@@ -231,7 +231,7 @@ func (o *Operator) KillAtWrite(write int, moment Moment) *Trap {
 }
 
 func (o *Operator) end(signal os.Signal) error {
-	// A trap may have sprung meanwhile, see KillAtWrite.
+	// A trap may have killed the process already, see KillAtWrite.
 	if err := o.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end the operator: %w", err)
 	}
@@ -248,7 +248,7 @@ func (o *Operator) end(signal os.Signal) error {
 	return nil
 }
 
-// Running tells whether the process lives.
+// Running reports whether the process is running.
 func (o *Operator) Running() bool {
 	if o.cmd == nil {
 		return false
@@ -261,7 +261,7 @@ func (o *Operator) Running() bool {
 	}
 }
 
-// Log returns what the operator printed so far, over all its processes.
+// Log returns the output of all processes of the operator so far.
 func (o *Operator) Log() string {
 	data, err := os.ReadFile(o.log)
 	if err != nil {
@@ -270,8 +270,8 @@ func (o *Operator) Log() string {
 	return string(bytes.TrimSpace(data))
 }
 
-// RunToEnd runs the operator against a kubeconfig until it ends by itself, and
-// returns its exit code and what it printed.
+// RunToEnd runs the operator with a kubeconfig until it exits, and returns its
+// exit code and its output.
 func (e *Env) RunToEnd(kubeconfig string, args ...string) (code int, output string) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), deadline)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Ports are looked for below the range that systems hand out for outgoing
-// connections, and each is handed out once, so that none is taken before the
-// operator listens on it.
+// Ports are below the range that systems use for outgoing connections. Each
+// port is used only once, so that nothing else takes it before the operator
+// listens on it.
 const (
 	firstPort = 12000
 	lastPort  = 19000
@@ -17,7 +17,7 @@ const (
 
 var takenPorts sync.Map
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns an unused loopback address.
 func (e *Env) freeAddress() string {
 	e.t.Helper()
 	var listen net.ListenConfig

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Store writes the objects of some kinds that the namespace holds to a file, all
-// that is in them but their resource versions, which are the database's.
+// Store writes the namespace's objects of some kinds to a file, without their
+// resource versions, which only etcd knows.
 func (e *Env) Store(file string, keep func(*unstructured.Unstructured) bool, kinds ...schema.GroupVersionKind) {
 	e.t.Helper()
 	var text bytes.Buffer
@@ -42,9 +42,9 @@ func (e *Env) Store(file string, keep func(*unstructured.Unstructured) bool, kin
 	e.must(os.WriteFile(file, text.Bytes(), 0o600))
 }
 
-// Restore puts objects of a file into the database as they are, with UIDs,
-// statuses and managed fields, as a restored backup of it has them: the API
-// server would give them others. It returns them.
+// Restore writes the objects of a file directly to etcd, with UIDs, statuses
+// and managed fields, as a restored backup does: the API server would assign
+// new ones. It returns the objects.
 func (e *Env) Restore(file string) []*unstructured.Unstructured {
 	e.t.Helper()
 	data, err := os.ReadFile(file)
@@ -66,10 +66,10 @@ func (e *Env) Restore(file string) []*unstructured.Unstructured {
 		objects = append(objects, object)
 	}
 	for _, object := range objects {
-		e.Wait(named(object)+" to be there", func(ctx context.Context) error {
+		e.Wait(named(object)+" to exist", func(ctx context.Context) error {
 			live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 			if err == nil && live.GetUID() != object.GetUID() {
-				err = fmt.Errorf("it is another: %s", live.GetUID())
+				err = fmt.Errorf("it has another UID: %s", live.GetUID())
 			}
 			return err
 		})
@@ -77,8 +77,8 @@ func (e *Env) Restore(file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// databaseKey is where the API server keeps an object: its own kinds by their
-// names alone.
+// databaseKey returns the key under which the API server stores an object.
+// Built-in kinds have no group in their keys.
 func databaseKey(object *unstructured.Unstructured) string {
 	gvk := object.GroupVersionKind()
 	parts := []string{"/registry", plural(gvk.Kind), object.GetNamespace(), object.GetName()}
@@ -108,9 +108,9 @@ func (c *cluster) database() (string, error) {
 	return "", errors.New("the cluster has no etcd")
 }
 
-// put stores a value by etcd's gateway, which takes JSON.
+// put stores a value through etcd's JSON gateway.
 func put(ctx context.Context, address, key string, value []byte) error {
-	// Bytes are base64 in JSON.
+	// The gateway expects bytes in base64.
 	body, err := json.Marshal(map[string][]byte{"key": []byte(key), "value": value})
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func put(ctx context.Context, address, key string, value []byte) error {
 	return nil
 }
 
-// Version is what the program under test says of itself.
+// Version returns the version that the program under test prints.
 func (e *Env) Version() string {
 	e.t.Helper()
 	version, err := command{path: shared.operator, args: []string{"version"}}.run(e.t.Context())

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Root returns the root of the repository, or of a path below it.
+// Root returns the root of the repository, or a path below it.
 func Root(path ...string) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -42,8 +42,8 @@ func program(path ...string) (string, error) {
 	return file, nil
 }
 
-// operatorBinary returns the operator that $CHARTWRIGHT_BINARY names, or else
-// one built from the sources as they are, so that no stale one is tested.
+// operatorBinary returns the operator that $CHARTWRIGHT_BINARY names, or builds
+// one from the current sources.
 func operatorBinary(ctx context.Context, scratch string) (string, error) {
 	if file := os.Getenv("CHARTWRIGHT_BINARY"); file != "" {
 		if _, err := os.Stat(file); err != nil {
@@ -61,18 +61,18 @@ func operatorBinary(ctx context.Context, scratch string) (string, error) {
 	return file, nil
 }
 
-// command is a program with its arguments, and what to feed it.
+// command is a program with its arguments and its standard input.
 type command struct {
 	path string
-	// as is the name under which it runs; empty is its own.
+	// as is the name under which the program runs; empty means its own name.
 	as    string
 	args  []string
 	env   []string
 	stdin string
 }
 
-// run returns what the program printed. The error holds the command line and
-// all output.
+// run returns the program's output. Errors contain the command line and all
+// output.
 func (c command) run(ctx context.Context) (string, error) {
 	var stdout, both bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.path, c.args...)
@@ -90,7 +90,7 @@ func (c command) run(ctx context.Context) (string, error) {
 	return stdout.String(), nil
 }
 
-// exitCode is that of a command that ran and failed, or 0.
+// exitCode returns the exit code of a command, and whether it ran.
 func exitCode(err error) (int, bool) {
 	if err == nil {
 		return 0, true

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// Programs returns the folders' programs under test, by the names that people
-// call them by.
+// Programs returns the paths of the programs under test by their usual names.
 func Programs() map[string]string {
 	return map[string]string{"chartwright": shared.operator, "kubectl": shared.kubectl, "helm": shared.helm}
 }
 
-// ServiceAccount is one that a test has deployed itself.
+// ServiceAccount returns the account of a ServiceAccount that the test itself
+// deployed.
 func ServiceAccount(namespace, name string) Account { return Account{namespace, name} }
 
 // Kubeconfig writes a kubeconfig for the account and returns its path.
@@ -23,8 +23,8 @@ func (e *Env) Kubeconfig(a Account) string {
 	return e.kubeconfig(a)
 }
 
-// AdminKubeconfig writes a kubeconfig of an admin who works in the test's
-// namespace, and returns its path.
+// AdminKubeconfig writes a kubeconfig of an admin whose default namespace is
+// the test's, and returns its path.
 func (e *Env) AdminKubeconfig() string {
 	e.t.Helper()
 	data, err := os.ReadFile(shared.kubeconfig())
@@ -38,13 +38,13 @@ func (e *Env) AdminKubeconfig() string {
 	return file
 }
 
-// Background starts a command, and ends it and all that it started with the
-// test, or earlier by the function that is returned.
+// Background starts a command. The command and its children end with the test,
+// or when end is called.
 func (e *Env) Background(cmd *exec.Cmd) (end func()) {
 	e.t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	e.must(cmd.Start())
-	// The guard ends the group.
+	// The guard kills the process group.
 	release, err := shared.guard.adopt(-cmd.Process.Pid)
 	e.must(err)
 	ended := false
@@ -53,7 +53,7 @@ func (e *Env) Background(cmd *exec.Cmd) (end func()) {
 			return
 		}
 		ended = true
-		// As Ctrl-C does in a terminal.
+		// Like Ctrl-C in a terminal.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
 		_ = cmd.Wait()
 		release()

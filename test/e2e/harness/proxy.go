@@ -14,24 +14,24 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Proxy stands between operators and the API server, see Options.Proxy. It
-// hands on what they ask, in their own name, and by a Plan refuses, loses or
-// delays some of it; by a Trap it ends an operator at a certain write. It is
-// reached over loopback alone.
+// Proxy forwards requests of operators to the API server, see Options.Proxy.
+// The operators keep their credentials. A Plan makes the proxy refuse, lose or
+// delay some requests; a Trap stops an operator at a certain write. The proxy
+// listens on loopback only.
 type Proxy struct {
 	env      *Env
 	server   *httptest.Server
 	upstream http.RoundTripper
 
 	mu     sync.Mutex
-	faults *dice
+	faults *activePlan
 	trap   *Trap
 	counts map[Fault]int
-	// watches is how many have begun since Cut was last called.
+	// watches is the number of watches that began since the last call of Cut.
 	watches int
 }
 
-// NewProxy starts a proxy that hands on everything. It ends with the test.
+// NewProxy starts a proxy that forwards all requests until the test ends.
 func (e *Env) NewProxy() *Proxy {
 	e.t.Helper()
 	target, err := url.Parse(shared.config.Host)
@@ -40,21 +40,22 @@ func (e *Env) NewProxy() *Proxy {
 	e.must(err)
 	p := &Proxy{
 		env: e,
-		// The operator decompresses, if it likes.
+		// Compressed responses are forwarded unchanged.
 		upstream: &http.Transport{TLSClientConfig: trust, ForceAttemptHTTP2: true, DisableCompression: true},
 		counts:   map[Fault]int{},
 	}
 	p.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: p,
-		// What a watch sends is handed on at once.
+		// Forward each watch event immediately.
 		FlushInterval: -1,
-		// The connection is what is lost: there is no answer to tell of it.
+		// A lost connection has no response that could report an error.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     discard,
 	})
 	p.server.Config.ErrorLog = discard
-	// Where one request has a connection to itself, one can be lost alone.
+	// Without HTTP/2, each request has its own connection, so that one request
+	// can be lost without others.
 	p.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	p.server.StartTLS()
 	e.cleanup(func(context.Context) error {
@@ -65,7 +66,7 @@ func (e *Env) NewProxy() *Proxy {
 	return p
 }
 
-// redirect makes a kubeconfig lead to the proxy. Its credentials stay.
+// redirect points a kubeconfig to the proxy. The credentials remain.
 func (p *Proxy) redirect(kubeconfig string) error {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
@@ -78,15 +79,15 @@ func (p *Proxy) redirect(kubeconfig string) error {
 	return clientcmd.WriteToFile(*config, kubeconfig)
 }
 
-// RoundTrip hands on one request, or does to it what is planned.
+// RoundTrip forwards a request, or injects a fault.
 func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	call, err := readCall(r)
 	if err != nil {
 		return nil, err
 	}
 	trap, number := p.step(call)
-	if trap.springs(number, BeforeWrite) {
-		trap.spring(call)
+	if trap.fires(number, BeforeWrite) {
+		trap.fire(call)
 		return nil, errLost
 	}
 	fault := p.roll(call)
@@ -105,8 +106,8 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	lost := fault == Lose
-	if trap.springs(number, AfterWrite) {
-		trap.spring(call)
+	if trap.fires(number, AfterWrite) {
+		trap.fire(call)
 		lost = true
 	}
 	if lost {
@@ -121,15 +122,14 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Watches returns how many watches have begun since the connections were last
-// cut.
+// Watches returns the number of watches that began since the last call of Cut.
 func (p *Proxy) Watches() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.watches
 }
 
-// Cut breaks all connections.
+// Cut closes all connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	p.watches = 0

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Readyz returns what the readiness probe answers.
+// Readyz returns the response of the readiness probe.
 func (o *Operator) Readyz(ctx context.Context) (status int, text string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.probes+"/readyz", http.NoBody)
 	if err != nil {
@@ -27,8 +27,8 @@ func (o *Operator) Readyz(ctx context.Context) (status int, text string, err err
 	return response.StatusCode, string(data), err
 }
 
-// WaitReadyz waits until the readiness probe answers with a status and says all
-// of these, and returns what it says.
+// WaitReadyz waits until the readiness probe answers with a status and a text
+// that contains all of says, and returns the text.
 func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
 	o.env.t.Helper()
 	o.env.Wait(fmt.Sprintf("/readyz to answer %d and %q", status, says), func(ctx context.Context) error {
@@ -38,11 +38,11 @@ func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
 		}
 		for _, word := range says {
 			if !strings.Contains(answer, word) {
-				return fmt.Errorf("it lacks %q: %s", word, answer)
+				return fmt.Errorf("%q is missing: %s", word, answer)
 			}
 		}
 		if code != status {
-			return fmt.Errorf("it is %d: %s", code, answer)
+			return fmt.Errorf("status %d: %s", code, answer)
 		}
 		text = answer
 		return nil
@@ -50,21 +50,21 @@ func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
 	return text
 }
 
-// Obey gives an operator the rules that a text of its own lists, an item a line
-// or several in a sentence, as an admin does who copies them into a role, and
-// returns how many they are.
-func (e *Env) Obey(o *Operator, text string) int {
+// GrantListed grants an operator the rules that its own output lists, either
+// one rule per line or several in a sentence, as an administrator does who
+// copies them into a role. It returns their number.
+func (e *Env) GrantListed(o *Operator, text string) int {
 	e.t.Helper()
 	rules := e.rulesIn(text)
 	if len(rules) > 0 {
-		e.give(o.options.Account, rbacv1.ClusterRole{
+		e.bindClusterRole(o.options.Account, rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: o.options.Account.name + "-more-"}, Rules: rules,
 		})
 	}
 	return len(rules)
 }
 
-// rulesIn reads the rules that a text lists.
+// rulesIn parses the rules that a text lists.
 func (e *Env) rulesIn(text string) []rbacv1.PolicyRule {
 	e.t.Helper()
 	var rules []rbacv1.PolicyRule
@@ -75,7 +75,7 @@ func (e *Env) rulesIn(text string) []rbacv1.PolicyRule {
 		}
 		item, left, found := strings.Cut(after, "}")
 		if !found {
-			e.t.Fatalf("a rule has no end: %s", after)
+			e.t.Fatalf("unterminated rule: %s", after)
 		}
 		var rule rbacv1.PolicyRule
 		e.must(yaml.UnmarshalStrict([]byte("{apiGroups: "+item+"}"), &rule))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Records returns the Secrets that hold a release's revisions, oldest first.
+// Records returns the Secrets with a release's revisions, oldest first.
 func (e *Env) Records(release string) []corev1.Secret {
 	e.t.Helper()
 	records, err := e.records(e.t.Context(), release)
@@ -28,7 +28,7 @@ func (e *Env) records(ctx context.Context, release string) ([]corev1.Secret, err
 	if err != nil {
 		return nil, err
 	}
-	// A copy of a record has its labels and another name.
+	// A copy of a record has the record's labels, but another name.
 	list.Items = slices.DeleteFunc(list.Items, func(record corev1.Secret) bool {
 		return record.Name != "sh.helm.release.v1."+release+".v"+record.Labels["version"]
 	})
@@ -39,12 +39,12 @@ func (e *Env) records(ctx context.Context, release string) ([]corev1.Secret, err
 func version(record corev1.Secret) int {
 	n, err := strconv.Atoi(record.Labels["version"])
 	if err != nil {
-		return 0 // stands before every revision
+		return 0 // sorts before every revision
 	}
 	return n
 }
 
-// Revisions says what revisions a release has, as "1 superseded, 2 deployed".
+// Revisions returns a release's revisions, as "1 superseded, 2 deployed".
 func (e *Env) Revisions(release string) string {
 	e.t.Helper()
 	return revisions(e.Records(release))
@@ -67,13 +67,14 @@ func (e *Env) WaitRevisions(release, wanted string) {
 			return err
 		}
 		if found := revisions(records); found != wanted {
-			return fmt.Errorf("it has %q", found)
+			return fmt.Errorf("it has revisions %q", found)
 		}
 		return nil
 	})
 }
 
-// ExpectRevisions ends the test where a release has other revisions.
+// ExpectRevisions fails the test if a release does not have exactly these
+// revisions.
 func (e *Env) ExpectRevisions(release, wanted string) {
 	e.t.Helper()
 	if found := e.Revisions(release); found != wanted {
@@ -81,10 +82,10 @@ func (e *Env) ExpectRevisions(release, wanted string) {
 	}
 }
 
-// Event is what a person reads of an event.
+// Event contains the parts of an event that users read.
 type Event struct{ Type, Reason, Note string }
 
-// events returns those about an object.
+// events returns the events about an object.
 func (e *Env) events(ctx context.Context, about *unstructured.Unstructured) ([]Event, error) {
 	list, err := e.Typed.EventsV1().Events(e.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -111,7 +112,7 @@ func (e *Env) WaitEvent(about *unstructured.Unstructured, reason string) Event {
 		}
 		i := slices.IndexFunc(events, func(e Event) bool { return e.Reason == reason })
 		if i < 0 {
-			return fmt.Errorf("there are: %v", events)
+			return fmt.Errorf("events: %v", events)
 		}
 		event = events[i]
 		return nil

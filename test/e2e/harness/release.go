@@ -23,7 +23,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Revision is what a record holds, as far as tests ask for it.
+// Revision contains the fields of a release record that tests need.
 type Revision struct {
 	Name     string
 	Version  int
@@ -31,11 +31,11 @@ type Revision struct {
 	// Config are the values.
 	Config map[string]any
 	Info   struct{ Status, Description string }
-	// Hooks are the hooks, each with its manifest.
+	// Hooks are the hooks with their manifests.
 	Hooks []struct{ Manifest string }
 }
 
-// ReadRevision decodes a record by Helm's format, and by nothing of ours.
+// ReadRevision decodes a record in Helm's format, without code of Chartwright.
 func ReadRevision(record *corev1.Secret) (Revision, error) {
 	var revision Revision
 	packed, err := base64.StdEncoding.DecodeString(string(record.Data["release"]))
@@ -52,7 +52,7 @@ func ReadRevision(record *corev1.Secret) (Revision, error) {
 	return revision, nil
 }
 
-// Objects returns what the manifest holds.
+// Objects returns the objects of the manifest.
 func (r Revision) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := ReadObjects(r.Manifest)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r Revision) HookObjects() ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// ReadObjects decodes a file of YAML documents.
+// ReadObjects decodes a stream of YAML documents.
 func ReadObjects(text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
@@ -92,9 +92,10 @@ func ReadObjects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Rest returns the deployed revision of a release that is at rest: no revision
-// is pending and one, the newest that did not fail, is deployed.
-func (e *Env) Rest(ctx context.Context, release string) (Revision, error) {
+// Rest returns the deployed revision of a release without an action in
+// progress: no revision is pending, and the newest that did not fail is
+// deployed.
+func (e *Env) AtRest(ctx context.Context, release string) (Revision, error) {
 	records, err := e.records(ctx, release)
 	if err != nil {
 		return Revision{}, err
@@ -109,15 +110,15 @@ func (e *Env) Rest(ctx context.Context, release string) (Revision, error) {
 		}
 	}
 	if len(deployed) != 1 {
-		return Revision{}, fmt.Errorf("release %s has %d revisions that are deployed: %s", release, len(deployed), revisions(records))
+		return Revision{}, fmt.Errorf("release %s has %d deployed revisions: %s", release, len(deployed), revisions(records))
 	}
 	return ReadRevision(deployed[0])
 }
 
-// Intact compares what there is of a custom resource's release, among objects
-// of the kinds given, with the manifest of a revision: nothing may be missing,
-// be different or be left over.
-func (e *Env) Intact(ctx context.Context, cr *unstructured.Unstructured, revision Revision, kinds ...schema.GroupVersionKind) error {
+// Intact compares the objects of a custom resource's release, of the given
+// kinds, with the manifest of a revision: no object may be missing, different
+// or additional.
+func (e *Env) CompareObjects(ctx context.Context, cr *unstructured.Unstructured, revision Revision, kinds ...schema.GroupVersionKind) error {
 	wanted, err := revision.Objects()
 	if err != nil {
 		return err
@@ -128,27 +129,27 @@ func (e *Env) Intact(ctx context.Context, cr *unstructured.Unstructured, revisio
 			return err
 		}
 		for i := range live.Items {
-			// Its records are marked as its objects are.
+			// Release records carry the labels of the release's objects.
 			if live.Items[i].Object["type"] == "helm.sh/release.v1" {
 				continue
 			}
 			if !slices.ContainsFunc(wanted, func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == kind.Kind && o.GetName() == live.Items[i].GetName()
 			}) {
-				return fmt.Errorf("%s is left over, revision %d has none", named(&live.Items[i]), revision.Version)
+				return fmt.Errorf("%s is not part of revision %d", named(&live.Items[i]), revision.Version)
 			}
 		}
 	}
 	for _, object := range wanted {
 		live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 		if _, expires, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "ttlSecondsAfterFinished"); expires && apierrors.IsNotFound(err) {
-			continue // a Job that has finished and removed itself
+			continue // a Job that has finished and was deleted by its TTL
 		}
 		if err != nil {
 			return err
 		}
 		if live.GetLabels()[api.LabelOwnerUID] != string(cr.GetUID()) {
-			return fmt.Errorf("%s belongs to %q", named(object), live.GetLabels()[api.LabelOwnerUID])
+			return fmt.Errorf("%s has the owner UID %q", named(object), live.GetLabels()[api.LabelOwnerUID])
 		}
 		for _, field := range []string{"data", "type"} {
 			if want := object.Object[field]; want != nil && !reflect.DeepEqual(want, live.Object[field]) {

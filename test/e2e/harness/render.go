@@ -1,7 +1,7 @@
 package harness
 
-// Render runs the operator's binary as a person's tool, on a file from standard
-// input, and returns what it printed. No cluster is asked.
+// Render runs "chartwright" with a file on standard input and returns its
+// output. It does not use the cluster.
 func (e *Env) Render(file string, args ...string) string {
 	e.t.Helper()
 	output, err := command{

@@ -17,13 +17,14 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Roles of config/rbac around the metrics.
+// Roles of config/rbac for the metrics.
 const (
 	metricsAuthRole   = "chartwright-metrics-auth-role"
 	metricsReaderRole = "chartwright-metrics-reader"
 )
 
-// MetricsAuth are the rights to ask the API server who scrapes.
+// MetricsAuth returns the rules that an operator needs to authorize requests
+// for its metrics.
 func MetricsAuth() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{Verbs: []string{"create"}, APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}},
@@ -31,37 +32,37 @@ func MetricsAuth() []rbacv1.PolicyRule {
 	}
 }
 
-// BindMetricsAuth gives them to the account of an operator, by the role of
+// BindMetricsAuth grants these rules to an operator's account, by the role of
 // config/rbac.
 func (e *Env) BindMetricsAuth(a Account) {
 	e.t.Helper()
-	shared.rights.note(a.User(), e.bindCluster(a, metricsAuthRole), nil)
+	shared.granted.record(a.User(), e.bindCluster(a, metricsAuthRole), nil)
 }
 
-// MayScrape lets the account read metrics, by the role of config/rbac.
-func (e *Env) MayScrape(a Account) {
+// MayScrape allows the account to read metrics, by the role of config/rbac.
+func (e *Env) AllowScrape(a Account) {
 	e.t.Helper()
 	e.bindCluster(a, metricsReaderRole)
 }
 
-// bindCluster binds a ClusterRole that is there, and returns its rules.
+// bindCluster binds an existing ClusterRole and returns its rules.
 func (e *Env) bindCluster(a Account, name string) []rbacv1.PolicyRule {
 	e.t.Helper()
 	role, err := e.Typed.RbacV1().ClusterRoles().Get(e.t.Context(), name, metav1.GetOptions{})
 	e.must(err)
 	bindings := e.Typed.RbacV1().ClusterRoleBindings()
-	made, err := bindings.Create(e.t.Context(), &rbacv1.ClusterRoleBinding{
+	created, err := bindings.Create(e.t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: a.name + "-"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   a.subjects(),
 	}, metav1.CreateOptions{})
 	e.must(err)
-	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
+	e.cleanup(func(ctx context.Context) error { return bindings.Delete(ctx, created.Name, metav1.DeleteOptions{}) })
 	e.waitAllowed(a, "", role.Rules...)
 	return role.Rules
 }
 
-// Token returns one by which the account logs in.
+// Token returns a token of the account.
 func (e *Env) Token(a Account) string {
 	e.t.Helper()
 	token, err := e.Typed.CoreV1().ServiceAccounts(a.namespace).CreateToken(e.t.Context(), a.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -69,14 +70,14 @@ func (e *Env) Token(a Account) string {
 	return token.Status.Token
 }
 
-// Address is where the metrics are served.
+// Address returns the address of the metrics.
 func (m Metrics) Address() string { return m.address }
 
-// Scrape asks for the metrics by TLS, with a token unless that is empty, and
-// returns what is answered. Only the certificate given is trusted or, where
-// there is none, any.
+// Scrape requests the metrics over TLS, with a token unless it is empty, and
+// returns the response. If trusted is not nil, it is the only trusted
+// certificate.
 func (m Metrics) Scrape(ctx context.Context, token string, trusted []byte) (status int, text string, err error) {
-	settings := &tls.Config{InsecureSkipVerify: trusted == nil} //nolint:gosec // the operator's own is self-signed
+	settings := &tls.Config{InsecureSkipVerify: trusted == nil} //nolint:gosec // the operator's own certificate is self-signed
 	if trusted != nil {
 		settings.RootCAs = x509.NewCertPool()
 		settings.RootCAs.AppendCertsFromPEM(trusted)
@@ -98,13 +99,13 @@ func (m Metrics) Scrape(ctx context.Context, token string, trusted []byte) (stat
 	return response.StatusCode, string(data), err
 }
 
-// Certificate writes a new certificate for the metrics into a folder, by the
-// names that Secrets of the type kubernetes.io/tls have, and returns it.
+// Certificate writes a new certificate for the metrics to a folder, with the
+// file names of Secrets of type kubernetes.io/tls, and returns it.
 func (m Metrics) Certificate(dir string) []byte {
 	m.env.t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	m.env.must(err)
-	// All of a file is there at once, as the kubelet does it.
+	// Replace each file atomically, as the kubelet does.
 	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
 		next := filepath.Join(dir, "next-"+name)
 		m.env.must(os.WriteFile(next, data, 0o600))
@@ -113,13 +114,13 @@ func (m Metrics) Certificate(dir string) []byte {
 	return bytes.Clone(certificate)
 }
 
-// WaitScrape waits until a scrape is answered with a status.
+// WaitScrape waits until a scrape returns a status.
 func (m Metrics) WaitScrape(token string, trusted []byte, status int) (text string) {
 	m.env.t.Helper()
 	m.env.Wait(fmt.Sprintf("a scrape to be answered with %d", status), func(ctx context.Context) error {
 		code, answer, err := m.Scrape(ctx, token, trusted)
 		if err == nil && code != status {
-			err = fmt.Errorf("it is %d: %s", code, answer)
+			err = fmt.Errorf("status %d: %s", code, answer)
 		}
 		text = answer
 		return err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// More kinds of the repository.
+// Kinds of this repository that are not installed by default.
 var (
 	Experimental = Kind{schema.GroupVersionKind{Group: "experiments.vapourware.com", Version: "v1alpha1", Kind: "Experimental"}}
 	VMGroup      = Kind{schema.GroupVersionKind{Group: "vm.codeconnect.vmworld.com", Version: "v1alpha1", Kind: "VmGroup"}}
@@ -18,8 +18,8 @@ var (
 	Config       = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "Config"}}
 )
 
-// Shipped returns the entry of a kind in the repository's watches file, with the
-// path of its chart from the root.
+// Shipped returns a kind's entry in the repository's watches file, with an
+// absolute path of its chart.
 func (e *Env) Shipped(kind Kind) Entry {
 	e.t.Helper()
 	data, err := os.ReadFile(Root("watches.yaml"))
@@ -40,15 +40,15 @@ func (e *Env) Shipped(kind Kind) Entry {
 	return entries[found]
 }
 
-// Define installs the definitions of the kinds of a watches file, as the
-// operator derives them. Those of the repository's own groups stay.
-func (e *Env) Define(watches string, kinds ...Kind) {
+// Define installs the CRDs of a watches file's kinds, as the operator derives
+// them. CRDs of the repository's own groups are not deleted afterwards.
+func (e *Env) InstallDerivedCRDs(watches string, kinds ...Kind) {
 	e.t.Helper()
 	definitions, err := command{path: shared.operator, args: []string{"crd", "--watches-file", watches}}.run(e.t.Context())
 	e.must(err)
 	e.KubectlWith(definitions, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	for _, kind := range kinds {
-		// Whatever version the watches file has.
+		// Replaces the version in the watches file.
 		e.Wait("kind "+kind.Kind+" to be served", func(context.Context) error {
 			_, err := e.TryKubectl("get", kind.Resource())
 			return err
@@ -57,7 +57,7 @@ func (e *Env) Define(watches string, kinds ...Kind) {
 	}
 }
 
-// TryKubectl is Kubectl where it may fail.
+// TryKubectl is Kubectl, but returns the error.
 func (e *Env) TryKubectl(args ...string) (string, error) {
 	e.t.Helper()
 	args = append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...)

@@ -28,7 +28,7 @@ func (e *Env) Status(cr *unstructured.Unstructured) api.Status {
 	return status
 }
 
-// Condition returns a condition of a status, nil where there is none.
+// Condition returns a condition of a status, or nil.
 func Condition(status api.Status, kind string) *metav1.Condition {
 	for i := range status.Conditions {
 		if status.Conditions[i].Type == kind {
@@ -38,9 +38,9 @@ func Condition(status api.Status, kind string) *metav1.Condition {
 	return nil
 }
 
-// WaitStatus waits until the status speaks of the current spec and satisfies
-// look, and returns it.
-func (e *Env) WaitStatus(cr *unstructured.Unstructured, what string, look func(api.Status) error) api.Status {
+// WaitStatus waits until the status has observed the current spec and check
+// returns nil, and returns the status.
+func (e *Env) WaitStatus(cr *unstructured.Unstructured, what string, check func(api.Status) error) api.Status {
 	e.t.Helper()
 	var status api.Status
 	e.Wait(named(cr)+" to be "+what, func(ctx context.Context) error {
@@ -54,7 +54,7 @@ func (e *Env) WaitStatus(cr *unstructured.Unstructured, what string, look func(a
 		if status.ObservedGeneration != live.GetGeneration() {
 			return fmt.Errorf("generation %d is not observed: %s", live.GetGeneration(), pretty(live.Object["status"]))
 		}
-		if err := look(status); err != nil {
+		if err := check(status); err != nil {
 			return fmt.Errorf("%w: %s", err, pretty(live.Object["status"]))
 		}
 		return nil
@@ -62,8 +62,8 @@ func (e *Env) WaitStatus(cr *unstructured.Unstructured, what string, look func(a
 	return status
 }
 
-// WaitReady waits until custom resources are Ready with their current spec.
-// It returns the status of the last.
+// WaitReady waits until custom resources are Ready with their current spec. It
+// returns the status of the last one.
 func (e *Env) WaitReady(crs ...*unstructured.Unstructured) (status api.Status) {
 	e.t.Helper()
 	for _, cr := range crs {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// As returns the same part of the cluster as a user has it whom the API server
-// knows by name and whom RBAC allows nothing else than what the test binds.
-// Kubectl and Helm remain those of an admin.
+// As returns the same part of the cluster for a user to whom RBAC allows only
+// what the test binds. Kubectl and Helm still run as an admin.
 func (e *Env) As(user string) *Env {
 	e.t.Helper()
 	config := rest.CopyConfig(shared.config)
@@ -35,12 +34,12 @@ func (e *Env) EditKinds() string {
 	for _, kind := range e.kinds {
 		role.Rules = append(role.Rules, kind.On("get", "list", "watch", "create", "update", "patch", "delete"))
 	}
-	made, err := e.Typed.RbacV1().ClusterRoles().Create(e.t.Context(), role, metav1.CreateOptions{})
+	created, err := e.Typed.RbacV1().ClusterRoles().Create(e.t.Context(), role, metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error {
-		return e.Typed.RbacV1().ClusterRoles().Delete(ctx, made.Name, metav1.DeleteOptions{})
+		return e.Typed.RbacV1().ClusterRoles().Delete(ctx, created.Name, metav1.DeleteOptions{})
 	})
-	return made.Name
+	return created.Name
 }
 
 // Bind binds ClusterRoles to a user in the environment's namespace. It needs an
@@ -57,8 +56,8 @@ func (e *Env) Bind(user string, roles ...string) {
 	}
 }
 
-// Allowed asks the API server whether a user may do something. An empty
-// namespace is all of them. It needs an admin's environment.
+// Allowed queries the API server whether a user is authorized. An empty
+// namespace means all namespaces. It needs an admin's environment.
 func (e *Env) Allowed(ctx context.Context, user, namespace, verb, group, resource string) (bool, error) {
 	answer, err := e.Typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 		Spec: authorizationv1.SubjectAccessReviewSpec{

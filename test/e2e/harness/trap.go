@@ -2,34 +2,36 @@ package harness
 
 import "slices"
 
-// Moment is when a Trap springs.
+// Moment is the moment at which a Trap fires.
 type Moment string
 
-// The moments of a write at which an operator can end.
+// The moments of a write at which an operator can be stopped.
 const (
-	// BeforeWrite: the request never reaches the server.
+	// BeforeWrite: the request does not reach the server.
 	BeforeWrite Moment = "before"
-	// AfterWrite: the server has answered, and the operator never hears of it.
+	// AfterWrite: the server has answered, but the operator does not receive
+	// the response.
 	AfterWrite Moment = "after"
 )
 
-// Trap calls back at one of the writes that come after it was set.
+// Trap calls a function at one of the writes after it was set.
 type Trap struct {
 	proxy  *Proxy
 	write  int
 	moment Moment
 	do     func()
 
-	// writes are those since, and sprung is closed when do has returned.
+	// writes are the writes since the trap was set. fired is closed when do has
+	// returned.
 	writes []Call
-	sprung chan struct{}
+	fired  chan struct{}
 	at     Call
 }
 
-// Trap sets a trap for the write of that number, counted from now and from 1.
-// Number 0 never springs and only counts. It takes the place of the last trap.
+// Trap sets a trap for the write with this number, counted from 1. A trap with
+// number 0 only counts. It replaces the last trap.
 func (p *Proxy) Trap(write int, moment Moment, do func()) *Trap {
-	trap := &Trap{proxy: p, write: write, moment: moment, do: do, sprung: make(chan struct{})}
+	trap := &Trap{proxy: p, write: write, moment: moment, do: do, fired: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trap = trap
@@ -43,18 +45,18 @@ func (t *Trap) Writes() []Call {
 	return slices.Clone(t.writes)
 }
 
-// Sprung returns the write at which the trap has sprung, once it has.
-func (t *Trap) Sprung() (Call, bool) {
+// Fired returns the write at which the trap fired, if it did.
+func (t *Trap) Fired() (Call, bool) {
 	select {
-	case <-t.sprung:
+	case <-t.fired:
 		return t.at, true
 	default:
 		return Call{}, false
 	}
 }
 
-// step counts a write, and returns the trap with the number that it has there;
-// 0 is no write.
+// step counts a write, and returns the trap and the number of the write, 0 for
+// other requests.
 func (p *Proxy) step(call Call) (trap *Trap, number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,13 +67,13 @@ func (p *Proxy) step(call Call) (trap *Trap, number int) {
 	return p.trap, len(p.trap.writes)
 }
 
-func (t *Trap) springs(number int, moment Moment) bool {
+func (t *Trap) fires(number int, moment Moment) bool {
 	return t != nil && number > 0 && number == t.write && moment == t.moment
 }
 
-// spring is called once, for each write has a number of its own.
-func (t *Trap) spring(call Call) {
+// fire is called at most once, because each write has a unique number.
+func (t *Trap) fire(call Call) {
 	t.at = call
 	t.do()
-	close(t.sprung)
+	close(t.fired)
 }

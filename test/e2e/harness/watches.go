@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 )
 
-// Entry builds an entry of a watches file.
+// Entry is an entry of a watches file.
 type Entry map[string]any
 
-// MakeEntry binds a kind to a chart.
+// MakeEntry returns an entry for a kind and a chart.
 func MakeEntry(kind Kind, chart string) Entry {
 	return Entry{"group": kind.Group, "version": kind.Version, "kind": kind.Kind, "chart": chart}
 }
@@ -25,19 +25,19 @@ func (w Entry) Override(path, value string) Entry {
 	return w
 }
 
-// Selector limits the entry to resources with a label.
+// Selector restricts the entry to custom resources with a label.
 func (w Entry) Selector(key, value string) Entry {
 	w["selector"] = map[string]any{"matchLabels": map[string]string{key: value}}
 	return w
 }
 
-// Timeout bounds each hook.
+// Timeout sets the timeout of each hook.
 func (w Entry) Timeout(duration string) Entry {
 	w["timeout"] = duration
 	return w
 }
 
-// With sets any other field of the entry.
+// With sets another field of the entry.
 func (w Entry) With(field string, value any) Entry {
 	w[field] = value
 	return w
@@ -46,13 +46,13 @@ func (w Entry) With(field string, value any) Entry {
 // Watches writes a watches file and returns its path.
 func (e *Env) Watches(entries ...Entry) string {
 	e.t.Helper()
-	// JSON is YAML.
+	// JSON is valid YAML.
 	data, err := json.MarshalIndent(entries, "", "  ")
 	e.must(err)
 	return e.WatchesText(string(data))
 }
 
-// WatchesText is Watches with a file as somebody wrote it.
+// WatchesText writes a watches file with the given text and returns its path.
 func (e *Env) WatchesText(text string) string {
 	e.t.Helper()
 	file := filepath.Join(e.t.TempDir(), "watches.yaml")

@@ -5,27 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Operator runs the operator's program as the person's tool.
-func (p *Person) Operator(args ...string) Said {
+// Operator runs the operator's program as a command-line tool.
+func (p *User) Operator(args ...string) Output {
 	p.env.t.Helper()
 	return p.run(shared.operator, "", args)
 }
 
-// Audit begins to listen to the person.
-func (p *Person) Audit() *Audit { return p.env.Audit(p.account.User()) }
+// Audit starts to collect the user's requests.
+func (p *User) Audit() *Audit { return p.env.Audit(p.account.User()) }
 
-// Obey gives the person the rules that a text lists, in all namespaces, and
-// returns how many they are.
-func (p *Person) Obey(text string) int {
+// GrantListed grants the user the rules that a text lists, in all namespaces,
+// and returns their number.
+func (p *User) GrantListed(text string) int {
 	p.env.t.Helper()
 	rules := p.env.rulesIn(text)
 	if len(rules) > 0 {
-		p.May(rules...)
+		p.Grant(rules...)
 	}
 	return len(rules)
 }
 
-// Control makes a custom resource the controller of a release's records, as the
+// Control makes a custom resource the controller of a release's records, as
 // operator-sdk does.
 func (e *Env) Control(cr *unstructured.Unstructured, release string) {
 	e.t.Helper()

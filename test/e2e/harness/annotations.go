@@ -11,15 +11,15 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Ask sets an annotation of ours on a custom resource, by the part of its key
-// that comes after the slash, as kubectl annotate does.
-func (e *Env) Ask(cr *unstructured.Unstructured, name, value string) {
+// Annotate sets an annotation of Chartwright on a custom resource, as kubectl
+// annotate does. The name is the part of the key after the slash.
+func (e *Env) Annotate(cr *unstructured.Unstructured, name, value string) {
 	e.t.Helper()
 	e.annotate(cr, name, value)
 }
 
-// Unask takes an annotation of ours away.
-func (e *Env) Unask(cr *unstructured.Unstructured, name string) {
+// Unannotate removes an annotation of Chartwright.
+func (e *Env) Unannotate(cr *unstructured.Unstructured, name string) {
 	e.t.Helper()
 	e.annotate(cr, name, nil)
 }
@@ -32,8 +32,8 @@ func (e *Env) annotate(cr *unstructured.Unstructured, name string, value any) {
 	e.must(err)
 }
 
-// Ask sets an annotation, see Env.Ask.
-func (c CR) Ask(name, value string) CR {
+// Annotate sets an annotation, see Env.Annotate.
+func (c CR) Annotate(name, value string) CR {
 	annotations := c.object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -43,7 +43,8 @@ func (c CR) Ask(name, value string) CR {
 	return c
 }
 
-// key completes the name of an annotation, unless it has a prefix of its own.
+// key adds Chartwright's prefix to the name of an annotation that has no
+// prefix.
 func key(name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -51,7 +52,7 @@ func key(name string) string {
 	return api.Domain + "/" + name
 }
 
-// CountEvents returns how often an event about an object was written.
+// CountEvents returns how often an event about an object occurred.
 func (e *Env) CountEvents(about *unstructured.Unstructured, reason string) int {
 	e.t.Helper()
 	list, err := e.Typed.CoreV1().Events(e.Namespace).List(e.t.Context(), metav1.ListOptions{})

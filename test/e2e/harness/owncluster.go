@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// Own is a cluster of a test's own, with nothing in it, for what would disturb
-// the others: to install and to remove all of config/default.
-type Own struct {
+// OwnCluster is an empty cluster for one test, for tests that would disturb
+// others, for example by installing and removing all of config/default.
+type OwnCluster struct {
 	env *Env
 	cluster
 }
 
-// OwnCluster boots one, and stops it when the test ends, however it ends.
-func (e *Env) OwnCluster() *Own {
+// NewCluster boots a cluster, and stops it when the test ends, even if the test
+// process is killed.
+func (e *Env) NewCluster() *OwnCluster {
 	e.t.Helper()
-	o := &Own{env: e, cluster: cluster{
-		ours: true, dir: filepath.Join(e.t.TempDir(), "cluster"),
+	o := &OwnCluster{env: e, cluster: cluster{
+		booted: true, dir: filepath.Join(e.t.TempDir(), "cluster"),
 		program: shared.program, kubectl: shared.kubectl, helm: shared.helm,
 	}}
 	down := command{path: o.program, args: []string{"down", "--dir", o.dir}}
@@ -36,12 +37,12 @@ func (e *Env) OwnCluster() *Own {
 	return o
 }
 
-// AdminKubeconfig is the path of an admin's kubeconfig.
-func (o *Own) AdminKubeconfig() string { return o.kubeconfig() }
+// AdminKubeconfig returns the path of an admin's kubeconfig.
+func (o *OwnCluster) AdminKubeconfig() string { return o.kubeconfig() }
 
-// Kubeconfig writes one for an account, which logs in by a token and nothing
-// else, and returns its path.
-func (o *Own) Kubeconfig(a Account) string {
+// Kubeconfig writes a kubeconfig for an account that authenticates with a
+// token, and returns its path.
+func (o *OwnCluster) Kubeconfig(a Account) string {
 	o.env.t.Helper()
 	file := filepath.Join(o.env.t.TempDir(), "kubeconfig")
 	_, err := command{path: o.program, args: []string{
@@ -51,23 +52,22 @@ func (o *Own) Kubeconfig(a Account) string {
 	return file
 }
 
-// Kubectl runs kubectl as an admin and returns what it printed.
-func (o *Own) Kubectl(args ...string) string {
+// Kubectl runs kubectl as an admin and returns its output.
+func (o *OwnCluster) Kubectl(args ...string) string {
 	o.env.t.Helper()
 	printed, err := o.TryKubectl("", args...)
 	o.env.must(err)
 	return printed
 }
 
-// TryKubectl is Kubectl where it may fail, with something on its standard input.
-func (o *Own) TryKubectl(stdin string, args ...string) (string, error) {
+// TryKubectl is Kubectl with a standard input, and returns the error.
+func (o *OwnCluster) TryKubectl(stdin string, args ...string) (string, error) {
 	o.env.t.Helper()
 	return command{path: o.kubectl, args: append([]string{"--kubeconfig", o.kubeconfig()}, args...), stdin: stdin}.run(o.env.t.Context())
 }
 
-// Requests returns what an account asked for so far, as far as the audit log has
-// caught up.
-func (o *Own) Requests(a Account) []Request {
+// Requests returns an account's requests so far. The audit log may lag behind.
+func (o *OwnCluster) Requests(a Account) []Request {
 	o.env.t.Helper()
 	var found []Request
 	o.env.must(readAuditLog(o.auditLog(), 0, a.User(), func(r Request, _ int64) {
@@ -78,17 +78,18 @@ func (o *Own) Requests(a Account) []Request {
 	return found
 }
 
-// Refused returns what of it the API server refused for lack of a right.
-func (o *Own) Refused(a Account) []Request {
+// Denied returns those of the account's requests that the API server denied
+// because of a missing permission.
+func (o *OwnCluster) Denied(a Account) []Request {
 	o.env.t.Helper()
-	return slices.DeleteFunc(o.Requests(a), func(r Request) bool { return !r.refused() || r.probe() })
+	return slices.DeleteFunc(o.Requests(a), func(r Request) bool { return !r.denied() || r.probe() })
 }
 
-// FreeAddress returns a loopback address that nobody listens on.
+// FreeAddress returns an unused loopback address.
 func (e *Env) FreeAddress() string { return e.freeAddress() }
 
-// Repository copies what of the repository a checkout needs to be deployed, and
-// returns the folder.
+// Repository copies the parts of the repository that are needed to deploy from
+// a checkout, and returns the folder.
 func (e *Env) Repository() string {
 	e.t.Helper()
 	dir := filepath.Join(e.t.TempDir(), "chartwright")

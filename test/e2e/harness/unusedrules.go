@@ -21,68 +21,69 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// rights is what the operators of a run may do, for Main to compare with what
-// they did.
-type rights struct {
+// grantedRules records the permissions of a run's operators, so that Main can
+// compare them with their requests.
+type grantedRules struct {
 	mu sync.Mutex
-	// granted and lacking are by user.
-	granted, lacking map[string][]rbacv1.PolicyRule
-	// auditFrom is where the audit log ended when the run began.
+	// granted and missing are by user.
+	granted, missing map[string][]rbacv1.PolicyRule
+	// auditFrom is the size of the audit log when the run began.
 	auditFrom int64
 }
 
-func (r *rights) note(user string, granted, lacking []rbacv1.PolicyRule) {
+func (r *grantedRules) record(user string, granted, missing []rbacv1.PolicyRule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.granted == nil {
-		r.granted, r.lacking = map[string][]rbacv1.PolicyRule{}, map[string][]rbacv1.PolicyRule{}
+		r.granted, r.missing = map[string][]rbacv1.PolicyRule{}, map[string][]rbacv1.PolicyRule{}
 	}
 	r.granted[user] = append(r.granted[user], granted...)
-	r.lacking[user] = append(r.lacking[user], lacking...)
+	r.missing[user] = append(r.missing[user], missing...)
 }
 
-// Unused is a right that some operator has and no test's operator uses, as
-// "patch deployments.apps", and what it is for.
-type Unused struct{ Right, For string }
+// Unused is a permission, as "patch deployments.apps", that some operator has
+// and that no test uses, with its purpose.
+type Unused struct{ Permission, Purpose string }
 
-// check reads the audit log of the run. It is an error if an operator was
-// refused what no test took away, or if rights that nothing used are others
-// than expected; of these it says nothing where only some of the tests ran.
-func (r *rights) check(ctx context.Context, unused []Unused) error {
+// check reads the audit log of the run. It returns an error if an operator was
+// denied a request that no test expected to be denied, or if the unused
+// permissions differ from those expected. It skips the second check if only
+// some of the tests ran.
+func (r *grantedRules) check(ctx context.Context, unused []Unused) error {
 	if err := syncLog(ctx, r.auditFrom); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var refused []string
+	var denied []string
 	used := map[string]bool{}
 	err := readAudit(r.auditFrom, ":"+SystemNamespace+":", func(request Request, _ int64) {
 		user := request.User.Username
-		if _, ours := r.granted[user]; !ours {
+		if _, booted := r.granted[user]; !booted {
 			return
 		}
 		if request.ImpersonatedUser.Username != "" {
-			// What it may do in another's name is that one's business.
-			used[rightOf("impersonate", "", "serviceaccounts")] = true
+			// The permissions of the impersonated account are not checked here.
+			used[ruleName("impersonate", "", "serviceaccounts")] = true
 			return
 		}
 		rules := request.rules()
-		if request.refused() {
-			if !request.probe() && len(permissions.Allowed(r.lacking[user], rules[0])) > 0 {
-				refused = append(refused, user+": "+request.RequestURI+": "+request.ResponseStatus.Message)
+		if request.denied() {
+			if !request.probe() && len(permissions.Allowed(r.missing[user], rules[0])) > 0 {
+				denied = append(denied, user+": "+request.RequestURI+": "+request.ResponseStatus.Message)
 			}
 			return
 		}
 		for _, rule := range rules {
-			used[rightOf(rule.Verbs[0], rule.APIGroups[0], rule.Resources[0])] = true
+			used[ruleName(rule.Verbs[0], rule.APIGroups[0], rule.Resources[0])] = true
 		}
 	})
 	if err != nil {
 		return err
 	}
 	var errs []error
-	if len(refused) > 0 {
-		errs = append(errs, fmt.Errorf("operators were refused what they need:\n  %s", strings.Join(slices.Compact(slices.Sorted(slices.Values(refused))), "\n  ")))
+	if len(denied) > 0 {
+		errs = append(errs, fmt.Errorf("the API server denied operators required requests:\n  %s", strings.Join(slices.Compact(slices.Sorted(slices.Values(denied))), "\n  ")))
 	}
 	if !wholeSuite() || len(unused) == 0 {
 		return errors.Join(errs...)
@@ -90,9 +91,10 @@ func (r *rights) check(ctx context.Context, unused []Unused) error {
 	return errors.Join(append(errs, r.compare(used, unused))...)
 }
 
-// compare tells which rights were not used that were to be, and the reverse.
-func (r *rights) compare(used map[string]bool, expected []Unused) error {
-	idle := map[string]bool{}
+// compare returns an error for each permission that is unused but not expected
+// to be, and for each that is expected to be unused but is used.
+func (r *grantedRules) compare(used map[string]bool, expected []Unused) error {
+	unused := map[string]bool{}
 	for _, rules := range r.granted {
 		for _, rule := range rules {
 			for _, single := range singles(rule) {
@@ -100,8 +102,8 @@ func (r *rights) compare(used map[string]bool, expected []Unused) error {
 					continue
 				}
 				for _, verb := range single.Verbs {
-					if name := rightOf(verb, single.APIGroups[0], single.Resources[0]); !used[name] {
-						idle[name] = true
+					if name := ruleName(verb, single.APIGroups[0], single.Resources[0]); !used[name] {
+						unused[name] = true
 					}
 				}
 			}
@@ -109,18 +111,18 @@ func (r *rights) compare(used map[string]bool, expected []Unused) error {
 	}
 	var errs []error
 	for _, one := range expected {
-		if !idle[one.Right] {
-			errs = append(errs, fmt.Errorf("the right to %s is used, or nobody has it, and is listed as never used", one.Right))
+		if !unused[one.Permission] {
+			errs = append(errs, fmt.Errorf("the permission to %s is listed as unused, but it is used or no operator has it", one.Permission))
 		}
-		delete(idle, one.Right)
+		delete(unused, one.Permission)
 	}
-	for _, name := range slices.Sorted(maps.Keys(idle)) {
-		errs = append(errs, fmt.Errorf("the right to %s is given and never used", name))
+	for _, name := range slices.Sorted(maps.Keys(unused)) {
+		errs = append(errs, fmt.Errorf("the permission to %s is granted but never used", name))
 	}
 	return errors.Join(errs...)
 }
 
-// wholeSuite tells that no flag leaves out a test.
+// wholeSuite reports whether no flag excludes a test.
 func wholeSuite() bool {
 	whole := true
 	for _, name := range []string{"test.run", "test.skip", "test.short"} {
@@ -131,23 +133,24 @@ func wholeSuite() bool {
 	return whole
 }
 
-// refused tells a request that was refused for lack of a right, or of those
-// that it would have granted.
-func (r Request) refused() bool {
+// denied reports whether the request was denied because of a missing
+// permission, including requests that would have granted more permissions than
+// the user has.
+func (r Request) denied() bool {
 	return r.Annotations["authorization.k8s.io/decision"] == "forbid" ||
 		r.ResponseStatus.Code == http.StatusForbidden && r.ObjectRef.APIGroup == rbacv1.GroupName
 }
 
-// probe tells the search for objects of a release whose records are gone. It
-// asks for every kind there is, and takes a refusal for "none of ours".
+// probe reports whether the request searches for objects of a release without
+// records. This search lists every kind, and the operator tolerates denials.
 func (r Request) probe() bool {
 	asked, err := url.Parse(r.RequestURI)
 	return err == nil && r.Verb == "list" && asked.Query().Get("limit") == "1" &&
 		strings.HasPrefix(asked.Query().Get("labelSelector"), api.LabelOwnerUID+"=")
 }
 
-// rules are what the request takes: an apply that makes an object is a creation,
-// too.
+// rules returns the permissions that the request needs: an apply that creates
+// an object needs create, too.
 func (r Request) rules() []rbacv1.PolicyRule {
 	of := func(verb string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{r.ObjectRef.APIGroup}, Resources: []string{r.resource()}}
@@ -166,8 +169,8 @@ func (r Request) resource() string {
 	return r.ObjectRef.Resource + "/" + r.ObjectRef.Subresource
 }
 
-// rightOf names a right. The kinds of the tests are all one.
-func rightOf(verb, group, resource string) string {
+// ruleName names a permission. All kinds of tests have the same name.
+func ruleName(verb, group, resource string) string {
 	if strings.HasSuffix(group, ".test") && !strings.HasPrefix(group, "gadgets.") {
 		_, sub, isSub := strings.Cut(resource, "/")
 		resource, group = "kinds", "test"
@@ -181,10 +184,10 @@ func rightOf(verb, group, resource string) string {
 	return verb + " " + resource + "." + group
 }
 
-// syncLog waits until the audit log holds all that was asked before.
+// syncLog waits until the audit log contains all earlier requests.
 func syncLog(ctx context.Context, from int64) error {
 	marker := "audit-" + rand.String(10)
-	// That there is no such object is the answer that is expected.
+	// The object does not exist: not found is the expected response.
 	_, _ = shared.typed.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, marker, metav1.GetOptions{})
 	err := wait.PollUntilContextTimeout(ctx, interval, deadline, true, func(context.Context) (bool, error) {
 		found := false
