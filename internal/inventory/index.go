@@ -344,6 +344,7 @@ const maxTombstones = 1024
 // A watch may report a deletion before this process receives the response to its
 // own apply. Without this check, the object would stay in the index for ever.
 func (x *Index) deletedSince(s apply.State) bool {
-	version, known := x.tombstones.Get(s.Key)
-	return known && !api.IsNewer(s.ResourceVersion, version.(string))
+	found, _ := x.tombstones.Get(s.Key)
+	version, known := found.(string)
+	return known && !api.IsNewer(s.ResourceVersion, version)
 }
