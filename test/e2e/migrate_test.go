@@ -99,7 +99,7 @@ func TestMigrate(t *testing.T) {
 		{migrate.Changes, "edited", "one more revision when it is taken over: these values are not those of the release: word"},
 		{migrate.Breaks, "cut", "spec.color: the CRD has no such field"},
 		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
-		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
+		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has duplicate key [name="WORD"]: the last item is used`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
 		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
 		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},

@@ -98,7 +98,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		env.WaitReady(crd, kept, broken)
 		// The condition tells it of the releases concerned, and of no other.
 		env.WaitStatus(gone, "Unwatched, since the cluster does not serve Widget", func(status api.Status) error {
-			if c := harness.Condition(status, "Unwatched"); c == nil || c.Reason != "WatchFailed" || !strings.Contains(c.Message, widget.GroupKind().String()+": the API server has no such kind") {
+			if c := harness.Condition(status, "Unwatched"); c == nil || c.Reason != "WatchFailed" || !strings.Contains(c.Message, widget.GroupKind().String()+": the API server does not serve this kind") {
 				return errors.New("it is not")
 			}
 			return nil
@@ -111,7 +111,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 				t.Errorf("%s has %+v", other.GetName(), c)
 			}
 		}
-		operator.WaitReadyz(http.StatusOK, "\n  "+widget.GroupKind().String()+": the API server has no such kind")
+		operator.WaitReadyz(http.StatusOK, "\n  "+widget.GroupKind().String()+": the API server does not serve this kind")
 		corrected("kept")
 	}
 
