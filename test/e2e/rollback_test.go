@@ -60,7 +60,7 @@ func TestRollback_Requests(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		ask  func(ownedRelease)
+		do   func(ownedRelease)
 	}{
 		{"an edit of the spec upgrades", func(web ownedRelease) {
 			web.annotate("rollback-to", "1")
@@ -146,7 +146,7 @@ func TestRollback_Requests(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.annotate(threeRevisions(env.For(t), kind, test.name))
+			test.do(threeRevisions(env.For(t), kind, test.name))
 		})
 	}
 }
