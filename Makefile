@@ -120,7 +120,7 @@ PREVIOUS ?= $(BIN)/chartwright
 .PHONY: previous-state
 previous-state: build cluster-binaries ## Record the cluster state of the released operator PREVIOUS, for upgrade tests.
 	cd test && CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
-	  go test -count=1 ./e2e -run '^TestMakeStateOfThePreviousVersion$$'
+	  go test -count=1 ./e2e -run '^TestPreviousVersion_CreateState$$'
 
 # Seeds run in parallel. Four decks with five seeds run each action about 20
 # times, with a few hundred kills and injected faults.
