@@ -169,7 +169,7 @@ func waitProcessed(env *harness.Env, name string) {
 
 func TestExperimental_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
+	testChartUpgrades(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
 		harness.Object("apps/v1", "StatefulSet", "web"))
 }
 
@@ -194,7 +194,7 @@ func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 
 func TestExperimental_ChartTestsRunOnRequest(t *testing.T) {
 	t.Parallel()
-	chartIsTested(t, harness.Experimental)
+	runChartTests(t, harness.Experimental)
 }
 
 // waitVolumes waits until the status names the n volumes to which the claims of
@@ -219,9 +219,9 @@ func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 			volumes = append(volumes, name)
 		}
 		slices.Sort(volumes)
-		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
-		if len(volumes) != n || told != fmt.Sprint(volumes) {
-			return fmt.Errorf("the status names %s, want %v", told, volumes)
+		reported := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
+		if len(volumes) != n || reported != fmt.Sprint(volumes) {
+			return fmt.Errorf("the status names %s, want %v", reported, volumes)
 		}
 		return nil
 	})
