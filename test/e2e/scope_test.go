@@ -60,7 +60,7 @@ func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
 	// What was chosen once stays: another target moves nothing, and is told.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", and the release is in "+target+": it cannot be moved") {
+	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
 		t.Errorf("for another namespace the status says %s", said)
 	}
 	env.Kubectl("delete", name, "--timeout=30s")
