@@ -113,15 +113,11 @@ func clearNodePorts(service map[string]any) {
 	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 		unstructured.RemoveNestedField(service, "spec", field)
 	}
-	ports, _, _ := unstructured.NestedSlice(service, "spec", "ports")
-	for _, port := range ports {
-		if fields, ok := port.(map[string]any); ok {
-			delete(fields, "nodePort")
-		}
-	}
-	if len(ports) > 0 {
-		// It holds what was read from there.
-		_ = unstructured.SetNestedSlice(service, ports, "spec", "ports")
+	ports, _, _ := unstructured.NestedFieldNoCopy(service, "spec", "ports")
+	list, _ := ports.([]any)
+	for _, port := range list {
+		fields, _ := port.(map[string]any)
+		delete(fields, "nodePort")
 	}
 }
 

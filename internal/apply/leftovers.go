@@ -152,16 +152,10 @@ func refusedDefault(field string, object, live *unstructured.Unstructured) (left
 		return leftover{}, false
 	}
 	of, name := names[:len(names)-1], names[len(names)-1]
-	value, there, err := unstructured.NestedFieldNoCopy(live.Object, names...)
-	if err != nil || !there {
-		return leftover{}, false
-	}
-	in, there, err := unstructured.NestedFieldNoCopy(object.Object, of...)
-	union, ok := in.(map[string]any)
-	if err != nil || !there || !ok {
-		return leftover{}, false
-	}
-	if _, set := union[name]; set || managed(live, names) {
+	value, found, _ := unstructured.NestedFieldNoCopy(live.Object, names...)
+	parent, _, _ := unstructured.NestedFieldNoCopy(object.Object, of...)
+	union, ok := parent.(map[string]any)
+	if _, set := union[name]; !found || !ok || set || managed(live, names) {
 		return leftover{}, false
 	}
 	return leftover{path: pathOf(names), name: name, sent: union, value: value, unionPath: of}, true

@@ -88,24 +88,6 @@ func (o *owner) addObject(key apply.Key) {
 	o.named[key] = true
 }
 
-// recorded notes the objects outside of the namespace that a release has according
-// to its record. It returns the objects that count for the owner and those that do
-// not, or that it is known what is expected of the owner.
-func (x *Index) recorded(uid types.UID, outside []apply.Key) (owned, claimed []apply.State, known bool) {
-	x.mu.RLock()
-	of := x.owners[uid]
-	known = of != nil && of.known
-	x.mu.RUnlock()
-	if known || of == nil {
-		return nil, nil, known
-	}
-	x.AddObjects(uid, outside)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	owned, claimed = x.labeled(uid)
-	return owned, claimed, false
-}
-
 // ExpectedUID returns the UID of an object that an owner's release expects, empty
 // if it expects none of that name.
 func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {

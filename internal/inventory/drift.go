@@ -126,10 +126,19 @@ func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 // The digest does not cover the Jobs that have finished according to the record;
 // they may be gone.
 func (x *Index) RestoreExpected(owner types.UID, recorded Recorded) bool {
-	owned, claimed, known := x.recorded(owner, recorded.Outside)
-	if known || recorded.Digest == "" {
-		return known
+	x.mu.RLock()
+	known := x.known(owner).known
+	x.mu.RUnlock()
+	if known {
+		return true
 	}
+	x.AddObjects(owner, recorded.Outside)
+	if recorded.Digest == "" {
+		return false
+	}
+	x.mu.RLock()
+	owned, claimed := x.labeled(owner)
+	x.mu.RUnlock()
 	if x.restoreExpected(owner, owned, recorded) {
 		return true
 	}

@@ -42,13 +42,13 @@ type failure struct {
 }
 
 // failure returns the failure that concerns a namespace, empty for all.
-func (b *watch) failure(namespace string) (found failure, fails bool) {
+func (b *watch) failure(namespace string) (found failure) {
 	for at, f := range b.failed {
 		if at == startFailure || at == "" || at == namespace || b.root {
-			found, fails = f, true
+			found = f
 		}
 	}
-	return found, fails
+	return found
 }
 
 // Unwatched is a kind whose objects cannot be watched, and why.
@@ -64,10 +64,8 @@ func (w *Watches) Unwatched(owner types.UID, namespace string) []Unwatched {
 	defer w.mu.Unlock()
 	var found []Unwatched
 	for _, gvk := range w.byOwner[owner] {
-		if known := w.kinds[gvk.GroupKind()]; known != nil && len(known.failed) > 0 {
-			if f, fails := known.failure(namespace); fails && f.reported {
-				found = append(found, Unwatched{gvk.GroupKind(), f.why})
-			}
+		if known := w.kinds[gvk.GroupKind()]; known != nil && known.failure(namespace).reported {
+			found = append(found, Unwatched{gvk.GroupKind(), known.failure(namespace).why})
 		}
 	}
 	return found

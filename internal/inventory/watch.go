@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -153,12 +154,12 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 				pending = synced
 			}
 		}
-		failed, fails := begun.failure(namespace)
-		begins := pending == nil && !fails && len(w.missing(begun)) > 0
-		why, news := failed.why, begun.updated
+		failed := begun.failure(namespace)
+		begins := pending == nil && failed.why == "" && len(w.missing(begun)) > 0
+		news := begun.updated
 		w.mu.Unlock()
-		if failed.reported || fails && hasty {
-			return why
+		if failed.reported || failed.why != "" && hasty {
+			return failed.why
 		}
 		if pending == nil && !begins {
 			return ""
@@ -171,10 +172,7 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		case <-synced:
 		case <-news:
 		case <-ctx.Done():
-			if fails {
-				return why
-			}
-			return "the API server has not listed them yet; the operator waits on"
+			return cmp.Or(failed.why, "the API server has not listed them yet; the operator waits on")
 		}
 	}
 }

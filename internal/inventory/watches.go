@@ -156,7 +156,6 @@ func (w *Watches) Counts() map[string]int {
 func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed bool) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	keep := map[schema.GroupKind]bool{}
 	watches := make([]*watch, 0, len(kinds))
 	for _, gvk := range kinds {
 		known := w.kinds[gvk.GroupKind()]
@@ -180,11 +179,10 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 		if w.isDue(known) {
 			go w.start(known)
 		}
-		keep[gvk.GroupKind()] = true
 		watches = append(watches, known)
 	}
 	for _, gvk := range w.byOwner[owner] {
-		if !keep[gvk.GroupKind()] {
+		if !slices.Contains(watches, w.kinds[gvk.GroupKind()]) {
 			w.release(gvk.GroupKind(), owner)
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,9 @@ import (
 type informers struct {
 	manager     manager.Manager
 	permissions *permissions.Checker
+	scopes      scopes
+	tasks       *sync.WaitGroup
+	logger      logr.Logger
 }
 
 // options returns the options that the caches of a scope share.
@@ -189,7 +194,9 @@ func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) e
 // an operator that needs no ConfigMap needs no permission to watch them.
 func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) error {
 	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
-		if !takesValuesFrom(k.options.Kinds, kind) {
+		if !slices.ContainsFunc(k.options.Kinds, func(served catalog.Kind) bool {
+			return slices.ContainsFunc(served.ValuesFrom, func(from watches.ValuesFrom) bool { return from.Kind == kind })
+		}) {
 			continue
 		}
 		options := k.informers.options(scope)
@@ -212,10 +219,4 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		}
 	}
 	return nil
-}
-
-func takesValuesFrom(kinds []catalog.Kind, kind watches.SourceKind) bool {
-	return slices.ContainsFunc(kinds, func(served catalog.Kind) bool {
-		return slices.ContainsFunc(served.Sources, func(s catalog.Source) bool { return s.Kind == kind })
-	})
 }

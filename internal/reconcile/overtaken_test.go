@@ -17,10 +17,7 @@ import (
 // withEdits packs managedFields into the custom resource.
 func withEdits(scale []string, entries ...any) func(*snapshot) {
 	return func(v *snapshot) {
-		from := crOf(true, entries...)
-		if err := (customresource.Decoder{Scale: scale}).Pack(from); err != nil {
-			panic(err)
-		}
+		from := packed(crOf(true, entries...), scale)
 		if e, known := customresource.EditsOf(from); known {
 			setEdits(v.CR, e)
 		}
@@ -184,6 +181,19 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// packed packs a custom resource.
+func packed(cr *unstructured.Unstructured, scale []string) *unstructured.Unstructured {
+	data, err := json.Marshal(cr.Object)
+	if err != nil {
+		panic(err)
+	}
+	packed, err := customresource.Decoder{Scale: scale}.Decode(data)
+	if err != nil {
+		panic(err)
+	}
+	return packed
 }
 
 // setEdits sets the edits of a packed custom resource.

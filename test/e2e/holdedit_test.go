@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveScaled serves the chart "hooks" for a kind that kubectl scale scales.
+// serveScaled serves the chart "hooks" for a kind with a scale subresource.
 func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
 	kind := env.NewKind("Hooks")
@@ -28,8 +28,8 @@ func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 	}).Start()
 }
 
-// TestHold_EndsWhenOnlyReplicasAreEdited: the field of the scale subresource is
-// a field of the spec like any other where somebody edits the resource.
+// A user's edit of the field that the scale subresource writes is an edit of
+// the spec.
 func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -74,13 +74,13 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	}
 }
 
-// TestHold_ScalingWaitsUntilItEnds: kubectl scale and autoscalers end no hold,
-// also across a restart.
-func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
+// kubectl scale and autoscalers do not end a hold, also across a restart.
+func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveScaled(env)
-	// The API server notes by whom a field was scaled only if somebody set it.
+	// The API server records the manager of a field only if a client has set
+	// it.
 	unset, set := threeRevisions(env, kind, "unset"), threeRevisions(env, kind, "set")
 	set.env.Kubectl("patch", kind.Resource(), set.name, "--type=merge", "-p", `{"spec": {"replicas": 2}}`)
 	set.follows(4, "three")
@@ -94,7 +94,7 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 		t.Helper()
 		web.held(web.revision, 1, "one")
 		expectData(t, env, web.name, "replicas", "1")
-		env.WaitStatus(web.cr, "says that scaling waits", func(status api.Status) error {
+		env.WaitStatus(web.cr, "reporting that scaling waits", func(status api.Status) error {
 			want := fmt.Sprintf("Scaling .spec.replicas from %s to 5 takes effect when the hold ends", web.from)
 			if held := harness.Condition(status, "Held"); held == nil || !strings.Contains(held.Message, want) {
 				return fmt.Errorf("condition Held is %+v", held)
@@ -110,7 +110,7 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 	}
 	operator.Stop()
 	for _, web := range both {
-		// Other writes are no edit either.
+		// Other writes are not edits, either.
 		env.Kubectl("label", kind.Resource(), web.name, "team=shop")
 		env.Kubectl("annotate", kind.Resource(), web.name, "example.com/note=x")
 	}
@@ -124,9 +124,9 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 	}
 }
 
-// TestRollbackRequest_EditedBeforeItIsCarriedOut: of a request and a later edit
-// the edit counts, whatever kept the operator from the request.
-func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
+// If the spec is edited after a rollback request and before the rollback, the
+// edit takes precedence.
+func TestRollbackRequest_EditBeforeRollbackWins(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveScaled(env)
@@ -158,7 +158,7 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 	nextSecond(env)
 	edited.edit("four", nil)
 	env.Kubectl("scale", kind.Resource(), scaled.name, "--replicas=5")
-	// The generation tells it, in whatever second that is.
+	// The generation shows the order, even within the same second.
 	c.does([]string{"rollback", kind.Resource() + "/" + seen.name, "1"})
 	seen.edit("four", nil)
 	env.Kubectl("patch", kind.Resource(), once.name, "--type=merge", "-p",
@@ -175,21 +175,21 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 			t.Errorf("%s: event is %+v", web.name, event)
 		}
 	}
-	// What comes next is followed as ever.
+	// Later edits are applied as usual.
 	for _, web := range []ownedRelease{edited, seen, before, scaled, once} {
 		web.edit("six", nil)
 		web.follows(5, "six")
 	}
 }
 
-// nextSecond waits for the second after this one: the API server notes times in
-// seconds.
+// nextSecond waits for the next second: timestamps of the API server have a
+// resolution of one second.
 func nextSecond(env *harness.Env) {
 	env.T().Helper()
 	began := time.Now().Unix()
 	env.Wait("the next second", func(context.Context) error {
 		if time.Now().Unix() == began {
-			return errors.New("it has not come")
+			return errors.New("it is still the same second")
 		}
 		return nil
 	})

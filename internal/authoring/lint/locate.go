@@ -2,6 +2,7 @@ package lint
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/chart"
@@ -32,13 +33,7 @@ func (c *check) locate(o chart.RenderedObject, n int) location {
 	if len(documents) == 0 {
 		return location{o.Source, 1}
 	}
-	literal := -1
-	for i, d := range documents {
-		if strings.Trim(d.name, `"'`) == o.GetName() && literal < 0 {
-			literal = i
-		}
-	}
-	if literal >= 0 {
+	if literal := slices.IndexFunc(documents, func(d objectText) bool { return strings.Trim(d.name, `"'`) == o.GetName() }); literal >= 0 {
 		n = literal
 	}
 	return location{o.Source, documents[min(n, len(documents)-1)].line}
@@ -58,15 +53,12 @@ func objectTexts(text, kind string) []objectText {
 	lines := strings.Split(text, "\n")
 	var edge, indented []objectText
 	for i, line := range lines {
-		match := kindLine.FindStringSubmatch(line)
-		if len(match) < 3 || match[2] != kind {
-			continue
-		}
-		found := describe(lines, i)
-		if match[1] == "" {
-			edge = append(edge, found)
-		} else {
-			indented = append(indented, found)
+		switch match := kindLine.FindStringSubmatch(line); {
+		case match == nil || match[2] != kind:
+		case match[1] == "":
+			edge = append(edge, describe(lines, i))
+		default:
+			indented = append(indented, describe(lines, i))
 		}
 	}
 	if len(edge) > 0 {

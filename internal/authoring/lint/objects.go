@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,27 +73,20 @@ func (c *check) objects() error {
 func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
 	var found []seen
 	counts := map[string]int{}
-	add := func(objects []chart.RenderedObject, hook bool) {
-		for _, o := range objects {
-			s := seen{RenderedObject: o, hook: hook}
-			s.kind = o.GroupVersionKind().GroupKind()
-			s.name = o.GetName()
-			s.cluster = clusterScoped(s.kind)
-			if !s.cluster {
-				s.namespace = o.GetNamespace()
-				if s.namespace == "" {
-					s.namespace = r.namespace
-				}
-				s.away = s.namespace != r.namespace
-			}
-			of := o.Source + " " + o.GetKind()
-			s.at = c.locate(o, counts[of])
-			counts[of]++
-			found = append(found, s)
+	for i, o := range slices.Concat(rendered.Objects, rendered.Hooks) {
+		s := seen{RenderedObject: o, hook: i >= len(rendered.Objects)}
+		s.kind = o.GroupVersionKind().GroupKind()
+		s.name = o.GetName()
+		s.cluster = clusterScoped(s.kind)
+		if !s.cluster {
+			s.namespace = cmp.Or(o.GetNamespace(), r.namespace)
+			s.away = s.namespace != r.namespace
 		}
+		of := o.Source + " " + o.GetKind()
+		s.at = c.locate(o, counts[of])
+		counts[of]++
+		found = append(found, s)
 	}
-	add(rendered.Objects, false)
-	add(rendered.Hooks, true)
 	return found
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/crd"
 )
@@ -78,13 +79,8 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 
 // value returns what a map has under a key, and the line of the key.
 func value(node *yaml.Node, key string) (*yaml.Node, int) {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return nil, 0
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1], node.Content[i].Line
-		}
+	if field := kyaml.NewRNode(node).Field(key); field != nil {
+		return field.Value.YNode(), field.Key.YNode().Line
 	}
 	return nil, 0
 }

@@ -3,6 +3,7 @@ package migrate
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -52,21 +53,18 @@ func (p *Project) deploymentFiles() []string { return p.under("config/manager", 
 // managers returns the containers of the operator in its Deployment and the
 // patches to it, and the termination grace period.
 func (p *Project) managers() (found []container, grace yaml.Node, graceFile string) {
-	for _, name := range p.deploymentFiles() {
-		for _, document := range documents(p.files[name]) {
-			if document.Kind == yaml.SequenceNode {
-				found = append(found, patchedArgs(name, document)...)
-				continue
-			}
-			pod := podOf(document)
-			if !pod.Grace.IsZero() {
-				grace, graceFile = pod.Grace, name
-			}
-			for _, c := range pod.Containers {
-				// There may be a proxy beside it, with flags of its own.
-				if c.Name != "" && c.Name != "manager" && len(pod.Containers) > 1 {
-					continue
-				}
+	for name, document := range p.deploymentDocuments() {
+		if document.Kind == yaml.SequenceNode {
+			found = append(found, patchedArgs(name, document)...)
+			continue
+		}
+		pod := podOf(document)
+		if !pod.Grace.IsZero() {
+			grace, graceFile = pod.Grace, name
+		}
+		for _, c := range pod.Containers {
+			// There may be a proxy beside it, with flags of its own.
+			if c.Name == "" || c.Name == "manager" || len(pod.Containers) == 1 {
 				found = append(found, container{file: name, args: c.Args.Content, command: c.Command})
 			}
 		}
@@ -97,17 +95,17 @@ func patchedArgs(file string, patch *yaml.Node) []container {
 	return found
 }
 
-// documents returns the roots of a file's documents, up to one that is not YAML.
-func documents(text string) []*yaml.Node {
-	var roots []*yaml.Node
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for {
-		var node yaml.Node
-		if decoder.Decode(&node) != nil {
-			return roots
-		}
-		if len(node.Content) > 0 {
-			roots = append(roots, node.Content[0])
+// deploymentDocuments yields the roots of the documents of the deployment files,
+// with their files. It skips the rest of a file that is not YAML.
+func (p *Project) deploymentDocuments() iter.Seq2[string, *yaml.Node] {
+	return func(yield func(string, *yaml.Node) bool) {
+		for _, name := range p.deploymentFiles() {
+			decoder := yaml.NewDecoder(strings.NewReader(p.files[name]))
+			for node := new(yaml.Node); decoder.Decode(node) == nil; node = new(yaml.Node) {
+				if len(node.Content) > 0 && !yield(name, node.Content[0]) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -184,13 +182,11 @@ func (f *finder) variables(p *Project) {
 // overrideValues are expanded.
 func (p *Project) environment() map[string]string {
 	found := map[string]string{}
-	for _, name := range p.deploymentFiles() {
-		for _, document := range documents(p.files[name]) {
-			for _, c := range podOf(document).Containers {
-				for _, variable := range c.Env {
-					if variable.Value != nil {
-						found[variable.Name] = *variable.Value
-					}
+	for _, document := range p.deploymentDocuments() {
+		for _, c := range podOf(document).Containers {
+			for _, variable := range c.Env {
+				if variable.Value != nil {
+					found[variable.Name] = *variable.Value
 				}
 			}
 		}

@@ -184,10 +184,7 @@ func stagesOf(text string) (stages []stage) {
 		switch {
 		case len(words) == 0:
 		case strings.EqualFold(words[0], "FROM"):
-			words = words[1:]
-			for len(words) > 0 && strings.HasPrefix(words[0], "--") {
-				words = words[1:]
-			}
+			words = slices.DeleteFunc(words[1:], func(word string) bool { return strings.HasPrefix(word, "--") })
 			one := stage{numbered: numbered{i + 1, line}}
 			if len(words) > 0 {
 				one.from = words[0]

@@ -141,6 +141,7 @@ func (f *File) add(place string, object *unstructured.Unstructured) error {
 
 // source notes what a Secret or a ConfigMap holds.
 func (f *File) source(object *unstructured.Unstructured) error {
+	isSecret := object.GetKind() == string(watches.SourceSecret)
 	keys := map[string][]byte{}
 	data, _, err := unstructured.NestedStringMap(object.Object, "data")
 	if err != nil {
@@ -148,7 +149,7 @@ func (f *File) source(object *unstructured.Unstructured) error {
 	}
 	for key, text := range data {
 		keys[key] = []byte(text)
-		if object.GetKind() == string(watches.SourceSecret) {
+		if isSecret {
 			if keys[key], err = base64.StdEncoding.DecodeString(text); err != nil {
 				return fmt.Errorf("data.%s: expected base64; what is plain goes to stringData", key)
 			}
@@ -158,8 +159,8 @@ func (f *File) source(object *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if object.GetKind() == string(watches.SourceSecret) {
-		for key, text := range plain {
+	for key, text := range plain {
+		if isSecret {
 			keys[key] = []byte(text)
 		}
 	}

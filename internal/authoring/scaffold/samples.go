@@ -60,13 +60,11 @@ func (p *Plan) sampled(folder string, names []string) (map[schema.GroupKind]stri
 // all else the chart's values as comments.
 func (p *Plan) sample(name string, k kind) ([]byte, error) {
 	spec, err := minimalSpec(k)
+	if err == nil && k.Namespace != nil {
+		_, err = k.Namespace.For(map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec})
+	}
 	if err != nil {
 		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
-	} else if k.Namespace != nil {
-		object := map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec}
-		if _, err := k.Namespace.For(object); err != nil {
-			p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
-		}
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: %s

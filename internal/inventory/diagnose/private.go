@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -64,10 +65,8 @@ func commands(c *corev1.Container) [][]string {
 			all = append(all, probe.Exec.Command)
 		}
 	}
-	if c.Lifecycle == nil {
-		return all
-	}
-	for _, handler := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+	lifecycle := ptr.Deref(c.Lifecycle, corev1.Lifecycle{})
+	for _, handler := range []*corev1.LifecycleHandler{lifecycle.PostStart, lifecycle.PreStop} {
 		if handler != nil && handler.Exec != nil {
 			all = append(all, handler.Exec.Command)
 		}

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -129,14 +130,11 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 	if err != nil {
 		return nil, s.unlessForbidden("list replicasets.apps", err)
 	}
-	var newest *appsv1.ReplicaSet
-	for i := range list.Items {
-		set := &list.Items[i]
-		if metav1.IsControlledBy(set, d) && (newest == nil || number(set) > number(newest)) {
-			newest = set
-		}
+	sets := slices.DeleteFunc(list.Items, func(set appsv1.ReplicaSet) bool { return !metav1.IsControlledBy(&set, d) })
+	if len(sets) == 0 {
+		return nil, nil
 	}
-	return newest, nil
+	return new(slices.MaxFunc(sets, func(a, b appsv1.ReplicaSet) int { return cmp.Compare(number(&a), number(&b)) })), nil
 }
 
 // number returns the revision of a ReplicaSet, 0 for one that has none.

@@ -99,12 +99,10 @@ func (r *Rule) explanation(variables map[string]any) string {
 	if r.message == nil {
 		return ""
 	}
-	value, err := expression.Evaluate(r.message, variables)
-	if err != nil {
-		return ""
-	}
-	said, _ := value.(types.String)
-	return string(said)
+	// An expression that fails has no value.
+	value, _ := expression.Evaluate(r.message, variables)
+	message, _ := value.(types.String)
+	return string(message)
 }
 
 func boolean(program cel.Program, variables map[string]any) (bool, error) {
