@@ -93,12 +93,12 @@ func TestRetries_KeepDeployedRevisionsInHistory(t *testing.T) {
 		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 		env.WaitRevisions("web", "1 superseded, 2 superseded, 3 deployed, 4 failed")
 		// Do not wait five minutes for the next retry.
-		web.ask("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
+		web.annotate("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
 	}
 	if n := env.CountEvents(web.cr, "UpgradeFailed"); n > retries+1 {
 		t.Errorf("%d events report %d failures", n, retries+1)
 	}
-	web.ask("rollback-to", "1")
+	web.annotate("rollback-to", "1")
 	web.held(5, 1, "one")
 	web.edit("five", nil)
 	web.follows(6, "five")
