@@ -54,7 +54,7 @@ func sdkProject(t *testing.T, name string) string {
 }
 
 func TestMigrate_ChangesNoFiles(t *testing.T) {
-	for name, wantErr := range map[string]string{"nginx": "", "hazards": "migrate: 8 things would break"} {
+	for name, wantErr := range map[string]string{"nginx": "", "hazards": "migrate: 8 breaking findings"} {
 		// migrate sets the variables of the manager's container in this process.
 		t.Setenv("RELATED_IMAGE_STORE", "store:v4")
 		dir := sdkProject(t, name)
@@ -94,9 +94,9 @@ func TestMigrate_ReportsUnknownFlags(t *testing.T) {
 	var unknown, known string
 	for _, f := range findings {
 		switch {
-		case strings.HasPrefix(f.What, "there is no flag --unknown-flag"):
+		case strings.HasPrefix(f.What, "unknown flag --unknown-flag"):
 			unknown = f.What
-		case strings.HasPrefix(f.What, "these flags: "):
+		case strings.HasPrefix(f.What, "these flags work unchanged: "):
 			known = f.What
 		}
 	}
@@ -112,7 +112,7 @@ func TestMigrate_RefusesInvalidArguments(t *testing.T) {
 	}{
 		"other format":      {[]string{".", "-o", "xml"}, `expected json or yaml`},
 		"-n without --live": {[]string{".", "-n", "a"}, "--namespace requires --live"},
-		"other folder":      {[]string{t.TempDir()}, "this is no project of the operator-sdk's Helm operator"},
+		"other folder":      {[]string{t.TempDir()}, "not a project of the operator-sdk's Helm operator"},
 		"no folder":         {nil, "accepts 1 arg(s), received 0"},
 	} {
 		if _, err := migrateCommand(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -156,10 +156,10 @@ func TestMigrate_ReportsOnlySwitchInTheEnd(t *testing.T) {
 		}
 	}
 	stdout, err := migrateCommand(t, dir)
-	if err != nil || !strings.Contains(stdout, "TO DO (1)") || !strings.Contains(stdout, "the old operator must have stopped") {
+	if err != nil || !strings.Contains(stdout, "TO DO (1)") || !strings.Contains(stdout, "stop the old operator") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	if strings.Contains(stdout, "WOULD BREAK") || !strings.Contains(stdout, "demo.example.com_nginxes.yaml: it is made of the chart") {
+	if strings.Contains(stdout, "WOULD BREAK") || !strings.Contains(stdout, "demo.example.com_nginxes.yaml: the CRD is identical to the derived one") {
 		t.Errorf("%s", stdout)
 	}
 }

@@ -3,10 +3,10 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -72,7 +72,7 @@ func (c *Chart) Templates() []analysis.File { return c.templates }
 
 // Notes parses the notes of the chart and its subcharts. They are templates that
 // can fail.
-func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart, "", true) }
+func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart, true) }
 
 // Examples returns values that the chart's author tries it with, by the names
 // of their files: ci/*-values.yaml. The caller may change them.
@@ -128,41 +128,50 @@ func subcharts(c *helmchart.Chart) map[string]*helmchart.Chart {
 	for _, child := range c.Dependencies() {
 		byName[child.Name()] = child
 	}
-	listed := map[string]bool{}
+	unlisted := maps.Clone(byName)
 	for _, d := range c.Metadata.Dependencies {
 		if child := byName[d.Name]; child != nil {
-			listed[d.Name] = true
+			delete(unlisted, d.Name)
 			keyed[cmp.Or(d.Alias, d.Name)] = child
 		}
 	}
-	for name, child := range byName {
-		if !listed[name] {
-			keyed[name] = child
-		}
-	}
+	maps.Copy(keyed, unlisted)
 	return keyed
 }
 
-// parseTemplates reads the templates of a chart in a folder, and of its
-// subcharts: all but the notes, or the notes alone.
-func parseTemplates(c *helmchart.Chart, folder string, notes bool) ([]analysis.File, error) {
-	var files []analysis.File
-	for _, template := range c.Templates {
-		if strings.HasSuffix(template.Name, "/NOTES.txt") != notes {
-			continue
+// withDependencies returns a chart and its subcharts, at any depth, each after its
+// parent. The keys are their folders, relative to the chart and with a trailing
+// slash.
+func withDependencies(c *helmchart.Chart) iter.Seq2[string, *helmchart.Chart] {
+	return func(yield func(string, *helmchart.Chart) bool) {
+		if !yield("", c) {
+			return
 		}
-		file, err := analysis.Parse(folder+template.Name, string(template.Data))
-		if err != nil {
-			return nil, err
+		for _, child := range c.Dependencies() {
+			for folder, c := range withDependencies(child) {
+				if !yield("charts/"+child.Name()+"/"+folder, c) {
+					return
+				}
+			}
 		}
-		files = append(files, file)
 	}
-	for _, child := range c.Dependencies() {
-		inner, err := parseTemplates(child, folder+"charts/"+child.Name()+"/", notes)
-		if err != nil {
-			return nil, err
+}
+
+// parseTemplates parses the templates of a chart and its subcharts: either the
+// notes or all others.
+func parseTemplates(c *helmchart.Chart, notes bool) ([]analysis.File, error) {
+	var files []analysis.File
+	for folder, c := range withDependencies(c) {
+		for _, template := range c.Templates {
+			if strings.HasSuffix(template.Name, "/NOTES.txt") != notes {
+				continue
+			}
+			file, err := analysis.Parse(folder+template.Name, string(template.Data))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
 		}
-		files = append(files, inner...)
 	}
 	return files, nil
 }
@@ -183,12 +192,11 @@ func examples(c *helmchart.Chart) map[string][]byte {
 func digestFiles(files []*loader.BufferedFile) string {
 	parts := make([]string, 0, len(files))
 	for _, f := range files {
-		if unread(f.Name) {
-			continue
+		if !unread(f.Name) {
+			parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
 		}
-		parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
 	}
-	sort.Strings(parts)
+	slices.Sort(parts)
 	return values.DigestOf(parts...)
 }
 
@@ -223,24 +231,24 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 // readFeatures finds the features that a chart and its subcharts use.
 func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage {
 	source := analysis.Source{Templates: templates}
-	addTexts(&source, c)
+	for _, c := range withDependencies(c) {
+		analysis.EachText(c.Values, func(text string) { source.Values = append(source.Values, text) })
+		for _, file := range c.Files {
+			if !unread(file.Name) {
+				source.Files = append(source.Files, string(file.Data))
+			}
+		}
+		source.ValuesFiles = append(source.ValuesFiles, string(rawFile(c, chartutil.ValuesfileName)))
+	}
 	return analysis.ReadFeatures(source)
 }
 
-// addTexts adds the texts of a chart that its templates may execute by tpl.
-func addTexts(to *analysis.Source, c *helmchart.Chart) {
-	analysis.EachText(c.Values, func(text string) { to.Values = append(to.Values, text) })
-	for _, file := range c.Files {
-		if !unread(file.Name) {
-			to.Files = append(to.Files, string(file.Data))
-		}
-	}
+// rawFile returns a file of a chart as it was loaded, nil if there is none.
+func rawFile(c *helmchart.Chart, name string) []byte {
 	for _, file := range c.Raw {
-		if file.Name == chartutil.ValuesfileName {
-			to.ValuesFiles = append(to.ValuesFiles, string(file.Data))
+		if file.Name == name {
+			return file.Data
 		}
 	}
-	for _, child := range c.Dependencies() {
-		addTexts(to, child)
-	}
+	return nil
 }

@@ -90,26 +90,16 @@ func (c *Chart) Annotations() map[string]string { return c.chart.Metadata.Annota
 
 // Files returns the names of the files that templates read by .Files, relative
 // to the chart's folder; those of subcharts begin with charts/.
-func (c *Chart) Files() []string { return filesOf(c.chart, "") }
-
-func filesOf(c *helmchart.Chart, folder string) []string {
-	names := make([]string, 0, len(c.Files))
-	for _, file := range c.Files {
-		names = append(names, folder+file.Name)
-	}
-	for _, child := range c.Dependencies() {
-		names = append(names, filesOf(child, folder+"charts/"+child.Name()+"/")...)
+func (c *Chart) Files() []string {
+	var names []string
+	for folder, c := range withDependencies(c.chart) {
+		for _, file := range c.Files {
+			names = append(names, folder+file.Name)
+		}
 	}
 	return names
 }
 
 // File returns a file of the chart as it was loaded, nil where there is none.
 // Nobody may change it.
-func (c *Chart) File(name string) []byte {
-	for _, file := range c.chart.Raw {
-		if file.Name == name {
-			return file.Data
-		}
-	}
-	return nil
-}
+func (c *Chart) File(name string) []byte { return rawFile(c.chart, name) }

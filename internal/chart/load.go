@@ -168,7 +168,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parseTemplates(loaded, "", false)
+	parsed, err := parseTemplates(loaded, false)
 	if err != nil {
 		return nil, err
 	}

@@ -109,10 +109,11 @@ type RenderedObject struct {
 // ErrInvalidValues, with every path that the chart's schemas refuse, and
 // ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
-	in, err := c.unchecked(o.Values)
-	if err == nil && !o.Unchecked {
-		err = c.schemas.validate(in.Chart, in.values)
+	prepare := c.Prepare
+	if o.Unchecked {
+		prepare = c.unchecked
 	}
+	in, err := prepare(o.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +194,9 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 		}
 		rendered.Objects = append(rendered.Objects, objects...)
 	}
-	for _, hook := range rls.Hooks {
-		objects, err := hookObjects(name, hook)
-		if err != nil {
-			return nil, err
-		}
-		rendered.Hooks = append(rendered.Hooks, objects...)
-	}
-	return rendered, nil
+	var err error
+	rendered.Hooks, err = hookObjects(name, rls.Hooks)
+	return rendered, err
 }
 
 // sourceLine is what Helm writes before each object.
@@ -232,12 +228,19 @@ func ObjectsOf(chartName, source, text string) ([]RenderedObject, error) {
 	return objects, nil
 }
 
-func hookObjects(chartName string, hook *helmrelease.Hook) ([]RenderedObject, error) {
-	objects, err := ObjectsOf(chartName, hook.Path, hook.Manifest)
-	for i := range objects {
-		objects[i].Events, objects[i].DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
+func hookObjects(chartName string, hooks []*helmrelease.Hook) ([]RenderedObject, error) {
+	var all []RenderedObject
+	for _, hook := range hooks {
+		objects, err := ObjectsOf(chartName, hook.Path, hook.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			object.Events, object.DeletePolicies = words(hook.Events), words(hook.DeletePolicies)
+			all = append(all, object)
+		}
 	}
-	return objects, err
+	return all, nil
 }
 
 func words[W ~string](of []W) []string {
@@ -257,9 +260,8 @@ func (c *Chart) CRDs() ([]RenderedObject, error) { return CRDsOf(c.chart) }
 type Survey struct {
 	chart *Chart
 	caps  *chartutil.Capabilities
-	// read holds the texts of templates that were read, by their files, and why
-	// some of them could not be.
-	read map[string]map[string]error
+	// read holds, by file and rendered text, the error of decoding it.
+	read map[[2]string]error
 }
 
 // Survey returns one of the chart. APIVersions are what
@@ -269,55 +271,50 @@ func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Survey{chart: c, caps: caps, read: map[string]map[string]error{}}, nil
+	return &Survey{chart: c, caps: caps, read: map[[2]string]error{}}, nil
 }
 
 // Render renders the chart for a release and values, and returns those objects
 // and hooks that stand in no template's text of an earlier render. Errors are
 // ErrInvalidValues and ErrRender.
 func (s *Survey) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
-	files, name, err := s.files(release, namespace, values)
+	files, err := s.files(release, namespace, values)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		text := files[file]
 		if path.Base(file) == "NOTES.txt" {
 			continue
 		}
-		if before, known := s.read[file][text]; known {
-			if before != nil {
-				return nil, nil, before
-			}
-			continue
+		key := [...]string{file, files[file]}
+		err, known := s.read[key]
+		if !known {
+			var more, moreHooks []RenderedObject
+			more, moreHooks, err = readFile(s.chart.Name(), file, files[file])
+			s.read[key] = err
+			objects, hooks = append(objects, more...), append(hooks, moreHooks...)
 		}
-		more, moreHooks, err := readFile(name, file, text)
-		if s.read[file] == nil {
-			s.read[file] = map[string]error{}
-		}
-		s.read[file][text] = err
 		if err != nil {
 			return nil, nil, err
 		}
-		objects, hooks = append(objects, more...), append(hooks, moreHooks...)
 	}
 	return objects, hooks, nil
 }
 
 // files renders the templates.
-func (s *Survey) files(release, namespace string, values map[string]any) (files map[string]string, name string, err error) {
+func (s *Survey) files(release, namespace string, values map[string]any) (map[string]string, error) {
 	in, err := s.chart.Prepare(values)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
-		return nil, "", fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
+		return nil, fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
 	}
-	files, err = s.chart.execute(context.Background(), in, offline, FirstRevision(release, namespace), s.caps, render.Options{})
+	files, err := s.chart.execute(context.Background(), in, offline, FirstRevision(release, namespace), s.caps, render.Options{})
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", ErrRender, err)
+		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	return files, in.Chart.Name(), nil
+	return files, nil
 }
 
 // readFile takes the objects out of what one template has rendered.
@@ -333,12 +330,6 @@ func readFile(chartName, file, text string) (objects, hooks []RenderedObject, er
 		}
 		objects = append(objects, more...)
 	}
-	for _, hook := range events {
-		more, err := hookObjects(chartName, hook)
-		if err != nil {
-			return nil, nil, err
-		}
-		hooks = append(hooks, more...)
-	}
-	return objects, hooks, nil
+	hooks, err = hookObjects(chartName, events)
+	return objects, hooks, err
 }

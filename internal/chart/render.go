@@ -95,20 +95,6 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 	}, with)
 }
 
-// untemplated returns a clone of the chart without templates.
-func untemplated(c *helmchart.Chart) *helmchart.Chart {
-	bare := clone(c)
-	var drop func(*helmchart.Chart)
-	drop = func(c *helmchart.Chart) {
-		c.Templates = nil
-		for _, child := range c.Dependencies() {
-			drop(child)
-		}
-	}
-	drop(bare)
-	return bare
-}
-
 // templateFiles adds the templates of a chart and its subcharts, as Helm's
 // engine names them, and what they see.
 func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]scope, files []render.File) []render.File {
@@ -139,7 +125,10 @@ func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]s
 // written returns a clone of the chart whose templates, all in its own folder,
 // write the files as they are. Their names stay what they were.
 func written(c *helmchart.Chart, name string, files map[string]string) *helmchart.Chart {
-	fixed := untemplated(c)
+	fixed := clone(c)
+	for _, c := range withDependencies(fixed) {
+		c.Templates = nil
+	}
 	for file, text := range files {
 		fixed.Templates = append(fixed.Templates, &helmchart.File{
 			Name: strings.TrimPrefix(file, name+"/"), Data: []byte(strings.ReplaceAll(text, "{{", `{{"{{"}}`)),
@@ -150,7 +139,10 @@ func written(c *helmchart.Chart, name string, files map[string]string) *helmchar
 
 // hasFile reports whether a text is a file of the chart or of a subchart.
 func hasFile(c *helmchart.Chart, text string) bool {
-	return slices.ContainsFunc(c.Files, func(file *helmchart.File) bool {
-		return len(file.Data) == len(text) && string(file.Data) == text
-	}) || slices.ContainsFunc(c.Dependencies(), func(child *helmchart.Chart) bool { return hasFile(child, text) })
+	for _, c := range withDependencies(c) {
+		if slices.ContainsFunc(c.Files, func(file *helmchart.File) bool { return string(file.Data) == text }) {
+			return true
+		}
+	}
+	return false
 }

@@ -29,23 +29,17 @@ type schemas map[string]*jsonschema.Schema
 // where Helm does it in every render.
 func compileSchemas(c *helmchart.Chart) (schemas, error) {
 	compiled := schemas{}
-	return compiled, compiled.add(c)
-}
-
-func (s schemas) add(c *helmchart.Chart) error {
-	if len(c.Schema) > 0 {
+	for _, c := range withDependencies(c) {
+		if len(c.Schema) == 0 {
+			continue
+		}
 		schema, err := compileSchema(c.Schema)
 		if err != nil {
-			return fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
+			return nil, fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
 		}
-		s[string(c.Schema)] = schema
+		compiled[string(c.Schema)] = schema
 	}
-	for _, child := range c.Dependencies() {
-		if err := s.add(child); err != nil {
-			return err
-		}
-	}
-	return nil
+	return compiled, nil
 }
 
 func compileSchema(data []byte) (*jsonschema.Schema, error) {
@@ -83,7 +77,7 @@ func (s schemas) validate(c *helmchart.Chart, vals chartutil.Values) error {
 
 func (s schemas) problems(c *helmchart.Chart, vals map[string]any, at []string) []string {
 	var found []string
-	if schema := s[string(c.Schema)]; len(c.Schema) > 0 && schema != nil {
+	if schema := s[string(c.Schema)]; schema != nil {
 		var invalid *jsonschema.ValidationError
 		if err := schema.Validate(vals); errors.As(err, &invalid) {
 			found = leaves(invalid, at, vals)
@@ -92,11 +86,9 @@ func (s schemas) problems(c *helmchart.Chart, vals map[string]any, at []string) 
 		}
 	}
 	for _, child := range c.Dependencies() {
-		childVals, ok := vals[child.Name()].(map[string]any)
-		if !ok {
-			continue
+		if childVals, ok := vals[child.Name()].(map[string]any); ok {
+			found = append(found, s.problems(child, childVals, append(slices.Clone(at), child.Name()))...)
 		}
-		found = append(found, s.problems(child, childVals, append(slices.Clone(at), child.Name()))...)
 	}
 	return found
 }

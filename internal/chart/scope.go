@@ -20,15 +20,22 @@ func (c *Chart) ClusterScoped() (func(schema.GroupKind) bool, error) {
 	}
 	own := map[schema.GroupKind]bool{}
 	for _, definition := range definitions {
-		text := func(fields ...string) string {
-			value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
-			return value
-		}
-		own[schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}] = text("scope") == "Cluster"
+		kind, _, cluster := DefinedKind(definition.Unstructured)
+		own[kind] = cluster
 	}
 	return func(kind schema.GroupKind) bool {
 		return own[kind] || ClusterScoped(kind)
 	}, nil
+}
+
+// DefinedKind returns the kind and the plural of a CRD, empty if they are missing,
+// and reports whether the kind is cluster-scoped.
+func DefinedKind(definition *unstructured.Unstructured) (kind schema.GroupKind, plural string, cluster bool) {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
+		return value
+	}
+	return schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}, text("names", "plural"), text("scope") == "Cluster"
 }
 
 // ClusterScoped tells the kinds of Kubernetes whose objects have no namespace.
@@ -63,8 +70,10 @@ func ClusterScopedResource(resource schema.GroupResource) bool {
 
 var clusterScopedResources = sync.OnceValue(func() map[schema.GroupResource]bool {
 	known := map[schema.GroupResource]bool{}
-	for _, resource := range virtual {
-		known[resource] = true
+	for group, resources := range virtual {
+		for _, resource := range resources {
+			known[schema.GroupResource{Group: group, Resource: resource}] = true
+		}
 	}
 	for group, kinds := range clusterScoped {
 		for _, kind := range kinds {
@@ -77,16 +86,10 @@ var clusterScopedResources = sync.OnceValue(func() map[schema.GroupResource]bool
 
 // virtual are resources without a namespace that are no kinds of Kubernetes' own:
 // what the API server is asked, and what only its authorizers know.
-var virtual = []schema.GroupResource{
-	{Group: "authentication.k8s.io", Resource: "tokenreviews"},
-	{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
-	{Group: "authentication.k8s.io", Resource: "uids"},
-	{Group: "authentication.k8s.io", Resource: "userextras"},
-	{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
-	{Group: "certificates.k8s.io", Resource: "signers"},
-	{Group: "metrics.k8s.io", Resource: "nodes"},
-	{Resource: "groups"},
-	{Resource: "users"},
+var virtual = map[string][]string{
+	"":                      {"groups", "users"},
+	"authentication.k8s.io": {"tokenreviews", "selfsubjectreviews", "uids", "userextras"},
+	"authorization.k8s.io":  {"subjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+	"certificates.k8s.io":   {"signers"},
+	"metrics.k8s.io":        {"nodes"},
 }

@@ -71,16 +71,8 @@ type ValuesFile struct {
 func (c *Chart) ValuesFile() ValuesFile { return valuesFile(c.chart) }
 
 func valuesFile(c *helmchart.Chart) ValuesFile {
-	var file ValuesFile
-	for _, raw := range c.Raw {
-		if raw.Name == chartutil.ValuesfileName {
-			file.Data = raw.Data
-		}
-	}
+	file := ValuesFile{Data: rawFile(c, chartutil.ValuesfileName), Subcharts: map[string]ValuesFile{}}
 	for key, child := range subcharts(c) {
-		if file.Subcharts == nil {
-			file.Subcharts = map[string]ValuesFile{}
-		}
 		file.Subcharts[key] = valuesFile(child)
 	}
 	return file

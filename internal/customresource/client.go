@@ -132,7 +132,12 @@ func connect(config *rest.Config, httpClient *http.Client, mapping *meta.RESTMap
 	config.GroupVersion = new(mapping.GroupVersionKind.GroupVersion())
 	config.APIPath = "/apis"
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = negotiated{decoder}
+	known := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, metaTypes, metaTypes, jsonserializer.SerializerOptions{})
+	config.NegotiatedSerializer = runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{
+		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
+		Serializer:       serializer{Serializer: known, decoder: decoder},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: known, Framer: jsonserializer.Framer},
+	})
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("set up the client of %s: %w", mapping.Resource, err)
@@ -146,29 +151,6 @@ var metaTypes = func() *runtime.Scheme {
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return scheme
 }()
-
-// negotiated offers JSON alone.
-type negotiated struct{ decoder Decoder }
-
-// SupportedMediaTypes returns JSON.
-func (n negotiated) SupportedMediaTypes() []runtime.SerializerInfo {
-	known := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, metaTypes, metaTypes, jsonserializer.SerializerOptions{})
-	return []runtime.SerializerInfo{{
-		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
-		Serializer:       serializer{Serializer: known, decoder: n.decoder},
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: known, Framer: jsonserializer.Framer},
-	}}
-}
-
-// EncoderForVersion returns the encoder.
-func (negotiated) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
-	return encoder
-}
-
-// DecoderToVersion returns the decoder.
-func (negotiated) DecoderToVersion(decoder runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
-	return decoder
-}
 
 // serializer decodes custom resources by a Decoder, and the errors of the API
 // server by the serializer that it embeds.

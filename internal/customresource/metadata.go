@@ -48,8 +48,9 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 		if key == fieldManagedFields {
 			continue
 		}
-		if key == fieldAnnotations {
-			if value, err = withoutLastApplied(value); err != nil {
+		if key == fieldAnnotations && bytes.Contains(value, []byte(corev1.LastAppliedConfigAnnotation)) {
+			value, err = filterAnnotations(value, func(name string) bool { return name != corev1.LastAppliedConfigAnnotation })
+			if err != nil {
 				return "", fmt.Errorf("decode the annotations of a custom resource: %w", err)
 			}
 			if value == nil {
@@ -85,15 +86,6 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 		packed[keyEdits] = edits
 	}
 	return tooLarge, nil
-}
-
-// withoutLastApplied returns annotations without the one in which kubectl apply
-// keeps the whole custom resource, nil if no other is left.
-func withoutLastApplied(raw json.RawMessage) (json.RawMessage, error) {
-	if !bytes.Contains(raw, []byte(corev1.LastAppliedConfigAnnotation)) {
-		return raw, nil
-	}
-	return filterAnnotations(raw, func(name string) bool { return name != corev1.LastAppliedConfigAnnotation })
 }
 
 // filterAnnotations returns the annotations whose names a function keeps, nil if

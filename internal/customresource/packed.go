@@ -104,24 +104,6 @@ func (d Decoder) Decode(data []byte) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: packed}, nil
 }
 
-// Pack packs a custom resource that was decoded by another decoder. It does
-// nothing if the custom resource is packed.
-func (d Decoder) Pack(cr *unstructured.Unstructured) error {
-	if Packed(cr) {
-		return nil
-	}
-	data, err := json.Marshal(cr.Object)
-	if err != nil {
-		return fmt.Errorf("encode a custom resource: %w", err)
-	}
-	packed, err := d.Decode(data)
-	if err != nil {
-		return err
-	}
-	cr.Object = packed.Object
-	return nil
-}
-
 // Packed reports whether a custom resource is packed.
 func Packed(cr *unstructured.Unstructured) bool {
 	_, packed := cr.Object[keyDigest]

@@ -207,15 +207,16 @@ func TestExpand_GivesWhatWasDecodedBefore(t *testing.T) {
 		if values.Digest(before) != values.Digest(after) {
 			t.Fatal("the digests of the values differ")
 		}
-		again := packed.DeepCopy()
-		if err := (Decoder{}).Pack(again); err != nil || !cmp.Equal(again.Object, packed.Object) {
-			t.Fatalf("packed twice it differs: %v", err)
+		text, err := json.Marshal(plain.Object)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err := (Decoder{}).Pack(plain); err != nil {
+		again, err := Decoder{}.Decode(text)
+		if err != nil {
 			t.Fatal(err)
 		}
 		// A number may be written in another way, so that the texts differ.
-		later, err := Expand(plain)
+		later, err := Expand(again)
 		if err != nil {
 			t.Fatal(err)
 		}

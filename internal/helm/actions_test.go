@@ -221,7 +221,7 @@ func TestTooLarge(t *testing.T) {
 	for i := range 40 {
 		var text strings.Builder
 		for j := range 1500 {
-			text.WriteString(string(types.UID(release.NewStamp("", w.owner, release.Digests{}, release.Marks{}).Action)))
+			text.WriteString(string(types.UID(release.NewStamp(w.owner, release.Digests{}, release.Marks{}).Action)))
 			_ = j
 		}
 		noise = append(noise, "m"+strings.Repeat("x", i+1)+"="+text.String())

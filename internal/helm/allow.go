@@ -126,23 +126,11 @@ func (k *kubeClient) conflictHint() string {
 // though the rules may have become narrower since it was made, and there such
 // objects are left out, unless the operator has made them.
 
-// allowed refuses objects that are against the rules.
-func (k *kubeClient) allowed(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return objects, k.allow.check(k.Namespace, objects)
-}
-
 // filterRefused leaves out every object that is against the rules.
 func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return k.filter(objects, func(info *resource.Info) (string, error) {
 		return k.allow.refusesBuilt(k.Namespace, info), nil
 	})
-}
-
-// filterProtected leaves out of what is deleted, and of the hooks that run then,
-// what is against the rules. Objects that the operator has made are deleted all
-// the same.
-func (k *kubeClient) filterProtected(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return k.filter(objects, k.whyProtected)
 }
 
 // filter returns the objects against which nothing speaks, and tells of the
@@ -173,18 +161,15 @@ func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
 		return why, nil
 	}
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.Owner.UID {
+	if _, managed := k.managed(apply.KeyOf(o)); managed {
 		return "", nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	switch {
 	case apierrors.IsForbidden(err):
 		return why, nil
-	case err != nil || live == nil:
+	case err != nil, live == nil, apply.Owns(live, k.Owner):
 		return "", err
-	}
-	if apply.Owns(live, k.Owner) {
-		return "", nil
 	}
 	return why, nil
 }
@@ -209,7 +194,7 @@ func (k *kubeClient) reportOnce(reason, what string) {
 		return
 	}
 	k.reported.Insert(what)
-	k.log("%s", what)
+	k.log.printf("%s", what)
 	k.Notifier.Warn(reason, what)
 }
 

@@ -64,7 +64,7 @@ func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	err := k.inventory.EnsureWatched(k.ctx, k.Owner.UID, k.Namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
-		k.log("%v", err)
+		k.log.printf("%v", err)
 		return nil
 	}
 	return err
@@ -105,7 +105,11 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 // prepare returns the object as it is sent. The one that it is made of is of
 // this action alone, and Helm marks it likewise.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
-	markRelease(o.Unstructured, k.Release, k.Namespace)
+	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
+	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
+		api.AnnotationReleaseName:      k.Release,
+		api.AnnotationReleaseNamespace: k.Namespace,
+	}))
 	prepared, err := apply.Prepare(o.Unstructured, k.Owner, k.refer)
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }
@@ -214,7 +218,7 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 // disown ends the ownership of an object that is kept. With the ownerReference, the
 // garbage collector would delete the object when the custom resource is deleted.
 func (k *kubeClient) disown(o apply.Object) error {
-	k.log("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	k.log.printf("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
 	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
@@ -266,7 +270,7 @@ func (k *kubeClient) sweepClaimed() {
 // place, an object that is not owned is an error.
 func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
-	if state, known := k.inventory.Get(apply.KeyOf(o)); known && state.Managed && state.Owner == k.Owner.UID {
+	if state, managed := k.managed(apply.KeyOf(o)); managed {
 		return k.remove(o, state, policy)
 	}
 	why, err := k.whyProtected(info)
@@ -291,9 +295,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		if err := k.created(o, live); err != nil {
 			return err
 		}
-		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
-	}
-	if err := k.owns(apply.KeyOf(o), live); err != nil {
+	} else if err := k.owns(apply.KeyOf(o), live); err != nil {
 		k.reportUnowned(o, err.Error())
 		return nil
 	}
@@ -306,16 +308,6 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 	}
 	k.inventory.Remove(state)
 	return nil
-}
-
-// markRelease puts on an object what Helm recognizes its own by. Helm's actions
-// do so themselves; what is applied without one must carry the same.
-func markRelease(o *unstructured.Unstructured, release, namespace string) {
-	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
-	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
-		api.AnnotationReleaseName:      release,
-		api.AnnotationReleaseNamespace: namespace,
-	}))
 }
 
 func object(info *resource.Info) apply.Object {

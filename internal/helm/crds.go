@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +38,8 @@ func unchangedCRD(live, wanted *unstructured.Unstructured) bool {
 // out fields that are empty.
 func holds(live, wanted any) bool {
 	if live == nil {
-		return wanted == nil || isEmpty(reflect.ValueOf(wanted))
+		v := reflect.ValueOf(wanted)
+		return wanted == nil || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 	}
 	switch wanted := wanted.(type) {
 	case nil:
@@ -49,28 +52,12 @@ func holds(live, wanted any) bool {
 		return ok
 	case []any:
 		items, ok := live.([]any)
-		if !ok || len(items) != len(wanted) {
-			return false
-		}
-		for i := range wanted {
-			ok = ok && holds(items[i], wanted[i])
-		}
-		return ok
+		return ok && slices.EqualFunc(items, wanted, holds)
 	}
 	// A whole number may be read as an integer or not.
 	a, number := asFloat(live)
 	b, too := asFloat(wanted)
-	if number && too {
-		return a == b
-	}
-	return live == wanted
-}
-
-func isEmpty(v reflect.Value) bool {
-	if v.Kind() == reflect.Map || v.Kind() == reflect.Slice {
-		return v.Len() == 0
-	}
-	return v.IsZero()
+	return number && too && a == b || live == wanted
 }
 
 func asFloat(value any) (float64, bool) {
@@ -133,10 +120,7 @@ func (r *run) ensureCRD(crd *unstructured.Unstructured) error {
 			return nil
 		}
 		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
-			if is, err := established(live); is || err != nil {
-				return err
-			}
-			return r.kube.objects.Until(ctx, o, established)
+			return r.kube.objects.Watch(ctx, apply.Object{Unstructured: live, Mapping: mapping}, established)
 		}
 		if err := compatible(live, crd); err != nil {
 			return err
@@ -154,12 +138,7 @@ func established(object *unstructured.Unstructured) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
-			return true, nil
-		}
-	}
-	return false, nil
+	return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
 }
 
 // compatible refuses a CRD by which stored objects would be refused or lose

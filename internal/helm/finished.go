@@ -22,18 +22,9 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 	if isHook(info) || gvk.Group != "batch" || gvk.Kind != "Job" {
 		return 0, false
 	}
-	seconds, ok, err := unstructured.NestedFieldNoCopy(object(info).Object, "spec", "ttlSecondsAfterFinished")
-	if !ok || err != nil {
-		return 0, false
-	}
-	switch s := seconds.(type) {
-	case int64:
-		return time.Duration(s) * time.Second, true
-	case float64:
-		return time.Duration(s) * time.Second, true
-	default:
-		return 0, false
-	}
+	value, _, err := unstructured.NestedFieldNoCopy(object(info).Object, "spec", "ttlSecondsAfterFinished")
+	seconds, ok := asFloat(value)
+	return time.Duration(seconds) * time.Second, ok && err == nil
 }
 
 // leaveFinished finds the Jobs of a stored revision that have finished, so that

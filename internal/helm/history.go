@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -150,7 +149,7 @@ func (c *Client) Mark(ctx context.Context, r Request) error {
 // mark patches labels and annotations of a record. Empty values take a key
 // away; where nothing would change, nothing is written.
 func (c *Client) mark(ctx context.Context, record release.Record, labels, annotations map[string]string) error {
-	if record.Marks.Equal(labels) && len(annotations) == 0 {
+	if maps.Equal(record.Marks.Labels(), labels) && len(annotations) == 0 {
 		return nil
 	}
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
@@ -204,7 +203,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		rls, err := tests.Run(r.Release)
 		tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
 		switch {
-		case err == nil && !hasTests(rls):
+		case err == nil && !hasHooks(rls, helmrelease.HookTest):
 			tested.Message = "The chart has no tests"
 		case err == nil:
 		case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:
@@ -224,8 +223,4 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		}
 		return cmp.Or(storeErr, err)
 	})
-}
-
-func hasTests(rls *helmrelease.Release) bool {
-	return slices.ContainsFunc(rls.Hooks, func(h *helmrelease.Hook) bool { return slices.Contains(h.Events, helmrelease.HookTest) })
 }

@@ -45,7 +45,12 @@ func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeo
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrInterrupted):
-		return errors.Join(err, k.removeInterrupted(info))
+		// The container could start later, beside the next revision. A foreground deletion
+		// keeps the name of the hook in use until its pods are gone.
+		if failed := k.objects.DeleteUID(k.ctx, object(info), object(info).GetUID(), metav1.DeletePropagationForeground); failed != nil {
+			return errors.Join(err, fmt.Errorf("remove the interrupted hook: %w", failed))
+		}
+		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("hook %s did not end within %s", apply.Describe(object(info).Unstructured), timeout)
 	}
@@ -86,15 +91,4 @@ func podDone(object *unstructured.Unstructured) (bool, error) {
 		return true, fmt.Errorf("pod failed: %s: %s", pod.Status.Reason, pod.Status.Message)
 	}
 	return false, nil
-}
-
-// removeInterrupted deletes a hook that is no longer waited for. Its container
-// could start later, beside the revision that comes next. In the foreground, so
-// that a hook of the same name is made only after its pods are gone.
-func (k *kubeClient) removeInterrupted(info *resource.Info) error {
-	err := k.objects.DeleteUID(k.ctx, object(info), object(info).GetUID(), metav1.DeletePropagationForeground)
-	if err != nil {
-		return fmt.Errorf("remove the interrupted hook: %w", err)
-	}
-	return nil
 }

@@ -80,7 +80,7 @@ func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 			return string(text), err
 		}
 		found = found[:len(found)*maxLookups/len(text)]
-		k.log("the chart looks up more than can be followed; %d objects and lists are", len(found))
+		k.log.printf("the chart looks up more than can be followed; %d objects and lists are", len(found))
 	}
 }
 
@@ -115,11 +115,6 @@ func placeOf(path string) (place, bool) {
 	p.resource = parts[0]
 	p.name = strings.Join(parts[1:], "/")
 	return p, true
-}
-
-// at returns where an item of a list is.
-func (p place) at(namespace, name string) place {
-	return place{group: p.group, resource: p.resource, namespace: namespace, name: name}
 }
 
 // places tells where the objects of a revision are, its hooks among them.
@@ -261,7 +256,8 @@ func (a *reading) add(r *lookupRecord, content map[string]any) {
 	for _, field := range []string{"managedFields", "resourceVersion"} {
 		unstructured.RemoveNestedField(content, "metadata", field)
 	}
-	at := a.place.at(object.GetNamespace(), object.GetName())
+	at := a.place
+	at.namespace, at.name = object.GetNamespace(), object.GetName()
 	a.items = append(a.items, item{place: at, digest: values.Digest(content)})
 }
 

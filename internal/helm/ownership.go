@@ -83,8 +83,14 @@ func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign 
 // knownOwned reports whether the inventory has an object as ours. One that
 // somebody has changed may be another's although it has our label.
 func (k *kubeClient) knownOwned(key apply.Key) bool {
+	_, managed := k.managed(key)
+	return managed && !k.inventory.Drifted(k.Owner.UID, key)
+}
+
+// managed returns the state of an object that the inventory holds for the owner.
+func (k *kubeClient) managed(key apply.Key) (apply.State, bool) {
 	state, known := k.inventory.Get(key)
-	return known && state.Managed && state.Owner == k.Owner.UID && !k.inventory.Drifted(k.Owner.UID, key)
+	return state, known && state.Managed && state.Owner == k.Owner.UID
 }
 
 // mayTake returns an error if the release neither owns an object nor may take it

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -200,7 +201,7 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall.Wait = r.WaitForDelete
 	store.read = func(newest *helmrelease.Release) {
 		why := r.driver.Untrusted(r.driver.KeyOf(newest))
-		if why == nil || uninstall.DisableHooks || !hasDeleteHooks(newest) {
+		if why == nil || uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
 			return
 		}
 		// Helm reads this field after it has read the record.
@@ -251,9 +252,8 @@ type uninstallDriver struct {
 	read func(*helmrelease.Release)
 	// before is called before a record is deleted.
 	before func() error
-	// unmarked is the record that was not marked, and its name.
+	// unmarked is the record that was not marked.
 	unmarked *helmrelease.Release
-	key      string
 }
 
 // Query answers as the recordDriver does.
@@ -267,9 +267,9 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 
 // Update writes a record back, or notes that it was not.
 func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
-	waits := !d.brief || d.hooks && hasDeleteHooks(rls)
+	waits := !d.brief || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
 	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
-		d.unmarked, d.key = rls, key
+		d.unmarked = rls
 		return nil
 	}
 	return d.Driver.Update(key, rls)
@@ -281,7 +281,7 @@ func (d *uninstallDriver) mark() error {
 		return nil
 	}
 	d.unmarked.Info.Status = helmrelease.StatusUninstalling
-	err := d.Driver.Update(d.key, d.unmarked)
+	err := d.Driver.Update(d.KeyOf(d.unmarked), d.unmarked)
 	if errors.Is(err, release.ErrStale) {
 		// It is gone, or another has it: there is nothing to mark.
 		return nil
@@ -300,9 +300,10 @@ func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 	return d.Driver.Delete(key)
 }
 
-func hasDeleteHooks(rls *helmrelease.Release) bool {
+// hasHooks reports whether a release has hooks for one of the events.
+func hasHooks(rls *helmrelease.Release, events ...helmrelease.HookEvent) bool {
 	return slices.ContainsFunc(rls.Hooks, func(hook *helmrelease.Hook) bool {
-		return slices.Contains(hook.Events, helmrelease.HookPreDelete) || slices.Contains(hook.Events, helmrelease.HookPostDelete)
+		return sets.New(hook.Events...).HasAny(events...)
 	})
 }
 

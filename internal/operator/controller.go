@@ -39,8 +39,8 @@ func (s *servedKind) addController() error {
 		workers = *s.kind.MaxConcurrentReconciles
 	}
 	logger := k.logger.WithValues("kind", s.kind.Kind)
-	c, err := controller.New(strings.ToLower(s.gk.String()), k.informers.manager, controller.Options{
-		Reconciler:              afterCRDs{Reconciler: reconciler, tried: k.crdsTried},
+	c, err := controller.New(strings.ToLower(s.gk.String()), k.manager, controller.Options{
+		Reconciler:              afterCRDs(reconciler, k.crdsTried),
 		MaxConcurrentReconciles: workers,
 		EnableWarmup:            new(true),
 		LogConstructor: func(request *ctrlreconcile.Request) logr.Logger {
@@ -57,7 +57,7 @@ func (s *servedKind) addController() error {
 		return err
 	}
 	s.controller, s.reconciler = c, reconciler
-	crdName := crdwatch.Name(k.informers.manager.GetRESTMapper(), s.kind)
+	crdName := crdwatch.Name(k.manager.GetRESTMapper(), s.kind)
 	k.reconcilers.add(reconciler, func() { reconciler.PauseRollout(k.crds.Paused(crdName)) })
 	return nil
 }
@@ -74,18 +74,14 @@ func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
 
 // afterCRDs delays reconciles until the CRDs were installed, or tried: the API
 // server would drop status fields that an old CRD does not have.
-type afterCRDs struct {
-	ctrlreconcile.Reconciler
-	tried <-chan struct{}
-}
-
-// Reconcile waits for the CRDs, and reconciles.
-func (a afterCRDs) Reconcile(ctx context.Context, request ctrlreconcile.Request) (ctrlreconcile.Result, error) {
-	select {
-	case <-a.tried:
-		return a.Reconciler.Reconcile(ctx, request)
-	case <-ctx.Done():
-		return ctrlreconcile.Result{}, ctx.Err()
+func afterCRDs(reconciler ctrlreconcile.Reconciler, tried <-chan struct{}) ctrlreconcile.Func {
+	return func(ctx context.Context, request ctrlreconcile.Request) (ctrlreconcile.Result, error) {
+		select {
+		case <-tried:
+			return reconciler.Reconcile(ctx, request)
+		case <-ctx.Done():
+			return ctrlreconcile.Result{}, ctx.Err()
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"os"
 	"strings"
 
@@ -25,11 +24,7 @@ func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name strin
 	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: recentEvents})
 	// At once: events that are emitted before there is a sink are lost.
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
-	if err := mgr.Add(everyReplica(func(ctx context.Context) error {
-		<-ctx.Done()
-		broadcaster.Shutdown()
-		return nil
-	})); err != nil {
+	if err := mgr.Add(onEnd(broadcaster.Shutdown)); err != nil {
 		return nil, err
 	}
 	return broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: name}), nil
@@ -53,11 +48,10 @@ func ownPod(getenv func(string) string, readFile func(string) ([]byte, error), h
 		namespace = strings.TrimSpace(string(data))
 	}
 	if name == "" {
-		host, err := hostname()
-		if err != nil {
+		var err error
+		if name, err = hostname(); err != nil {
 			return nil
 		}
-		name = host
 	}
 	return &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID(getenv("POD_UID")),

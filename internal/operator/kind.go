@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/operator/leader"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
@@ -98,7 +98,7 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 	}
 	for backoff := retryBackoff; ; {
 		var filled cache.Cache
-		err := s.manager.informers.fill(ctx, func(attempt context.Context) (w watching, err error) {
+		err := s.manager.fill(ctx, func(attempt context.Context) (w watching, err error) {
 			filled, w, err = s.newCache(attempt, scope)
 			return w, err
 		}, func(reason string) { report(nil, reason) })
@@ -126,9 +126,9 @@ var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.Ma
 // the context ends. The cache holds packed custom resources, which it lists one at
 // a time.
 func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache.Cache, watching, error) {
-	options := s.manager.informers.options(scope)
+	options := s.manager.cacheOptions(scope)
 	options.HTTPClient = s.observeResponses(options.HTTPClient)
-	failed := s.manager.informers.reportFailures(&options, failureReason)
+	failed := s.manager.reportFailures(&options, failureReason)
 	// Reconciles copy what they change.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
 	gvk := s.kind.GVK()
@@ -142,14 +142,14 @@ func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache
 			return nil, watching{}, fmt.Errorf("selector: %w", err)
 		}
 	}
-	packed, err := decoderOf(s.kind).ListWatch(s.manager.informers.manager.GetConfig(), options.HTTPClient, selection)
+	packed, err := decoderOf(s.kind).ListWatch(s.manager.manager.GetConfig(), options.HTTPClient, selection)
 	if err != nil {
 		return nil, watching{}, err
 	}
 	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
 	}
-	customResources, err := s.manager.informers.start(ctx, options)
+	customResources, err := s.manager.startCache(ctx, options)
 	if err != nil {
 		return nil, watching{}, err
 	}
@@ -181,7 +181,7 @@ func failureReason(err error) string {
 // answers 404 until it serves the kind again. Nothing else reports that.
 func (s *servedKind) observeResponses(from *http.Client) *http.Client {
 	client := *from
-	client.Transport = roundTripFunc(func(request *http.Request) (*http.Response, error) {
+	client.Transport = leader.RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := from.Transport.RoundTrip(request)
 		if err == nil {
 			s.observeStatus(response.StatusCode)
@@ -273,11 +273,9 @@ func (s *servedKind) serve(ctx context.Context) error {
 	}
 	for name, filled := range s.filled {
 		if !first {
-			uids, err := s.uids(ctx, filled)
-			if err != nil {
+			if err := s.reconciler.Grown(ctx, filled); err != nil {
 				return err
 			}
-			s.reconciler.Grown(uids)
 		}
 		if err := s.listen(ctx, filled); err != nil {
 			return err
@@ -300,20 +298,4 @@ func (s *servedKind) unwatchedLines() string {
 		lines = append(lines, fmt.Sprintf(format, name, s.unwatched[name]))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// uids lists the custom resources in a cache.
-func (s *servedKind) uids(ctx context.Context, from cache.Cache) ([]types.UID, error) {
-	list := &unstructured.UnstructuredList{}
-	gvk := s.kind.GVK()
-	gvk.Kind += "List"
-	list.SetGroupVersionKind(gvk)
-	if err := from.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list %s from the cache: %w", s.kind.Kind, err)
-	}
-	uids := make([]types.UID, len(list.Items))
-	for i := range list.Items {
-		uids[i] = list.Items[i].GetUID()
-	}
-	return uids, nil
 }

@@ -2,22 +2,18 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
-	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/operator/signingkey"
 	"github.com/chartwright/chartwright/internal/reconcile"
@@ -30,8 +26,7 @@ type KindManager struct {
 	options     Options
 	shared      reconcile.Shared
 	reconcilers *reconcilers
-	informers   informers
-	scopes      scopes
+	informers
 	// sources are the objects that values come from, and observed those that status
 	// fields reference.
 	sources  *valuesfrom.Store
@@ -40,12 +35,9 @@ type KindManager struct {
 	recordKinds *recordKinds
 	crds        *crdwatch.Watcher
 	// crdsTried is closed when the CRDs that are to be installed were tried.
-	crdsTried   <-chan struct{}
-	signingKey  *signingkey.Manager
-	permissions *permissions.Checker
-	readiness   *readiness.Checker
-	tasks       *sync.WaitGroup
-	logger      logr.Logger
+	crdsTried  <-chan struct{}
+	signingKey *signingkey.Manager
+	readiness  *readiness.Checker
 }
 
 // A new CRD is served some time after it is stored: how often to look for its
@@ -58,9 +50,6 @@ const (
 	// pollInterval is how often to look for kinds if no watch reports CRDs.
 	pollInterval = 10 * time.Second
 )
-
-// NeedLeaderElection returns false: watching is not acting.
-func (k *KindManager) NeedLeaderElection() bool { return false }
 
 // Start starts kinds until the context ends. It returns an error if the watches of
 // a namespace cannot be set up before the first kind starts.
@@ -82,7 +71,7 @@ func (k *KindManager) Start(ctx context.Context) error {
 		return err
 	}
 	k.warnOfOrphanedKinds()
-	lookups := &kindLookups{mapper: k.informers.manager.GetRESTMapper(), tasks: k.tasks, pending: map[schema.GroupVersionKind]chan kindLookup{}}
+	lookups := crdwatch.NewLookups(k.manager.GetRESTMapper(), k.tasks)
 	waiting, first := k.options.Kinds, true
 	lastChange := time.Now()
 	var settled <-chan time.Time
@@ -180,20 +169,20 @@ func (k *KindManager) openScope(ctx context.Context, scope *namespaceScope) erro
 
 // startServed starts the waiting kinds that the API server serves. It returns the
 // others, and whether a lookup has failed.
-func (k *KindManager) startServed(ctx context.Context, lookups *kindLookups, waiting []catalog.Kind) (left []catalog.Kind, failed bool) {
-	for _, found := range lookups.find(ctx, waiting) {
-		kind := found.kind
+func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups, waiting []catalog.Kind) (left []catalog.Kind, failed bool) {
+	for _, found := range lookups.Find(ctx, waiting) {
+		kind := found.Kind
 		switch {
-		case found.err == nil:
-			k.startKind(ctx, kind, found.scope)
+		case found.Err == nil:
+			k.startKind(ctx, kind, found.Mapping.Scope.Name())
 			continue
-		case meta.IsNoMatchError(found.err):
+		case meta.IsNoMatchError(found.Err):
 			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Waiting, readiness.WaitsForCRD(kind))
 		default:
 			// The API server, or one that serves a group of it, is away.
 			failed = true
-			k.logger.Error(found.err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
-			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Failed, found.err.Error())
+			k.logger.Error(found.Err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Failed, found.Err.Error())
 		}
 		left = append(left, kind)
 	}
@@ -236,69 +225,6 @@ func (k *KindManager) warnOfOrphanedKinds() {
 		k.logger.Info("releases of a kind that is not served any more: their custom resources cannot be deleted until it is, or their finalizer is removed by hand",
 			"kind", kind, "releases", len(orphaned[kind]), "example", slices.Min(orphaned[kind]))
 	}
-}
-
-// kindLookups looks up whether the API server serves kinds.
-type kindLookups struct {
-	mapper meta.RESTMapper
-	tasks  *sync.WaitGroup
-	// pending are the lookups without an answer.
-	pending map[schema.GroupVersionKind]chan kindLookup
-}
-
-// kindLookup is whether the API server serves a kind, and whether its custom
-// resources have a namespace.
-type kindLookup struct {
-	kind  catalog.Kind
-	scope meta.RESTScopeName
-	err   error
-}
-
-// lookupTimeout is how long the kinds that the API server serves wait for the
-// lookups of the others.
-const lookupTimeout = time.Second
-
-// errNotAnswered marks a lookup that the API server has not answered yet.
-var errNotAnswered = errors.New("the API server has not answered yet whether it has the kind")
-
-// find looks kinds up concurrently: a group of the API server that does not answer
-// must not delay the kinds of the others. A lookup without an answer continues, and
-// the next call returns its answer.
-func (l *kindLookups) find(ctx context.Context, kinds []catalog.Kind) []kindLookup {
-	for _, kind := range kinds {
-		gvk := kind.GVK()
-		if l.pending[gvk] != nil {
-			continue
-		}
-		answer := make(chan kindLookup, 1)
-		l.pending[gvk] = answer
-		l.tasks.Go(func() {
-			found := kindLookup{kind: kind}
-			mapping, err := l.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			if found.err = err; err == nil {
-				found.scope = mapping.Scope.Name()
-			}
-			answer <- found
-		})
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	answers := make([]kindLookup, len(kinds))
-	for i, kind := range kinds {
-		answer := l.pending[kind.GVK()]
-		select {
-		case answers[i] = <-answer:
-		case <-ctx.Done():
-			select {
-			case answers[i] = <-answer:
-			default:
-				answers[i] = kindLookup{kind: kind, err: errNotAnswered}
-				continue
-			}
-		}
-		delete(l.pending, kind.GVK())
-	}
-	return answers
 }
 
 // reconcilers are those of the kinds that are served. Each ignores events about

@@ -76,9 +76,9 @@ const managedTimeout = 4 * time.Second
 // before any reconcile needs them. Kinds that cannot be watched are reported on
 // the custom resources concerned, and retried.
 func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespaceScope) error {
-	options := k.informers.options(scope)
+	options := k.cacheOptions(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
-	managed, err := k.informers.start(ctx, k.shared.Inventory.Options(scope.name, options))
+	managed, err := k.startCache(ctx, k.shared.Inventory.Options(scope.name, options))
 	if err != nil {
 		return fmt.Errorf("watch dependents: %w", err)
 	}
@@ -139,14 +139,14 @@ type recordKinds struct {
 	// serves reports whether the API server serves a kind. It is nil until refresh
 	// has read that.
 	serves  func(schema.GroupVersionKind) bool
-	watched map[schema.GroupVersionKind]bool
+	watched sets.Set[schema.GroupVersionKind]
 	// served and unserved count the kinds in watched; dropped are the others.
 	served, unserved int
-	dropped          map[schema.GroupVersionKind]struct{}
+	dropped          sets.Set[schema.GroupVersionKind]
 }
 
 func newRecordKinds(logger logr.Logger) *recordKinds {
-	return &recordKinds{logger: logger, watched: map[schema.GroupVersionKind]bool{}, dropped: map[schema.GroupVersionKind]struct{}{}}
+	return &recordKinds{logger: logger, watched: sets.New[schema.GroupVersionKind](), dropped: sets.New[schema.GroupVersionKind]()}
 }
 
 // isStale reports whether the served kinds are to be read again after a change of
@@ -212,16 +212,16 @@ func (r *recordKinds) of(record release.Record) []schema.GroupVersionKind {
 // watches reports whether a kind is watched, and decides so if there is room. It
 // is called under the lock.
 func (r *recordKinds) watches(gvk schema.GroupVersionKind) bool {
-	if r.watched[gvk] {
+	if r.watched.Has(gvk) {
 		return true
 	}
 	if r.unknown(gvk) && r.unserved >= maxUnservedKinds || r.served >= maxServedKinds {
 		if len(r.dropped) < maxServedKinds {
-			r.dropped[gvk] = struct{}{}
+			r.dropped.Insert(gvk)
 		}
 		return false
 	}
-	r.watched[gvk] = true
+	r.watched.Insert(gvk)
 	r.count(gvk)
 	return true
 }

@@ -5,14 +5,16 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -26,15 +28,25 @@ type versionMapper struct {
 	meta.RESTMapper
 	discovery discovery.ServerResourcesInterface
 
-	mu sync.RWMutex
-	// known are the versions that were read. A version is read again when it does
-	// not have the kind in question.
-	known map[schema.GroupVersion]meta.RESTMapper
-	// reading lets one request at a time read a version. A version that is slow to
+	mu       sync.Mutex
+	versions map[schema.GroupVersion]*apiVersion
+}
+
+// apiVersion is a version of a group.
+type apiVersion struct {
+	// reading lets one request at a time read the version. A version that is slow to
 	// answer, such as that of an aggregated API, does not delay the others.
-	reading map[schema.GroupVersion]*sync.Mutex
-	// statuses are the kinds of these versions that are served with a status.
-	statuses map[schema.GroupVersion]map[string]bool
+	reading sync.Mutex
+	// served is nil until the version was read, and if it is not served. A version is
+	// read again when it does not have the kind in question.
+	served atomic.Pointer[servedVersion]
+}
+
+// servedVersion is what the API server has in a version.
+type servedVersion struct {
+	meta.RESTMapper
+	// statuses are the kinds that are served with a status.
+	statuses sets.Set[string]
 }
 
 func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
@@ -46,9 +58,7 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	if err != nil {
 		return nil, err
 	}
-	return &versionMapper{RESTMapper: all, discovery: client,
-		known: map[schema.GroupVersion]meta.RESTMapper{}, reading: map[schema.GroupVersion]*sync.Mutex{}, statuses: map[schema.GroupVersion]map[string]bool{},
-	}, nil
+	return &versionMapper{RESTMapper: all, discovery: client, versions: map[schema.GroupVersion]*apiVersion{}}, nil
 }
 
 // RESTMapping returns the resource of a kind.
@@ -56,71 +66,61 @@ func (m *versionMapper) RESTMapping(kind schema.GroupKind, versions ...string) (
 	if len(versions) != 1 || versions[0] == "" {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
-	version := schema.GroupVersion{Group: kind.Group, Version: versions[0]}
-	mapping, err := m.find(kind, version)
+	gv := kind.WithVersion(versions[0]).GroupVersion()
+	version := m.version(gv)
+	mapping, err := version.find(kind, gv)
 	if !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
-	reading := m.readingOf(version)
-	reading.Lock()
-	defer reading.Unlock()
+	version.reading.Lock()
+	defer version.reading.Unlock()
 	// Another caller may have read the version meanwhile.
-	if mapping, err = m.find(kind, version); !meta.IsNoMatchError(err) {
+	if mapping, err = version.find(kind, gv); !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
-	if err := m.read(version); err != nil {
-		return nil, fmt.Errorf("read what the API server has in %s: %w", version, err)
+	served, err := m.read(gv)
+	if err != nil {
+		return nil, fmt.Errorf("read what the API server has in %s: %w", gv, err)
 	}
-	return m.find(kind, version)
+	version.served.Store(served)
+	return version.find(kind, gv)
 }
 
-func (m *versionMapper) readingOf(version schema.GroupVersion) *sync.Mutex {
+func (m *versionMapper) version(gv schema.GroupVersion) *apiVersion {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reading[version] == nil {
-		m.reading[version] = &sync.Mutex{}
+	if m.versions[gv] == nil {
+		m.versions[gv] = &apiVersion{}
 	}
-	return m.reading[version]
+	return m.versions[gv]
 }
 
 // find looks a kind up in what was read.
-func (m *versionMapper) find(kind schema.GroupKind, version schema.GroupVersion) (*meta.RESTMapping, error) {
-	m.mu.RLock()
-	known, ok := m.known[version]
-	m.mu.RUnlock()
-	if !ok {
-		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{version.Version}}
+func (v *apiVersion) find(kind schema.GroupKind, gv schema.GroupVersion) (*meta.RESTMapping, error) {
+	if served := v.served.Load(); served != nil {
+		return served.RESTMapping(kind, gv.Version)
 	}
-	return known.RESTMapping(kind, version.Version)
+	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{gv.Version}}
 }
 
-// read reads a version of a group. A version that the API server does not serve
-// becomes unknown.
-func (m *versionMapper) read(version schema.GroupVersion) error {
-	resources, err := m.discovery.ServerResourcesForGroupVersion(version.String())
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// read reads a version of a group, nil if the API server does not serve it.
+func (m *versionMapper) read(gv schema.GroupVersion) (*servedVersion, error) {
+	resources, err := m.discovery.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
-		delete(m.known, version)
-		return nil
+		return nil, client.IgnoreNotFound(err)
 	}
-	statuses := map[string]bool{}
+	statuses := sets.Set[string]{}
 	for _, resource := range resources.APIResources {
 		if strings.HasSuffix(resource.Name, "/status") {
-			statuses[resource.Kind] = true
+			statuses.Insert(resource.Kind)
 		}
 	}
-	m.statuses[version] = statuses
-	m.known[version] = restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
-		Group: metav1.APIGroup{Name: version.Group, Versions: []metav1.GroupVersionForDiscovery{{
-			GroupVersion: version.String(), Version: version.Version,
+	return &servedVersion{statuses: statuses, RESTMapper: restmapper.NewDiscoveryRESTMapper([]*restmapper.APIGroupResources{{
+		Group: metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{{
+			GroupVersion: gv.String(), Version: gv.Version,
 		}}},
-		VersionedResources: map[string][]metav1.APIResource{version.Version: resources.APIResources},
-	}})
-	return nil
+		VersionedResources: map[string][]metav1.APIResource{gv.Version: resources.APIResources},
+	}})}, nil
 }
 
 // noStatus reports whether the API server serves no status of a kind. It makes a
@@ -130,8 +130,6 @@ func (m *versionMapper) noStatus(gvk schema.GroupVersionKind) bool {
 		// Unknown: assume that it has one.
 		return false
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	statuses, read := m.statuses[gvk.GroupVersion()]
-	return read && !statuses[gvk.Kind]
+	served := m.version(gvk.GroupVersion()).served.Load()
+	return served != nil && !served.statuses.Has(gvk.Kind)
 }

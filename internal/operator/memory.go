@@ -56,9 +56,6 @@ func (m memoryReleaser) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection returns false: a standby is idle most of the time.
-func (memoryReleaser) NeedLeaderElection() bool { return false }
-
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

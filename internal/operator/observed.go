@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,12 +26,8 @@ const observedTimeout = 5 * time.Second
 // observedWatches watches the objects that status fields reference beside the
 // managed resources. Kinds share watches.
 type observedWatches struct {
-	informers informers
-	mapper    meta.RESTMapper
-	scopes    scopes
-	store     *observed.Store
-	tasks     *sync.WaitGroup
-	logger    logr.Logger
+	informers
+	store *observed.Store
 
 	mu sync.Mutex
 	// watches have started. The channel is closed when a watch has seen all existing
@@ -84,7 +79,7 @@ func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan st
 	settled := newLatch()
 	o.tasks.Go(func() {
 		defer settled.set()
-		mapping, err := o.mapper.RESTMapping(w.GroupKind(), w.Version)
+		mapping, err := o.manager.GetRESTMapper().RESTMapping(w.GroupKind(), w.Version)
 		var selector labels.Selector
 		switch {
 		case err != nil:
@@ -117,7 +112,7 @@ func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan st
 
 // watchScope watches in a scope, and returns when all existing objects are known.
 func (o *observedWatches) watchScope(ctx context.Context, scope *namespaceScope, w observed.Watch, selector labels.Selector, settled latch) error {
-	options := o.informers.options(scope)
+	options := o.cacheOptions(scope)
 	options.DefaultLabelSelector = selector
 	options.DefaultTransform = observed.Compact
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {

@@ -128,7 +128,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	checker := permissions.NewChecker(permissions.Config{
 		Operator: options.Name, Kinds: options.Kinds, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
 		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),
-		OnChange: func(kind schema.GroupKind, missing []permissions.MissingRule, unknown string) {
+		OnChange: func(kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 			ready.Update(kind, func(k *readiness.Kind) { k.Missing, k.Unknown = missing, unknown })
 			reportPermissions(logger, notices, kind, missing, unknown)
 			served.each(func(r *reconcile.Reconciler) {
@@ -138,9 +138,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			})
 		},
 	})
-	crds := crdwatch.NewWatcher(crdwatch.WatcherConfig{
-		Kinds: options.Kinds, Namespaced: len(options.Namespaces) > 0, REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Mapper: mapper,
-		Reviews: clientset.AuthorizationV1().SelfSubjectAccessReviews(), Permissions: checker, Logger: logger,
+	crdConfig := crdwatch.Config{
+		Manager: mgr, Operator: options.Name, Kinds: options.Kinds, Install: options.InstallCRDs, Namespaced: len(options.Namespaces) > 0,
+		Reviews: clientset.AuthorizationV1().SelfSubjectAccessReviews(), Permissions: checker, Readiness: ready, Warn: notices.warn,
 		OnPause: func(crdName string, paused bool) {
 			served.each(func(r *reconcile.Reconciler) {
 				if crdwatch.Name(mapper, r.Kind) == crdName {
@@ -148,20 +148,17 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 				}
 			})
 		},
-	})
-	installer := crdwatch.NewInstaller(crdwatch.InstallerConfig{
-		Client: mgr.GetClient(), Kinds: options.crdsToInstall(), Operator: options.Name, Readiness: ready, Warn: notices.warn, Logger: logger,
-	})
-	watched, tasks := newScopes(options.Namespaces), &sync.WaitGroup{}
-	caches := informers{manager: mgr, permissions: checker}
+	}
+	crds, installer := crdwatch.NewWatcher(crdConfig), crdwatch.NewInstaller(crdConfig)
+	caches := informers{manager: mgr, permissions: checker, scopes: newScopes(options.Namespaces), tasks: &sync.WaitGroup{}, logger: logger}
 	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.forOne((*reconcile.Reconciler).SourceChanged))
 	inputs := &observedWatches{
-		informers: caches, mapper: mapper, scopes: watched, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)), tasks: tasks, logger: logger,
+		informers: caches, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)),
 		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
 	}
 	kinds := &KindManager{
-		options: options, reconcilers: served, informers: caches, scopes: watched, sources: sources, observed: inputs, recordKinds: limited,
-		crds: crds, crdsTried: installer.Tried(), signingKey: key, permissions: checker, readiness: ready, tasks: tasks, logger: logger,
+		options: options, reconcilers: served, informers: caches, sources: sources, observed: inputs, recordKinds: limited,
+		crds: crds, crdsTried: installer.Tried(), signingKey: key, readiness: ready,
 		shared: reconcile.Shared{
 			Operator:           options.Name,
 			ReconcilePeriod:    options.ReconcilePeriod,
@@ -194,11 +191,10 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		logger.Error(broken.Err, "kind not served: its folder is broken", "folder", broken.Folder)
 		notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
 	}
-	runnables := []manager.Runnable{pool, checker, crds, installer, key, kinds, newMemoryReleaser(), everyReplica(func(ctx context.Context) error {
-		<-ctx.Done()
-		stop()
-		return nil
-	})}
+	runnables := []manager.Runnable{pool, installer}
+	for _, start := range []everyReplica{checker.Start, crds.Start, key.Start, kinds.Start, newMemoryReleaser().Start, onEnd(stop)} {
+		runnables = append(runnables, start)
+	}
 	probes, err := readiness.NewServer(options.HealthProbeBindAddress, ready.Report)
 	if err != nil {
 		return err
@@ -217,6 +213,15 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 // everyReplica is a Runnable that runs on every replica, not only on the leader.
 type everyReplica func(context.Context) error
 
+// onEnd calls a function when the manager ends.
+func onEnd(do func()) everyReplica {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		do()
+		return nil
+	}
+}
+
 // Start runs the function.
 func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 
@@ -224,7 +229,7 @@ func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 func (everyReplica) NeedLeaderElection() bool { return false }
 
 // reportPermissions logs which rules a kind lacks now, and emits a warning.
-func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.MissingRule, unknown string) {
+func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 	logger = logger.WithValues("kind", kind.Kind, "group", kind.Group)
 	switch {
 	case len(missing) > 0:

@@ -123,17 +123,4 @@ func (o Options) signingKeySecret() types.NamespacedName {
 }
 
 // LeaseName is the name of the leader election's lease.
-func (o Options) LeaseName() string {
-	if o.LeaderElectionID != "" {
-		return o.LeaderElectionID
-	}
-	return o.Name + ".chartwright.dev"
-}
-
-// crdsToInstall returns the kinds whose CRDs are to be installed.
-func (o Options) crdsToInstall() []catalog.Kind {
-	if o.InstallCRDs {
-		return o.Kinds
-	}
-	return nil
-}
+func (o Options) LeaseName() string { return cmp.Or(o.LeaderElectionID, o.Name+".chartwright.dev") }

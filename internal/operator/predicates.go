@@ -60,13 +60,9 @@ func hasStatus(object client.Object) bool {
 // equal.
 func sameOwnAnnotations(a, b map[string]string) bool {
 	own := func(all map[string]string) map[string]string {
-		found := map[string]string{}
-		for key, value := range all {
-			if annotations.IsKnown(key) {
-				found[key] = value
-			}
-		}
-		return found
+		all = maps.Clone(all)
+		maps.DeleteFunc(all, func(key, _ string) bool { return !annotations.IsKnown(key) })
+		return all
 	}
 	return maps.Equal(own(a), own(b))
 }

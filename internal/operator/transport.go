@@ -14,12 +14,9 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/chartwright/chartwright/internal/operator/leader"
 )
-
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-// RoundTrip sends a request.
-func (r roundTripFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // requestDeadline is longer than the minute after which the API server ends a
 // request that is no watch.
@@ -121,7 +118,7 @@ func newWarnings(logger logr.Logger) *warnings {
 
 // wrapTransport returns a transport that logs the warnings in responses.
 func (w *warnings) wrapTransport(next http.RoundTripper) http.RoundTripper {
-	return roundTripFunc(func(request *http.Request) (*http.Response, error) {
+	return leader.RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err == nil && len(response.Header["Warning"]) > 0 {
 			w.log(resourceIn(request.URL.Path), response.Header["Warning"])

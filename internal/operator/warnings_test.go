@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/chartwright/chartwright/internal/operator/leader"
 )
 
 // The API server repeats a warning in every response. The log has it once for
@@ -15,7 +17,7 @@ func TestWarnings_LoggedOncePerResource(t *testing.T) {
 	var logged []string
 	w := newWarnings(funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	var headers []string
-	send := w.wrapTransport(roundTripFunc(func(*http.Request) (*http.Response, error) {
+	send := w.wrapTransport(leader.RoundTripFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Header: http.Header{"Warning": headers}}, nil
 	}))
 	request := func(path string, warns ...string) {

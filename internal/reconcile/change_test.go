@@ -77,8 +77,13 @@ func TestChange(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := scaled(".spec.replicas")
-			running := &plan.Running{Step: test.step, Inputs: r.inputs(given(api.StatusPendingUpgrade, before()), test.step), Hook: &plan.Hook{}}
-			v := given(api.StatusPendingUpgrade, test.spec, test.with...)
+			withFacts := func(v *snapshot) *snapshot {
+				spec, scale := r.specAndScale(v)
+				v.facts = &specFacts{spec: spec, scale: scale, unscaled: r.withoutScale(v.values)}
+				return v
+			}
+			running := &plan.Running{Step: test.step, Inputs: r.inputs(withFacts(given(api.StatusPendingUpgrade, before())), test.step), Hook: &plan.Hook{}}
+			v := withFacts(given(api.StatusPendingUpgrade, test.spec, test.with...))
 			v.Observation.Running = running
 			r.observeChange(v)
 			if v.Observation.Change != test.want {

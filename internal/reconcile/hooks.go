@@ -166,21 +166,15 @@ var errAborted = errors.New("the action was aborted")
 
 // inputs returns what an action begins with.
 func (r *Reconciler) inputs(v *snapshot, step plan.Step) plan.Inputs {
-	inputs := plan.Inputs{Values: r.unscaled(v), Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
+	inputs := plan.Inputs{Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
 	inputs.Spec, _ = r.specAndScale(v)
+	if v.facts != nil {
+		inputs.Values = v.facts.unscaled
+	}
 	if v.Observation.Request != nil {
 		inputs.Request = v.Observation.Request.Token
 	}
 	return inputs
-}
-
-// unscaled returns the digest of the values without the field of the scale
-// subresource, whoever has written it.
-func (r *Reconciler) unscaled(v *snapshot) string {
-	if v.facts != nil {
-		return v.facts.unscaled
-	}
-	return r.withoutScale(v.values)
 }
 
 // withoutScale returns the digest of values without the field of the scale
@@ -263,9 +257,9 @@ var interruptions = map[plan.Change]string{
 // interruption returns why an action ends that waits for a hook.
 func interruption(change plan.Change, hook plan.Hook) error {
 	if change == plan.ChangeAbort {
-		return interrupted{text: fmt.Sprintf("aborted, as the annotation %s asks", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
+		return interrupted{text: fmt.Sprintf("aborted by the annotation %s", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
 	}
-	return interrupted{text: fmt.Sprintf("interrupted, since %s. %s", interruptions[change], status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
+	return interrupted{text: fmt.Sprintf("interrupted, because %s. %s", interruptions[change], status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
 }
 
 // interrupted is the error of an action that was interrupted.

@@ -22,7 +22,6 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/rollout"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -43,7 +42,10 @@ type snapshot struct {
 	// signIn is how long the newest record waits to be signed.
 	signIn time.Duration
 
-	effects effects
+	// reached reports that the release has reached the target of the last failure.
+	reached bool
+	// driftChecked reports that Drift is known.
+	driftChecked bool
 }
 
 // inputs are what the release is to be rendered from.
@@ -67,19 +69,6 @@ type repair struct {
 	after   time.Duration
 }
 
-// effects are what a reconciliation does after its decision, see
-// Reconciler.applyEffects.
-type effects struct {
-	// wake lists custom resources whose position in the rollout has changed, and
-	// rollout that it has stopped or continues.
-	wake    []types.NamespacedName
-	rollout *rollout.Summary
-	// reached reports that the release is what the last failure was about.
-	reached bool
-	// driftChecked reports that the snapshot's Drift is known.
-	driftChecked bool
-}
-
 // load returns a custom resource as this process last wrote it or the cache holds
 // it, nil if it is gone.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
@@ -94,10 +83,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 	return r.latest.newest(key, cr), nil
 }
 
-// observe reads what the decision depends on. It changes no object and wakes
-// nobody. What it remembers is when this process first saw a state, and it claims
-// a turn in the rollout and in the signing of records, which only one custom
-// resource can get.
+// observe reads what the decision depends on. It changes nothing but the memory of
+// this process: caches, and when a state was first observed.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
 	v := &snapshot{key: key, Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
@@ -117,7 +104,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		o.Invalid = invalid(err)
 	}
 	if !r.watches(v.Release.Namespace) && o.Invalid == nil {
-		o.Invalid = invalid(fmt.Errorf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.Release.Namespace))
+		o.Invalid = invalid(fmt.Errorf("the operator does not watch namespace %s of the release: add it to $WATCH_NAMESPACE", v.Release.Namespace))
 	}
 	r.observeRunning(v)
 	if len(v.History) > 0 {
@@ -132,14 +119,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	o.Desired = v.digests.Input
 	r.observeRequests(v)
 	r.observeRefusal(v)
-	r.observeSignature(v)
 	r.observeChange(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
 	if r.Rights != nil {
 		v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
 	}
-	return v, r.observeRollout(ctx, v)
+	return v, nil
 }
 
 // isTransient reports whether inputs could not be read for now, which says nothing
@@ -173,7 +159,7 @@ func (r *Reconciler) observeFailures(v *snapshot) {
 	known := r.memory.of(v.CR.GetUID())
 	v.Failure = known.failure
 	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
-		v.Failure, v.effects.reached = nil, true
+		v.Failure, v.reached = nil, true
 	}
 	if v.Failure != nil {
 		o.Failure = &v.Failure.Failure
@@ -208,7 +194,7 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		Digest: v.History[0].Inventory.Digest, Finished: recorded, Outside: release.OutsideObjects(v.History[0].Inventory),
 	})
 	o.Unrecorded = !o.Unverified && !maps.Equal(r.Inventory.JobOutcomes(uid), recorded)
-	v.Drift, v.effects.driftChecked = r.Inventory.Drift(uid), true
+	v.Drift, v.driftChecked = r.Inventory.Drift(uid), true
 	if r.Kind.DriftMode() == watches.DriftWarn {
 		return
 	}

@@ -81,7 +81,7 @@ type Reconciler struct {
 	memory memory
 	latest latest
 	keys   table[types.UID, types.NamespacedName]
-	line   line
+	queue  rolloutQueue
 	// foreign holds the UIDs of the records that were found not to be adoptable.
 	foreign table[types.UID, struct{}]
 	// untrusted holds the newest records that do not verify, and unrepeatable those
@@ -119,17 +119,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		v, err := r.observe(ctx, request.NamespacedName, cr)
 		if err != nil {
 			if isTransient(err) {
-				// The others of the rollout do not wait for it.
-				r.leaveLine(cr.GetUID())
+				// Others in the rollout do not wait for this custom resource.
+				r.leaveRollout(cr.GetUID())
 			}
 			return ctrl.Result{}, err
 		}
 		if r.othersBusiness(v) {
-			r.leaveLine(v.CR.GetUID())
+			r.leaveRollout(v.CR.GetUID())
 			return ctrl.Result{}, nil
 		}
+		r.claimSignature(v)
+		if err := r.claimPosition(ctx, v); err != nil {
+			return ctrl.Result{}, err
+		}
 		decision := plan.Next(v.Observation)
-		r.applyEffects(ctx, v)
+		r.applyEffects(v)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
@@ -140,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return r.finish(ctx, v, decision)
 	}
-	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one pass", maxSteps)
+	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one reconciliation", maxSteps)
 }
 
 // othersBusiness tells a cluster-scoped custom resource whose release goes where
@@ -195,27 +199,22 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// applyEffects records and reports what a reconciliation has found. Until then
-// the reconciliation has changed nothing but its own claims, see observe.
-func (r *Reconciler) applyEffects(ctx context.Context, v *snapshot) {
+// applyEffects records what a reconciliation has found.
+func (r *Reconciler) applyEffects(v *snapshot) {
 	uid, o := v.CR.GetUID(), v.Observation
 	if v.Release.Namespace != "" {
 		r.Pool.Use(uid, v.Release.Namespace)
 	}
 	v.Unwatched = r.unwatched(v)
-	if v.effects.driftChecked {
+	if v.driftChecked {
 		for _, key := range r.memory.found(uid, v.Drift) {
 			r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
 		}
 	}
-	if v.effects.reached {
+	if v.reached {
 		r.memory.reached(uid, plan.Target(o))
 	}
 	r.wakeForSources(v)
-	r.wakeAll(v.effects.wake)
-	if v.effects.rollout != nil {
-		r.tellRollout(ctx, *v.effects.rollout)
-	}
 }
 
 // settling is how long the status is to wait for objects that were just applied.
@@ -285,7 +284,7 @@ type Sources interface {
 type Observed interface {
 	// Select returns the objects of each selection, by its name, or why they
 	// cannot be told. It makes no request.
-	Select(user types.UID, selections []catalog.Selection) (objects map[string][]any, missing map[string]string)
+	Select(user types.UID, selections []catalog.Selection) (objects map[string]any, missing map[string]string)
 	// Forget ends what a custom resource looks at.
 	Forget(user types.UID)
 }

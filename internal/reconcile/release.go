@@ -29,7 +29,7 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		case err != nil:
 		// If only the watches entry has changed, existing releases stay where they are.
 		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
-			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.Release.Namespace))
+			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and it cannot be moved: set the namespace back, or delete and create the custom resource again", namespace, v.Release.Namespace))
 		default:
 			v.Observation.Invalid = r.refuseNamespace(v, namespace)
 		}
@@ -141,9 +141,9 @@ func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	}
 }
 
-// observeSignature finds out whether the newest record is to be signed, and from
-// when on.
-func (r *Reconciler) observeSignature(v *snapshot) {
+// claimSignature finds out whether the newest record is to be signed, and reserves
+// the time for it: the operator signs a limited number of records per second.
+func (r *Reconciler) claimSignature(v *snapshot) {
 	o := &v.Observation
 	if o.Newest == nil || !o.Newest.Owned || !o.Newest.WrittenByUs || o.Newest.Untrusted || o.Newest.Status != api.StatusDeployed {
 		return

@@ -162,7 +162,7 @@ func TestWhatIsReachedIsForgotten(t *testing.T) {
 			r.memory.put("", false, status.Failure{Failure: plan.Failure{Target: test.target}})
 			r.observeRequests(test.v)
 			r.observeFailures(test.v)
-			if forgotten := test.v.Failure == nil; forgotten != test.v.effects.reached || forgotten != test.forgotten {
+			if forgotten := test.v.Failure == nil; forgotten != test.v.reached || forgotten != test.forgotten {
 				t.Errorf("it is forgotten: %v, want %v", forgotten, test.forgotten)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -19,73 +20,93 @@ import (
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
-// line is the rollout.Queue of the kind, which begins when the first pass asks for it:
-// the cache is full by then. The zero value is ready.
-type line struct {
+// rolloutQueue holds the rollout.Queue of the kind. The first reconciliation creates
+// the queue, because the cache is full by then. The zero value is ready.
+type rolloutQueue struct {
 	mu     sync.Mutex
 	queue  *rollout.Queue
 	paused bool
 }
 
+// updateQueue calls do with the queue, if there is one, and reconciles the custom
+// resources that do returns.
+func (r *Reconciler) updateQueue(do func(*rollout.Queue) []types.NamespacedName) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	if r.queue.queue != nil {
+		r.wakeAll(do(r.queue.queue))
+	}
+}
+
 // rollout returns the queue, which expects to see what the cache holds.
 func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
-	r.line.mu.Lock()
-	defer r.line.mu.Unlock()
-	if r.line.queue != nil {
-		return r.line.queue, nil
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	if r.queue.queue != nil {
+		return r.queue.queue, nil
 	}
+	expected, err := r.listUIDs(ctx, r.Reader)
+	if err != nil {
+		return nil, err
+	}
+	r.queue.queue = rollout.NewQueue(rollout.Limits{
+		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
+	}, expected)
+	r.queue.queue.Pause(r.queue.paused || r.Kind.Rollout.Paused)
+	r.Metrics.AddRollout(r.kindName(), r.queue.queue.Positions)
+	return r.queue.queue, nil
+}
+
+// listUIDs lists the custom resources in a cache.
+func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
 	list := &unstructured.UnstructuredList{}
 	gvk := r.Kind.GVK()
 	gvk.Kind += "List"
 	list.SetGroupVersionKind(gvk)
-	if err := r.Reader.List(ctx, list); err != nil {
+	if err := from.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list %s from the cache: %w", r.Kind.Kind, err)
 	}
-	expected := make([]types.UID, len(list.Items))
+	uids := make([]types.UID, len(list.Items))
 	for i := range list.Items {
-		expected[i] = list.Items[i].GetUID()
+		uids[i] = list.Items[i].GetUID()
 	}
-	r.line.queue = rollout.NewQueue(rollout.Limits{
-		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
-	}, expected)
-	r.line.queue.Pause(r.line.paused || r.Kind.Rollout.Paused)
-	r.Metrics.AddRollout(r.kindName(), r.line.queue.Positions)
-	return r.line.queue, nil
+	return uids, nil
 }
 
-// Grown tells that the cache holds another namespace, with these custom
-// resources in it, before any pass over them: the rollout waits for them, too.
-func (r *Reconciler) Grown(others []types.UID) {
-	r.line.mu.Lock()
-	defer r.line.mu.Unlock()
-	if r.line.queue != nil {
-		r.line.queue.Expect(others)
+// Grown makes the rollout wait for the custom resources in the cache of another
+// namespace. It is called before any of them is reconciled.
+func (r *Reconciler) Grown(ctx context.Context, from client.Reader) error {
+	uids, err := r.listUIDs(ctx, from)
+	if err != nil {
+		return err
 	}
+	r.updateQueue(func(queue *rollout.Queue) []types.NamespacedName {
+		queue.Expect(uids)
+		return nil
+	})
+	return nil
 }
 
-// PauseRollout stops the rollout of the kind's chart, or lets it go on where the
-// watches entry does.
+// PauseRollout pauses the rollout of the kind's chart, or resumes it unless the
+// watches entry pauses it.
 func (r *Reconciler) PauseRollout(paused bool) {
-	r.line.mu.Lock()
-	defer r.line.mu.Unlock()
-	r.line.paused = paused
-	if r.line.queue != nil {
-		r.wakeAll(r.line.queue.Pause(paused || r.Kind.Rollout.Paused))
-	}
+	r.queue.mu.Lock()
+	r.queue.paused = paused
+	r.queue.mu.Unlock()
+	r.updateQueue(func(queue *rollout.Queue) []types.NamespacedName {
+		return queue.Pause(r.queue.paused || r.Kind.Rollout.Paused)
+	})
 }
 
-// leaveLine drops a custom resource that is gone, or is another operator's.
-func (r *Reconciler) leaveLine(uid types.UID) {
-	r.line.mu.Lock()
-	defer r.line.mu.Unlock()
-	if r.line.queue != nil {
-		r.wakeAll(r.line.queue.Forget(uid))
-	}
+// leaveRollout removes a custom resource that is gone or that another operator
+// manages.
+func (r *Reconciler) leaveRollout(uid types.UID) {
+	r.updateQueue(func(queue *rollout.Queue) []types.NamespacedName { return queue.Forget(uid) })
 }
 
-// observeRollout finds out where the custom resource stands in the rollout of
-// the kind's chart, and whether its turn has come.
-func (r *Reconciler) observeRollout(ctx context.Context, v *snapshot) error {
+// claimPosition updates the position of the custom resource in the rollout of the
+// kind's chart, and finds out whether it may be upgraded now.
+func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 	queue, err := r.rollout(ctx)
 	if err != nil {
 		return err
@@ -104,9 +125,9 @@ func (r *Reconciler) observeRollout(ctx context.Context, v *snapshot) error {
 		}
 	}
 	uid := v.CR.GetUID()
-	v.effects.wake = queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v)})
-	if summary, is := queue.Summary(); is {
-		v.effects.rollout = &summary
+	r.wakeAll(queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v)}))
+	if summary, changed := queue.Summary(); changed {
+		r.reportRollout(ctx, summary)
 	}
 	if position != rollout.Waiting {
 		return nil
@@ -134,21 +155,21 @@ func (r *Reconciler) offer(v *snapshot, turn rollout.Turn, reason string) {
 	}
 }
 
-// tellRollout tells that the rollout of the kind's chart has stopped, or goes
+// reportRollout tells that the rollout of the kind's chart has stopped, or goes
 // on: in the log and, where it has stopped, by an event on those that did it.
 // Of those that wait each has a condition; a thousand events would say no more.
-func (r *Reconciler) tellRollout(ctx context.Context, summary rollout.Summary) {
+func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary) {
 	chart := r.Kind.Chart.Name() + "-" + r.Kind.Chart.Version()
 	logger := log.Log.WithValues("kind", r.Kind.Kind, "group", r.Kind.Group, "chart", chart)
 	if !summary.Stopped {
 		logger.Info("rollout continues", "waiting", summary.Waiting)
 		return
 	}
-	scope := "their namespaces"
+	scope := "this namespace"
 	if summary.Everywhere {
 		scope = "all namespaces"
 	}
-	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(summary.Failed), "waiting", summary.Waiting)
+	logger.Info("rollout stopped by failed upgrades", "everywhere", summary.Everywhere, "failed", names(summary.Failed), "waiting", summary.Waiting)
 	for _, key := range summary.Failed {
 		cr := &unstructured.Unstructured{}
 		cr.SetGroupVersionKind(r.Kind.GVK())
@@ -157,7 +178,7 @@ func (r *Reconciler) tellRollout(ctx context.Context, summary rollout.Summary) {
 			continue
 		}
 		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
-			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, summary.Waiting))
+			"The rollout of chart %s has stopped in %s, because this upgrade failed: fix, hold, pause or delete the custom resource to continue; %d others wait", chart, scope, summary.Waiting))
 	}
 }
 
@@ -289,7 +310,7 @@ func (r *Reconciler) downgrade(v *snapshot) string {
 	if err != nil || err2 != nil || !to.LessThan(from) {
 		return ""
 	}
-	return fmt.Sprintf("the operator has chart %s-%s, which is older than %s that is deployed, and rollout.allowDowngrade is false in its watches file: run an operator that has the newer chart, or allow it",
+	return fmt.Sprintf("the operator has chart %s-%s, which is older than the deployed %s, and rollout.allowDowngrade is false in the watches file: run an operator that has the newer chart, or allow it",
 		chart.Name(), chart.Version(), runs.ChartVersion)
 }
 

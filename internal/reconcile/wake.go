@@ -44,7 +44,7 @@ func (r *Reconciler) Gone(cr client.Object) {
 	r.memory.forget(uid)
 	r.keys.forget(uid)
 	r.Pool.Leave(uid)
-	r.leaveLine(uid)
+	r.leaveRollout(uid)
 	r.latest.forget(client.ObjectKeyFromObject(cr))
 	r.Inventory.Forget(uid)
 	r.Sources.Forget(uid)

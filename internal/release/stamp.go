@@ -20,21 +20,16 @@ import (
 // WithFinished adds to what a record says of its objects which Jobs have
 // finished. The digest does not cover these Jobs.
 func WithFinished(stored Inventory, states []apply.State, outcome func(apply.State) string) Inventory {
-	stored.Finished = nil
+	stored.Finished = map[string]string{}
 	var rest []apply.State
 	for _, state := range states {
-		how := ""
 		if state.Kind == "Job" {
-			how = outcome(state)
+			if how := outcome(state); how != "" {
+				stored.Finished[JobName(state.Key)] = how
+				continue
+			}
 		}
-		if how == "" {
-			rest = append(rest, state)
-			continue
-		}
-		if stored.Finished == nil {
-			stored.Finished = map[string]string{}
-		}
-		stored.Finished[JobName(state.Key)] = how
+		rest = append(rest, state)
 	}
 	stored.Digest = apply.Digest(rest)
 	return stored
@@ -101,7 +96,6 @@ func OutsideObjects(stored Inventory) []apply.Key {
 // Stamp is what one action leaves on the record that it creates: whose release
 // it is and what it was rendered from.
 type Stamp struct {
-	release string
 	owner   apply.Owner
 	Action  string
 	Digests Digests
@@ -121,8 +115,8 @@ type Digests struct {
 }
 
 // NewStamp returns what marks the revision of one action.
-func NewStamp(rls string, owner apply.Owner, digests Digests, marks Marks) Stamp {
-	return Stamp{release: rls, owner: owner, Action: string(uuid.NewUUID()), Digests: digests, marks: marks}
+func NewStamp(owner apply.Owner, digests Digests, marks Marks) Stamp {
+	return Stamp{owner: owner, Action: string(uuid.NewUUID()), Digests: digests, marks: marks}
 }
 
 // Mark puts our labels on a new revision, in place of any that Helm copied

@@ -15,7 +15,7 @@ import (
 
 func TestStamp(t *testing.T) {
 	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "A"}, Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "op"}
-	s := NewStamp("web", owner, Digests{Input: "i", Chart: "c", Values: "v"}, Marks{})
+	s := NewStamp(owner, Digests{Input: "i", Chart: "c", Values: "v"}, Marks{})
 	rls := aRelease()
 	rls.Labels["chartwright.dev/input-digest"] = "of an older revision"
 	rls.Labels["chartwright.dev/held"] = "of an older revision"
@@ -48,7 +48,7 @@ func TestStamp(t *testing.T) {
 	if !utf8.ValidString(r.Description.Description) || len(r.Description.Description) > MaxDescription {
 		t.Errorf("the description has %d bytes", len(r.Description.Description))
 	}
-	if other := NewStamp("web", owner, Digests{}, Marks{}); other.Action == s.Action || s.Action == "" {
+	if other := NewStamp(owner, Digests{}, Marks{}); other.Action == s.Action || s.Action == "" {
 		t.Error("two actions have one id")
 	}
 	s.Annotate(secret, &helmrelease.Release{Info: &helmrelease.Info{}}, Inventory{})

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestReleaseOfTheCLIIsTakenOver(t *testing.T) {
+func TestAdopt_HelmReleaseOfTheSameChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.Helm("install", "same", harness.Chart("words"), "--set", "words.a=one,words.b=two")
@@ -26,20 +26,20 @@ func TestReleaseOfTheCLIIsTakenOver(t *testing.T) {
 	env.Create(same, other, foreign)
 	env.WaitReady(same, other, foreign)
 
-	// With the same values there is nothing to upgrade.
+	// The values are the same, so there is no upgrade.
 	env.WaitEvent(same, "Adopted")
 	env.ExpectRevisions("same", "1 deployed")
 	env.WaitRevision(other, 2)
 	env.ExpectRevisions("other", "1 superseded, 2 deployed")
 	expectData(t, env, "other", "a", "two")
 	if after := uids(env, objects...); !maps.Equal(before, after) {
-		t.Errorf("objects are %v and were %v", after, before)
+		t.Errorf("UIDs are %v, want %v", after, before)
 	}
-	// A release of another chart is its owner's.
+	// A release of another chart is not adopted.
 	env.ExpectRevisions("plain", "1 deployed")
 	env.ExpectRevisions("plain-words", "1 deployed")
 
-	// What helm applied, and the chart drops, goes.
+	// Objects that helm applied and the chart no longer renders are pruned.
 	env.SetSpec(harness.MakeCR(kind, "same").Set("words.a", "three").Obj())
 	env.WaitRevision(same, 2)
 	expectData(t, env, "same", "a", "three")
@@ -56,7 +56,7 @@ func TestReleaseOfTheCLIIsTakenOver(t *testing.T) {
 	env.ExpectRevisions("same", "")
 }
 
-// uids are the UIDs of objects that must be there.
+// uids returns the UIDs of objects, which must exist.
 func uids(env *harness.Env, objects ...*unstructured.Unstructured) map[string]types.UID {
 	env.T().Helper()
 	found := map[string]types.UID{}
@@ -66,9 +66,9 @@ func uids(env *harness.Env, objects ...*unstructured.Unstructured) map[string]ty
 	return found
 }
 
-// A custom resource that comes back, with its records and objects, from a
-// backup has another UID than those were made for.
-func TestRestoredFromABackup(t *testing.T) {
+// A custom resource that is restored from a backup, with its records and
+// objects, has a UID other than the one in their labels.
+func TestAdopt_RestoredFromBackup(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := env.NewOperator(harness.Options{}).Start()
@@ -93,19 +93,19 @@ func TestRestoredFromABackup(t *testing.T) {
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 	owner := env.Get(web).GetUID()
 	if owner == old {
-		t.Fatal("the custom resource is the old one")
+		t.Fatal("the custom resource has the old UID")
 	}
 	if after := uids(env, objects...); !maps.Equal(before, after) {
-		t.Errorf("objects are %v and were %v", after, before)
+		t.Errorf("UIDs are %v, want %v", after, before)
 	}
 	for _, object := range objects {
 		if label := env.Get(object).GetLabels()["chartwright.dev/owner-uid"]; label != string(owner) {
-			t.Errorf("%s belongs to %s, expected %s", object.GetKind(), label, owner)
+			t.Errorf("%s has the owner UID %s, want %s", object.GetKind(), label, owner)
 		}
 	}
 	service := env.Get(harness.Service("web"))
 	env.Patch(service, `[{"op": "remove", "path": "/spec/selector"}]`)
-	waitRepaired(env, service)
+	waitCorrected(env, service)
 	env.Delete(web)
 	env.WaitGone(append(objects, web)...)
 	env.ExpectRevisions("web", "")

@@ -11,9 +11,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestLargestAllowedSpecs_HarmNobodyElse creates custom resources that hold as
+// TestLargestAllowedSpecs_DoNotAffectOthers creates custom resources with as
 // many values as the operator accepts, in the shape that takes the most memory.
-func TestLargestAllowedSpecs_HarmNobodyElse(t *testing.T) {
+func TestLargestAllowedSpecs_DoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	open, plain := env.NewKind("Open"), env.NewKind("Plain")
@@ -36,9 +36,9 @@ func TestLargestAllowedSpecs_HarmNobodyElse(t *testing.T) {
 	other := harness.MakeCR(plain, "other").Set("message", "small").Obj()
 	env.Create(other)
 	env.WaitRevision(other, 1)
-	t.Logf("other after %s, peak %d MiB", time.Since(start), operator.HighWater()>>20)
+	t.Logf("other resource ready after %s, peak %d MiB", time.Since(start), operator.HighWater()>>20)
 	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("the install beside large ones took %s", took)
+		t.Errorf("the install during large ones took %s", took)
 	}
 	env.WaitRevision(large[15], 1)
 	t.Logf("peak %d MiB", operator.HighWater()>>20)
@@ -48,6 +48,6 @@ func TestLargestAllowedSpecs_HarmNobodyElse(t *testing.T) {
 	env.WaitRevision(harness.MakeCR(plain, "restarted").Obj(), 1)
 	t.Logf("peak %d MiB", operator.HighWater()>>20)
 	if peak := operator.HighWater() >> 20; peak > maxPeak {
-		t.Errorf("the operator used up to %d MiB of memory", peak)
+		t.Errorf("the operator's peak memory is %d MiB", peak)
 	}
 }

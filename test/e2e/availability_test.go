@@ -14,15 +14,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// replicas are two processes of one operator. Each logs in as somebody else, so
-// that the audit log tells them apart.
+// replicas are two processes of one operator. Each has its own account, so that
+// the audit log distinguishes them.
 type replicas struct {
 	*harness.Env
 	kind            harness.Kind
 	leader, standby *harness.Operator
 }
 
-// newReplicas starts the leader, and the standby after it.
+// newReplicas starts the leader, then the standby.
 func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas {
 	t.Helper()
 	kind := env.NewKind("Hooks")
@@ -36,7 +36,7 @@ func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas 
 	r := replicas{Env: env, kind: kind, leader: env.NewOperator(options).Start()}
 	env.Wait("a leader", func(context.Context) error {
 		if leader(env) == "" {
-			return errors.New("nobody holds the lease")
+			return errors.New("the lease has no holder")
 		}
 		return nil
 	})
@@ -45,7 +45,7 @@ func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas 
 	return r
 }
 
-// leader returns who holds the lease, empty where nobody does.
+// leader returns the holder of the lease, empty if there is none.
 func leader(env *harness.Env) string {
 	env.T().Helper()
 	lease, err := env.Typed.CoordinationV1().Leases(harness.SystemNamespace).Get(env.T().Context(), env.Namespace+".chartwright.dev", metav1.GetOptions{})
@@ -55,8 +55,8 @@ func leader(env *harness.Env) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// waitInstalled waits until so many releases are there and each has one revision,
-// which is deployed.
+// waitInstalled waits until the given number of releases exist and each has
+// exactly one revision, which is deployed.
 func (r replicas) waitInstalled(count int) {
 	r.T().Helper()
 	r.WaitLong(fmt.Sprintf("%d releases", count), 2*time.Minute, func(ctx context.Context) error {
@@ -81,13 +81,13 @@ func (r replicas) waitInstalled(count int) {
 	})
 }
 
-// tookOver returns when the leader wrote the lease last, and when the standby
-// wrote anything first.
+// tookOver returns the time of the leader's last write to the lease, and of the
+// standby's first other write.
 func (r replicas) tookOver(leader, standby *harness.Audit) (free, first time.Time) {
 	r.T().Helper()
 	r.Wait("the standby to act", func(context.Context) error {
 		if len(standby.Writes("")) == 0 {
-			return errors.New("it has written nothing")
+			return errors.New("no write yet")
 		}
 		return nil
 	})
@@ -100,9 +100,9 @@ func (r replicas) tookOver(leader, standby *harness.Audit) (free, first time.Tim
 	return free, standby.Writes("")[0].RequestReceivedTimestamp.Time
 }
 
-// A leader is killed in the midst of a hundred installs: the standby finishes
-// them, and whatever the leader had finished it leaves as it is.
-func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
+// A leader is killed during a hundred installs. The standby finishes them, and
+// does not repeat installs that the leader finished.
+func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 	t.Parallel()
 	const installs, killedAt = 100, 300
 	env := harness.New(t)
@@ -119,11 +119,11 @@ func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
 	}
 	env.Wait("the leader to be killed", func(context.Context) error {
 		if _, sprung := trap.Fired(); !sprung {
-			return fmt.Errorf("it has made %d writes", len(trap.Writes()))
+			return fmt.Errorf("%d writes so far", len(trap.Writes()))
 		}
 		return nil
 	})
-	// Nobody acts before the lease has run out.
+	// No replica acts before the lease has expired.
 	underWay := map[string]bool{}
 	done := 0
 	records, err := env.Typed.CoreV1().Secrets(env.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
@@ -139,10 +139,10 @@ func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
 		}
 	}
 	if done == 0 || len(underWay) == 0 || done+len(underWay) == installs {
-		t.Fatalf("%d installs were done and %d under way: the leader was killed at a moment that shows nothing", done, len(underWay))
+		t.Fatalf("%d installs were done and %d in progress: the leader was killed too early or too late for this test", done, len(underWay))
 	}
 	free, first := r.tookOver(leader, standby)
-	t.Logf("%d installs were done and %d under way; the standby acted %s after the leader renewed the lease", done, len(underWay), first.Sub(free))
+	t.Logf("%d installs were done and %d in progress; the standby acted %s after the leader renewed the lease", done, len(underWay), first.Sub(free))
 
 	r.waitInstalled(installs)
 	env.WaitLong("all to be ready", 2*time.Minute, func(ctx context.Context) error {
@@ -165,13 +165,13 @@ func TestLeaderIsKilledDuringManyInstalls(t *testing.T) {
 		}
 		return nil
 	})
-	expectMadeOnce(t, underWay, append(leader.Writes(""), standby.Writes("")...), installs)
+	expectCreatedOnce(t, underWay, append(leader.Writes(""), standby.Writes("")...), installs)
 }
 
-// expectMadeOnce expects that every record, every ConfigMap and every hook was
-// made once. What was cut short is begun anew, and so are its record and its
-// hook; its ConfigMap was there already.
-func expectMadeOnce(t *testing.T, underWay map[string]bool, writes []harness.Request, installs int) {
+// expectCreatedOnce checks that every record, every ConfigMap and every hook
+// was created exactly once. An interrupted install starts again, so its record
+// and its hook are created twice, but its ConfigMap already existed.
+func expectCreatedOnce(t *testing.T, underWay map[string]bool, writes []harness.Request, installs int) {
 	t.Helper()
 	made := map[string]map[string]int{"secrets": {}, "configmaps": {}, "jobs": {}}
 	for _, request := range writes {
@@ -185,23 +185,23 @@ func expectMadeOnce(t *testing.T, underWay map[string]bool, writes []harness.Req
 		if underWay[release] {
 			again = 2
 		}
-		// Nobody was there any more to be told of what the last requests made.
+		// The leader was killed before it received the last responses.
 		if n := made["configmaps"][release]; n > 1 || n == 0 && !underWay[release] {
-			t.Errorf("ConfigMap %s was made %d times", release, n)
+			t.Errorf("ConfigMap %s was created %d times", release, n)
 		}
 		if n := made["secrets"]["sh.helm.release.v1."+release+".v1"]; n < 1 || n > again {
-			t.Errorf("the record of %s was made %d times", release, n)
+			t.Errorf("the record of %s was created %d times", release, n)
 		}
 		if n := made["jobs"][release+"-post-install"]; i%10 == 0 && (n < 1 || n > again) || i%10 != 0 && n != 0 {
-			t.Errorf("the hook of %s was made %d times", release, n)
+			t.Errorf("the hook of %s was created %d times", release, n)
 		}
 	}
 }
 
-// A standby looks at its lease and at nothing else, writes nothing, and knows
-// all when it takes over: a leader that is stopped, even in the midst of an
-// action, gives the lease back, and the standby acts within three seconds.
-func TestStandbyIsWarm(t *testing.T) {
+// A standby only reads its lease and writes nothing, but its caches are filled.
+// A leader that receives SIGTERM, even during an action, releases the lease,
+// and the standby acts within three seconds.
+func TestStandby_TakesOverWithFilledCaches(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	r := newReplicas(t, nil, env)
@@ -218,12 +218,12 @@ func TestStandbyIsWarm(t *testing.T) {
 	env.WaitCondition(late, "Ready", metav1.ConditionUnknown, "Installing")
 
 	if requests := standby.Requests(); len(requests) > 0 {
-		t.Errorf("the standby asked for %v", requests)
+		t.Errorf("the standby requested %v", requests)
 	}
 	_, leases := standby.WatchesAndLeases()
 	for _, request := range leases {
 		if request.Verb != "get" {
-			t.Errorf("the standby asked for %s", request)
+			t.Errorf("the standby requested %s", request)
 		}
 	}
 
@@ -231,7 +231,7 @@ func TestStandbyIsWarm(t *testing.T) {
 	r.leader.Stop()
 	free, first := r.tookOver(leader, standby)
 	t.Logf("the lease was free %s after SIGTERM, and the standby acted %s after that", free.Sub(stopped), first.Sub(free))
-	// A lease that nobody gives up is free fifteen seconds after it was renewed.
+	// A lease that is not released expires fifteen seconds after its renewal.
 	if took := free.Sub(stopped); took > 10*time.Second {
 		t.Errorf("the lease was free %s after SIGTERM", took)
 	}
@@ -245,16 +245,16 @@ func TestStandbyIsWarm(t *testing.T) {
 	for _, request := range standby.Requests() {
 		switch {
 		case request.Verb == "list" && request.ObjectRef.Resource != "events" && request.ObjectRef.Resource != "pods":
-			t.Errorf("the standby was cold: it asked for %s", request)
+			t.Errorf("the standby's caches were not filled: it requested %s", request)
 		case request.Write() && request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != "late":
-			t.Errorf("the standby wrote %s, which the leader had made", request)
+			t.Errorf("the standby wrote %s, which the leader had created", request)
 		}
 	}
 }
 
-// A leader that stood still for so long that another took its place ends when
-// it goes on, and undoes nothing of what the other did meanwhile.
-func TestLeaderThatStoodStillEnds(t *testing.T) {
+// A leader is frozen until another replica takes over. When it continues, it
+// exits without reverting the other replica's work.
+func TestLeader_FrozenExitsAfterTakeover(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	r := newReplicas(t, nil, env)
@@ -271,7 +271,7 @@ func TestLeaderThatStoodStillEnds(t *testing.T) {
 			}
 			return nil
 		})
-		waitAnother(env, "web-pre-install", first)
+		waitRecreated(env, "web-pre-install", first)
 		labelNode(env, node)
 		env.WaitReady(web)
 		audit = env.Audit(r.leader.User())
@@ -281,7 +281,7 @@ func TestLeaderThatStoodStillEnds(t *testing.T) {
 	}
 	env.Wait("the first leader to end", func(context.Context) error {
 		if r.leader.Running() {
-			return errors.New("it runs")
+			return errors.New("it is still running")
 		}
 		return nil
 	})
@@ -296,13 +296,13 @@ func TestLeaderThatStoodStillEnds(t *testing.T) {
 	env.WaitRevision(web, 2)
 }
 
-// waitAnother waits until a hook's Job is another than the first.
-func waitAnother(env *harness.Env, job string, first any) {
+// waitRecreated waits until a hook's Job has another UID than first.
+func waitRecreated(env *harness.Env, job string, first any) {
 	env.T().Helper()
-	env.Wait("hook "+job+" to be made anew", func(ctx context.Context) error {
+	env.Wait("hook "+job+" to be recreated", func(ctx context.Context) error {
 		live, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(ctx, job, metav1.GetOptions{})
 		if err == nil && live.UID == first {
-			err = errors.New("it is the first one")
+			err = errors.New("it is still the first Job")
 		}
 		return err
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// A bad spec is one that the CRD lets through and the chart does not.
+// A bad spec passes the CRD's validation but not the chart's.
 func TestBadSpec(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -19,7 +19,7 @@ func TestBadSpec(t *testing.T) {
 		name   string
 		cr     harness.CR
 		reason string
-		// says is how the condition's message begins.
+		// says is the beginning of the condition's message.
 		says []string
 	}{
 		{
@@ -70,24 +70,24 @@ func TestBadSpec(t *testing.T) {
 			}
 			for kind, reason := range map[string]string{"Stalled": bad.reason, "Deployed": "InstallSuccessful"} {
 				if c := harness.Condition(status, kind); c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason {
-					t.Errorf("condition %s is %+v, expected True because %s", kind, c, reason)
+					t.Errorf("condition %s is %+v, want True with reason %s", kind, c, reason)
 				}
 			}
 			if c := harness.Condition(status, "Reconciling"); c != nil {
-				t.Errorf("condition Reconciling is there: %+v", c)
+				t.Errorf("unexpected condition Reconciling: %+v", c)
 			}
 			if event := env.WaitEvent(cr, bad.reason); event.Type != "Warning" || !strings.Contains(event.Note, bad.says[0]) {
-				t.Errorf("event is %+v, expected a warning that says %q", event, bad.says[0])
+				t.Errorf("event is %+v, want a warning that contains %q", event, bad.says[0])
 			}
 			env.ExpectRevisions(bad.name, "1 deployed")
 			if now := env.Get(harness.ConfigMap(bad.name)); now.GetResourceVersion() != running.GetResourceVersion() {
-				t.Errorf("what runs was touched: %v", now.Object)
+				t.Errorf("the Deployment was changed: %v", now.Object)
 			}
 
 			env.SetSpec(good(bad.name).Set("port", 81).Obj())
 			status = env.WaitRevision(cr, 2)
 			if harness.Condition(status, "Stalled") != nil {
-				t.Errorf("Stalled is left: %+v", status.Conditions)
+				t.Errorf("condition Stalled remains: %+v", status.Conditions)
 			}
 			env.ExpectRevisions(bad.name, "1 superseded, 2 deployed")
 			expectData(t, env, bad.name, "port", "81")
@@ -95,7 +95,7 @@ func TestBadSpec(t *testing.T) {
 	}
 }
 
-func TestSpecThatIsBadFromTheStartIsRepaired(t *testing.T) {
+func TestBadSpec_FirstSpecIsCorrected(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Strict", "strict")
@@ -113,7 +113,7 @@ func TestSpecThatIsBadFromTheStartIsRepaired(t *testing.T) {
 	expectData(t, env, "web", "port", "82")
 }
 
-func TestResourceWithABadSpecCanBeDeleted(t *testing.T) {
+func TestBadSpec_ResourceCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Strict", "strict")
@@ -124,7 +124,7 @@ func TestResourceWithABadSpecCanBeDeleted(t *testing.T) {
 	env.WaitGone(cr)
 }
 
-// expectData checks a value in a ConfigMap.
+// expectData checks a value of a ConfigMap.
 func expectData(t *testing.T, env *harness.Env, configMap, key, want string) {
 	t.Helper()
 	data, _ := env.Get(harness.ConfigMap(configMap)).Object["data"].(map[string]any)

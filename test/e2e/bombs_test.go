@@ -10,10 +10,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestBombsHarmNobodyElse: specs that would have a template run for hours, fill
-// the memory or end the process are refused, one after the other and all at
-// once, while others are served.
-func TestBombsHarmNobodyElse(t *testing.T) {
+// TestBombs_DoNotAffectOthers creates custom resources whose specs would make a
+// template run for hours, fill the memory or crash the process, one after the
+// other and all at once. The operator refuses them and serves others meanwhile.
+func TestBombs_DoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	tenants, plain := env.NewKind("Tenant"), env.NewKind("Plain")
@@ -32,7 +32,7 @@ func TestBombsHarmNobodyElse(t *testing.T) {
 	nested := strings.Repeat("{{ range until 1000 }}", 5) + strings.Repeat("{{ end }}", 5)
 	bombs := []struct {
 		cr harness.CR
-		// says is in the condition.
+		// says are parts of the condition's message.
 		says []string
 	}{
 		{harness.MakeCR(tenants, "exponential-range").Set("text", nested), []string{"tenant/templates/all.yaml was stopped", "steps", "templates in the values"}},
@@ -42,7 +42,7 @@ func TestBombsHarmNobodyElse(t *testing.T) {
 		{harness.MakeCR(tenants, "doubling").Set("text", `{{ $x := list "x" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`), []string{"makes or takes more than 16 MiB"}},
 		{harness.MakeCR(tenants, "in-itself").Set("text", `{{ $x := dict }}{{ $_ := set $x "x" $x }}{{ toYaml $x }}`), []string{"contains itself"}},
 		{harness.MakeCR(tenants, "aliases-of-a-long-text").Set("text", `{{ $s := repeat 2000000 "x" }}{{ $y := printf "a: &a %s\nb: [%s]" $s (repeat 60000 "*a,") }}{{ fromYaml $y | len }}`), []string{"more than 128 MiB of memory"}},
-		// No template of a tenant's is needed for this one.
+		// This one needs no template in the spec.
 		{harness.MakeCR(plain, "large-number").Set("count", 10_000_000_000), []string{"plain/templates/configmaps.yaml was stopped", "until makes or takes more than 16 MiB", "look for large numbers"}},
 	}
 	var crs []*unstructured.Unstructured
@@ -63,11 +63,11 @@ func TestBombsHarmNobodyElse(t *testing.T) {
 		env.ExpectRevisions(crs[i].GetName(), "")
 	}
 	if !operator.Running() {
-		t.Fatal("the operator is gone")
+		t.Fatal("the operator has exited")
 	}
-	// What the process has had at the most is what its container needs.
+	// The peak memory must fit into the container's limit.
 	if mib := metrics.Sum("process_resident_memory_bytes", nil) / (1 << 20); mib == 0 || mib > 400 {
-		t.Errorf("the operator takes %.0f MiB", mib)
+		t.Errorf("the operator's peak memory is %.0f MiB", mib)
 	}
 
 	mended := harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ .Release.Name }}").Obj()

@@ -9,10 +9,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestSecretsAreNotToldByTheAPIServer: it repeats a value that it refuses, once
-// when objects are tried out before an upgrade and once when they are made; and
-// the chart's notes, which hold it, are Helm's business alone.
-func TestSecretsAreNotToldByTheAPIServer(t *testing.T) {
+// TestSecrets_AreRedactedFromAPIServerErrors: the API server repeats a refused
+// value in its errors, once in the dry run before an upgrade and once in the
+// write. The chart's notes, which contain the value, are visible only to helm.
+func TestSecrets_AreRedactedFromAPIServerErrors(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary-9c4-is-no-account"
 	env := harness.New(t)
@@ -51,7 +51,7 @@ func TestSecretsAreNotToldByTheAPIServer(t *testing.T) {
 			`jsonpath={range .items[*]}{.metadata}{"\n"}{end}`),
 	} {
 		if i := strings.Index(text, canary[:10]); i >= 0 {
-			t.Errorf("%s tells the secret: …%s…", where, text[max(0, i-200):min(len(text), i+200)])
+			t.Errorf("%s contains the secret: …%s…", where, text[max(0, i-200):min(len(text), i+200)])
 		}
 	}
 	if notes := env.Helm("get", "notes", "upgrade"); !strings.Contains(notes, "account") {

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// deleteOrphaning is kubectl delete --cascade=orphan.
+// deleteOrphaning runs kubectl delete --cascade=orphan.
 func deleteOrphaning(env *harness.Env, kind harness.Kind, name string) {
 	env.T().Helper()
 	env.Kubectl("delete", kind.Resource(), name, "--cascade=orphan", "--wait=false")
@@ -23,23 +23,24 @@ func waitCollected(env *harness.Env, cr *unstructured.Unstructured) {
 	env.T().Helper()
 	env.Wait("the garbage collector to remove the finalizer orphan", func(context.Context) error {
 		if live := env.Get(cr); live.GetDeletionTimestamp() == nil || slices.Contains(live.GetFinalizers(), metav1.FinalizerOrphanDependents) {
-			return errors.New("the custom resource has it, or is not being deleted")
+			return errors.New("the custom resource has the finalizer, or is not being deleted")
 		}
 		return nil
 	})
 }
 
-// expectLeft checks that ConfigMaps stay without an owner and are not being deleted.
+// expectLeft checks that ConfigMaps remain without an owner and are not being
+// deleted.
 func expectLeft(env *harness.Env, names ...string) {
 	env.T().Helper()
 	for _, name := range names {
 		if live := env.Get(harness.ConfigMap(name)); len(live.GetOwnerReferences()) > 0 || live.GetDeletionTimestamp() != nil {
-			env.T().Errorf("%s has owners %v and is deleted at %v", name, live.GetOwnerReferences(), live.GetDeletionTimestamp())
+			env.T().Errorf("%s has owners %v and deletion timestamp %v", name, live.GetOwnerReferences(), live.GetDeletionTimestamp())
 		}
 	}
 }
 
-func TestCascadeOrphan_LeavesReleaseAndObjects(t *testing.T) {
+func TestCascadeOrphan_KeepsReleaseAndObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -58,9 +59,9 @@ func TestCascadeOrphan_LeavesReleaseAndObjects(t *testing.T) {
 	env.ExpectRevisions("web", "1 deployed")
 }
 
-// The objects of a chart with delete hooks have no ownerReference, so the
-// finalizer alone shows the wish.
-func TestCascadeOrphan_LeavesObjectsWithoutOwnerReference(t *testing.T) {
+// The objects of a chart with delete hooks have no ownerReference, so that only
+// the finalizer shows that the deletion orphans them.
+func TestCascadeOrphan_KeepsObjectsWithoutOwnerReference(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -72,9 +73,9 @@ func TestCascadeOrphan_LeavesObjectsWithoutOwnerReference(t *testing.T) {
 	expectLeft(env, "web")
 }
 
-// The garbage collector has removed the finalizer orphan before the operator
+// The garbage collector removes the finalizer orphan before the operator
 // starts.
-func TestCascadeOrphan_IsRecognizedAfterTheFinalizerIsGone(t *testing.T) {
+func TestCascadeOrphan_DetectedWithoutFinalizer(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
@@ -93,8 +94,9 @@ func TestCascadeOrphan_IsRecognizedAfterTheFinalizerIsGone(t *testing.T) {
 	expectLeft(env, "web-0", "web-1")
 }
 
-// One object that lost its ownerReference does not make a deletion an orphaning.
-func TestCascadeOrphan_OneMissingReferenceIsNotEnough(t *testing.T) {
+// A single object without its ownerReference does not mean that the deletion
+// orphans the release.
+func TestCascadeOrphan_IgnoresOneMissingOwnerReference(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")

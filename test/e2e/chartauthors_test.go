@@ -18,30 +18,30 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestChartAuthors goes through docs/chart-authors.md as a newcomer would: from
-// an empty folder, with nothing but what the page says, and no Go. Blocks of
+// TestChartAuthors follows docs/chart-authors.md like a new user: in an empty
+// folder, without Go, and only with the page's commands. Blocks of
 //
-//	sh           are run, and have to succeed
-//	sh refused   are run, and have to fail
-//	sh operator  are run in another terminal, where they end the last such block
-//	text         are what the block before prints, at least; words are apart by
-//	             any space, and * is any word
+//	sh           are run and must succeed
+//	sh refused   are run and must fail
+//	sh operator  are run in another terminal, in place of the previous such block
+//	text         are part of the previous block's output; any white space
+//	             separates words, and * matches any word
 //	yaml         are part of a watches entry
 //
-// The operator logs in as the account that the project deploys, with the rights
-// that were generated and no others.
+// The operator uses the account that the project deploys, with exactly the
+// generated permissions.
 func TestChartAuthors(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	// What helm create makes runs as root.
+	// The chart from helm create runs its containers as root.
 	env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
 	author := &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()}
 	author.path = author.programs(t)
 	if said, err := author.run("command -v go"); err == nil {
-		t.Fatalf("there is Go: %s", said)
+		t.Fatalf("Go is installed: %s", said)
 	}
-	// While the operator runs, which cleaning up would have ended.
-	defer author.leave()
+	// While the operator runs: the cleanup needs it.
+	defer author.cleanUp()
 	audit := env.Audit(author.account().User())
 
 	data, err := os.ReadFile(harness.Root("docs", "chart-authors.md"))
@@ -51,7 +51,7 @@ func TestChartAuthors(t *testing.T) {
 	var said string
 	blocks := fenced(string(data))
 	if len(blocks) < 20 {
-		t.Fatalf("only %d blocks are found", len(blocks))
+		t.Fatalf("found only %d blocks", len(blocks))
 	}
 	for _, block := range blocks {
 		switch block.kind {
@@ -61,22 +61,23 @@ func TestChartAuthors(t *testing.T) {
 				t.Fatalf("line %d: %v\n%s\n%s", block.line, err, block.text, said)
 			}
 		case "sh operator":
-			author.operate(block.text)
+			author.runOperator(block.text)
 		case "text":
-			expectSaid(t, block, said)
+			expectOutput(t, block, said)
 		case "yaml":
-			// Part of an entry in watches.yaml, for a chart that is not in this repository.
+			// Part of an entry in watches.yaml for a chart that is not in this
+			// repository.
 			if err := yaml.UnmarshalStrict([]byte(block.text), &watches.Watch{}); err != nil {
 				t.Errorf("line %d: not part of a watches entry: %v", block.line, err)
 			}
 		default:
-			t.Errorf("line %d: a block of %q is not tested", block.line, block.kind)
+			t.Errorf("line %d: no test for blocks of %q", block.line, block.kind)
 		}
 	}
-	// It did all this as the account, not as an admin.
+	// All requests came from this account, not from an admin.
 	requests := audit.Requests()
 	if len(requests) == 0 {
-		t.Error("the operator's account has asked for nothing")
+		t.Error("the operator's account made no requests")
 	}
 	for _, request := range requests {
 		if request.ResponseStatus.Code == http.StatusForbidden {
@@ -108,31 +109,31 @@ func fenced(page string) []block {
 	return blocks
 }
 
-// expectSaid expects the lines of a block in their order, each somewhere in what
-// was said after the one before.
-func expectSaid(t *testing.T, b block, said string) {
+// expectOutput checks that the lines of a block appear in the output, in the
+// same order.
+func expectOutput(t *testing.T, b block, said string) {
 	t.Helper()
 	rest := strings.Join(strings.Fields(said), " ")
 	for line := range strings.Lines(b.text) {
 		words := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
 		found := regexp.MustCompile(strings.ReplaceAll(words, `\*`, `.+?`)).FindStringIndex(rest)
 		if found == nil {
-			t.Errorf("line %d: it is not said that %q:\n%s", b.line, strings.TrimSpace(line), said)
+			t.Errorf("line %d: missing in the output: %q:\n%s", b.line, strings.TrimSpace(line), said)
 			return
 		}
 		rest = rest[found[1]:]
 	}
 }
 
-// author is a person at a terminal.
+// author is a user at a terminal.
 type author struct {
 	env *harness.Env
-	// home is where they began; path is $PATH.
+	// home is the initial folder; path is $PATH.
 	home, path, kubeconfig string
 	end                    func()
 }
 
-// programs makes a folder with the programs that the page names and those of
+// programs creates a folder with the programs that the page uses and those of
 // every system.
 func (a *author) programs(t *testing.T) string {
 	t.Helper()
@@ -162,7 +163,7 @@ func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs commands in the folder in which the last ones ended.
+// run runs commands in the folder in which the previous commands ended.
 func (a *author) run(text string) (string, error) {
 	said, err := a.command(text, a.kubeconfig).CombinedOutput()
 	return string(said), err
@@ -172,15 +173,15 @@ func (a *author) account() harness.Account {
 	return harness.ServiceAccount("shop-system", "shop-controller-manager")
 }
 
-// operate runs the operator, in the place of one that runs already, with the
-// rights that the project now has.
-func (a *author) operate(text string) {
+// runOperator runs the operator with the project's current permissions, in
+// place of one that is already running.
+func (a *author) runOperator(text string) {
 	t := a.env.T()
 	t.Helper()
 	if a.end != nil {
 		a.end()
 	}
-	// All that is deployed but for the Deployment.
+	// Everything that is deployed except the Deployment.
 	if said, err := a.run(`kubectl kustomize config/default >.all.yaml
 awk 'BEGIN { RS = "---\n" } !/kind: Deployment/ { printf "---\n%s", $0 }' .all.yaml | kubectl apply --server-side -f -
 rm .all.yaml`); err != nil {
@@ -204,14 +205,15 @@ rm .all.yaml`); err != nil {
 	t.Cleanup(func() {
 		if t.Failed() {
 			data, err := os.ReadFile(log.Name())
-			t.Logf("the operator says (%v):\n%s", err, data)
+			t.Logf("log of the operator (%v):\n%s", err, data)
 		}
 	})
 }
 
-// leave removes what the page leaves in the cluster: custom resources and kinds
-// while the operator is there to uninstall, then all the rest.
-func (a *author) leave() {
+// cleanUp removes what the page leaves in the cluster: first custom resources
+// and kinds, while the operator is running to uninstall them, then everything
+// else.
+func (a *author) cleanUp() {
 	t := a.env.T()
 	if said, err := a.run("make uninstall"); err != nil {
 		t.Errorf("make uninstall: %v\n%s", err, said)

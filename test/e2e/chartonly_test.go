@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveDerived is serve with the definition that chartwright crd makes of the
-// chart, of which refused is a spec that the API server does not take.
+// serveDerived is serve with the CRD that chartwright crd derives from the
+// chart. The API server must reject the spec that refused sets.
 func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR) harness.CR) harness.Kind {
 	t := env.T()
 	t.Helper()
@@ -28,10 +28,10 @@ func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR)
 	env.InstallCRD(kind)
 	env.KubectlWith(string(definition), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	probe := refused(harness.MakeCR(kind, "probe")).Obj()
-	env.Wait("the derived definition", func(ctx context.Context) error {
+	env.Wait("the derived CRD", func(ctx context.Context) error {
 		_, err := env.At(probe).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
-			return errors.New("everything is taken")
+			return errors.New("the API server accepts everything")
 		}
 		return nil
 	})
@@ -39,16 +39,16 @@ func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR)
 	return kind
 }
 
-// Two gates: what a definition can say the API server checks, and all the rest
-// the chart, each with the path of the fault.
-func TestValuesThatOnlyTheChartRefuses(t *testing.T) {
+// The API server checks the rules that a CRD can express. The operator checks
+// the others with the chart's schema, and reports the path of each fault.
+func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
 
 	bad := harness.MakeCR(kind, "bad").Set("port", 0).Obj()
 	if _, err := env.At(bad).Create(t.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "spec.port: Invalid value: 0") {
-		t.Errorf("the API server says %v", err)
+		t.Errorf("the API server's error is %v", err)
 	}
 	for _, test := range []struct {
 		name, key string
@@ -77,9 +77,9 @@ func TestValuesThatOnlyTheChartRefuses(t *testing.T) {
 	}
 }
 
-// What Helm knows whatever the chart's schema says gets through a definition
-// that is closed, and so does all that is in an open object.
-func TestKeysThatNobodyDeclaredReachTheChart(t *testing.T) {
+// Keys of Helm itself, such as global, pass a closed CRD, and so do unknown
+// keys in an open object.
+func TestValues_UndeclaredKeysReachTheChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
@@ -99,11 +99,11 @@ func TestKeysThatNobodyDeclaredReachTheChart(t *testing.T) {
 	expectData(t, env, "web-lid", "more", `{"a":true}`)
 	expectData(t, env, "web-lid", "global", `{"list":[1,null],"zone":"a"}`)
 
-	// A key that a closed object does not know is told by kubectl, which asks
-	// for strict checks.
+	// The API server reports a key that a closed object does not declare,
+	// because kubectl requests strict validation.
 	wrong := harness.MakeCR(kind, "wrong").Set("prot", 81).Obj()
 	_, err := env.At(wrong).Create(t.Context(), wrong, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.prot"`) {
-		t.Errorf("a key that there is not: %v", err)
+		t.Errorf("unknown key: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ type folder struct {
 
 func newFolder(t *testing.T) folder { return folder{t, t.TempDir()} }
 
-// write writes a file, and the folders that it takes.
+// write writes a file and creates its folders.
 func (f folder) write(name, content string) {
 	f.t.Helper()
 	name = filepath.Join(f.dir, filepath.FromSlash(name))
@@ -39,7 +39,7 @@ func (f folder) link(to, name string) {
 	}
 }
 
-// bind writes the kind.yaml that binds a kind to the chart in a folder.
+// bind writes the kind.yaml that binds a kind to the chart in the same folder.
 func (f folder) bind(name string, kind harness.Kind) {
 	f.t.Helper()
 	entry := harness.MakeEntry(kind, "")
@@ -59,7 +59,7 @@ func (f folder) chart(name, chart string) {
 	}
 }
 
-func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
+func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	entry, loose, packed, mounted := env.NewKind("Entry"), env.NewKind("Loose"), env.NewKind("Packed"), env.NewKind("Mounted")
@@ -70,13 +70,13 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 	charts := newFolder(t)
 	charts.chart("loose", "plain")
 	charts.bind("loose", loose)
-	// As the kubelet mounts a ConfigMap with a packed chart.
+	// As the kubelet mounts a ConfigMap with a packaged chart.
 	charts.bind("packed/..2026_11_21", packed)
 	env.Helm("package", harness.Chart("plain"), "--destination", filepath.Join(charts.dir, "packed", "..2026_11_21"))
 	charts.link("..2026_11_21", "packed/..data")
 	charts.link("..data/kind.yaml", "packed/kind.yaml")
 	charts.link("..data/plain-1.2.3.tgz", "packed/plain-1.2.3.tgz")
-	// As it mounts a volume of folders.
+	// As the kubelet mounts a volume of folders.
 	charts.chart("..2026_11_21/mounted", "plain")
 	charts.bind("..2026_11_21/mounted", mounted)
 	charts.link("..2026_11_21", "..data")
@@ -87,7 +87,7 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 		Watches: env.Watches(harness.MakeEntry(entry, harness.Chart("plain"))), ChartsDir: charts.dir,
 		Args: metrics.Args(), Env: []string{"POD_NAMESPACE=" + env.Namespace, "POD_NAME=operator-0"},
 	})
-	// What is broken nobody derives rights of.
+	// The operator gets no permissions for broken entries.
 	charts.chart("twice", "plain")
 	charts.bind("twice", entry)
 	charts.write("typo/kind.yaml", "group: a.test\nversion: v1\nkind: Typo\nchrat: x\n")
@@ -125,15 +125,15 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 		if n := metrics.Sum("chartwright_kind_state", map[string]string{"folder": name(folder), "state": "Broken"}); n != 1 {
 			t.Errorf("%s is counted as broken %v times", folder, n)
 		}
-		told := false
+		reported := false
 		for line := range strings.SplitSeq(operator.Log(), "\n") {
 			var entry struct{ Level, Folder, Error string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Folder == name(folder) {
-				told = told || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
+				reported = reported || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
 			}
 		}
-		if !told {
-			t.Errorf("the log does not tell of %s", folder)
+		if !reported {
+			t.Errorf("the log does not mention %s", folder)
 		}
 	}
 	pod := harness.Object("v1", "Pod", "operator-0")
@@ -142,8 +142,9 @@ func TestFolderOfChartsIsServedBesideTheWatchesFile(t *testing.T) {
 	}
 }
 
-// TestFolderThatHoldsNothingGood: the operator runs, so that it can be asked.
-func TestFolderThatHoldsNothingGood(t *testing.T) {
+// TestChartsDir_WithoutValidChart: the operator keeps running, so that /readyz
+// can report the reason.
+func TestChartsDir_WithoutValidChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	charts := newFolder(t)

@@ -14,10 +14,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveConfig serves Config and Addon in all namespaces, in a group of the
-// test's own: a Config has no namespace, and every other test's operator would
-// see it. It returns Config and how to run an operator with another chart of it
-// in the place of this one.
+// serveConfig serves Config and Addon in all namespaces, in a group of this
+// test: Configs are cluster-scoped, so every other test's operator would see
+// them. It returns the kind of Configs, and a function that restarts the
+// operator with another chart for it.
 func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string)) {
 	env.T().Helper()
 	kind = env.NewKind("Config")
@@ -39,12 +39,12 @@ func serveConfig(env *harness.Env) (kind harness.Kind, again func(chart string))
 	}
 }
 
-// removeKind removes what a test that failed has left of a kind, and the kinds of
-// the test. The test's own context has ended by then.
+// removeKind deletes a kind and its remaining resources after a failed test.
+// The test's own context is canceled by then.
 func removeKind(env *harness.Env, kind harness.Kind) {
 	ctx := context.Background()
 	removeConfig(env, kind, "config")
-	if err := env.Typed.CoreV1().Namespaces().Delete(ctx, madeFor(env), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := env.Typed.CoreV1().Namespaces().Delete(ctx, createdNamespace(env), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		env.T().Error(err)
 	}
 	for _, definition := range []string{"configs.", "addons."} {
@@ -54,7 +54,7 @@ func removeKind(env *harness.Env, kind harness.Kind) {
 	}
 }
 
-// removeConfig removes a resource that no operator looks after, if it is there.
+// removeConfig deletes a resource that no operator serves, if it exists.
 func removeConfig(env *harness.Env, kind harness.Kind, name string) {
 	configs := env.Dynamic.Resource(schema.GroupVersionResource{Group: kind.Group, Version: harness.Config.Version, Resource: "configs"})
 	_, err := configs.Patch(context.Background(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
@@ -66,33 +66,34 @@ func removeConfig(env *harness.Env, kind harness.Kind, name string) {
 	}
 }
 
-// madeFor is a namespace that is not there before a Config makes it.
-func madeFor(env *harness.Env) string { return env.Namespace + "-made" }
+// createdNamespace returns the name of a namespace that a Config creates.
+func createdNamespace(env *harness.Env) string { return env.Namespace + "-made" }
 
 var definitionsOf = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// config is a resource of the kind.
+// config returns the manifest of a resource of the kind.
 func config(kind harness.Kind, name, spec string) string {
 	return fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: Config\nmetadata: {name: %s}\nspec: %s\n", kind.Group, name, spec)
 }
 
-// A Config sets up the namespace that it names, and an Addon adds to it.
-func TestConfigAndAddon(t *testing.T) {
+// A Config creates the namespace that it names and its components, and an Addon
+// adds to it.
+func TestConfig_WithAddon(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveConfig(env)
-	target := madeFor(env)
+	target := createdNamespace(env)
 	name := kind.Resource() + "/config"
-	// No namespace is made that nobody asked for.
+	// The operator does not create the namespace on its own.
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", profile: all}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
 	if said := readyOf(env, name); !strings.Contains(said, target) {
-		t.Errorf("without the namespace the condition says %q", said)
+		t.Errorf("without the namespace the condition's message is %q", said)
 	}
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true, profile: all, settings: {default-timeout: '60'}}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
 	if deployments := namesIn(env, target, "deployments"); deployments != "config-controller config-dashboard config-webhook" {
-		t.Errorf("there are the deployments %s", deployments)
+		t.Errorf("the deployments are %s", deployments)
 	}
 	expectTable(t, env, kind.Resource(), fmt.Sprintf(`
 NAME     VERSION   NAMESPACE%s   READY   REASON
@@ -100,51 +101,51 @@ config   1.28      %s   True    Deployed
 `, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
 	env.Kubectl("wait", name, "--for=jsonpath={.status.components[2]}=config-webhook", "--timeout=10s")
 	if described := env.Kubectl("describe", name); !strings.Contains(described, "config-dashboard") {
-		t.Errorf("kubectl describe says\n%s", described)
+		t.Errorf("kubectl describe shows\n%s", described)
 	}
 
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"profile":"lite","replicas":2}}`)
 	waitRevisionOf(env, name, 2)
-	env.Wait("the other components to go", func(context.Context) error {
+	env.Wait("the other components to be deleted", func(context.Context) error {
 		if deployments := namesIn(env, target, "deployments"); deployments != "config-controller" {
-			return fmt.Errorf("there are the deployments %s", deployments)
+			return fmt.Errorf("the deployments are %s", deployments)
 		}
 		return nil
 	})
 	env.Kubectl("delete", "-n", target, "service", "config-controller")
 	env.Kubectl("wait", "-n", target, "service/config-controller", "--for=create", "--timeout=30s")
 
-	// An Addon adds to it, and goes alone.
+	// Deleting an Addon deletes only its own objects.
 	addon := "addons." + kind.Group + "/addon"
 	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: addon}\n", "apply", "-n", target, "-f", "-")
 	env.Kubectl("wait", "-n", target, addon, "--for=condition=Ready", "--timeout=60s")
 	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks config-settings kube-root-ca.crt" {
-		t.Errorf("there are the ConfigMaps %s", maps)
+		t.Errorf("the ConfigMaps are %s", maps)
 	}
 	env.Kubectl("delete", "-n", target, addon, "--timeout=60s")
 	if maps := namesIn(env, target, "configmaps"); maps != "config-settings kube-root-ca.crt" {
-		t.Errorf("there are the ConfigMaps %s", maps)
+		t.Errorf("the ConfigMaps are %s", maps)
 	}
 
-	// Where it is cannot be changed, and what is there stays.
+	// The target namespace is immutable, and the existing objects stay.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
 	if said := readyOf(env, name); !strings.Contains(said, "it cannot be moved") || !strings.Contains(said, target) {
-		t.Errorf("for another namespace the condition says %q", said)
+		t.Errorf("with another namespace the condition's message is %q", said)
 	}
 	if deployments := namesIn(env, target, "deployments") + namesIn(env, env.Namespace, "deployments"); deployments != "config-controller" {
-		t.Errorf("there are the deployments %s", deployments)
+		t.Errorf("the deployments are %s", deployments)
 	}
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+target+`"}}`)
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
 
-	// What a Config has made goes with it.
+	// Deleting a Config deletes what it created.
 	env.Kubectl("delete", name, "--timeout=60s")
 	waitNamespaceGone(env, target)
 }
 
-// A namespace that was there stays, without what the Config has put there.
-func TestConfigLeavesANamespaceThatWasThere(t *testing.T) {
+// A namespace that existed before remains, without the Config's objects.
+func TestConfig_KeepsExistingNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveConfig(env)
@@ -159,12 +160,12 @@ func TestConfigLeavesANamespaceThatWasThere(t *testing.T) {
 	env.Get(harness.Object("v1", "Namespace", env.Namespace))
 }
 
-func TestConfigUpgradeAndRollback(t *testing.T) {
+func TestConfig_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, again := serveConfig(env)
 	chart := harness.Root("charts", "config")
-	target := madeFor(env)
+	target := createdNamespace(env)
 	name := kind.Resource() + "/config"
 	label := func() string {
 		return env.Kubectl("get", "-n", target, "deployment", "config-controller", "-o", `jsonpath={.metadata.labels.example\.com/chart}`)
@@ -185,8 +186,8 @@ func TestConfigUpgradeAndRollback(t *testing.T) {
 	waitNamespaceGone(env, target)
 }
 
-// Addons as Tekton's operator has them, with its parameters.
-func TestAddon(t *testing.T) {
+// Addons with parameters as in Tekton's operator.
+func TestAddon_Parameters(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Addon, "", shippedAccount(env, harness.Addon))
@@ -200,7 +201,7 @@ spec:
     - {name: clusterTasks, value: "true"}
     - {name: pipelineTemplates, value: "true"}
 `, "apply", "-f", "-")
-	// Other tests have kinds of that name.
+	// Other tests have kinds of the same name.
 	name := harness.Addon.Resource() + "/addon"
 	addon := harness.MakeCR(harness.Addon, "addon").Obj()
 	env.WaitRevision(addon, 1)
@@ -216,17 +217,17 @@ spec:
 	waitField(env, addon, "installed", "[addon-tasks]")
 	env.WaitGone(harness.ConfigMap("addon-pipelines"))
 
-	// Pipelines without their tasks are refused, and so is what nobody knows.
+	// Pipelines without their tasks are refused, and so are unknown parameters.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"clusterTasks","value":"false"}]}}`)
 	env.Wait("the parameters to be refused", func(context.Context) error {
 		if said := readyOf(env, name); !strings.Contains(said, "pipelineTemplates needs clusterTasks") {
-			return fmt.Errorf("the condition says %q", said)
+			return fmt.Errorf("the condition's message is %q", said)
 		}
 		return nil
 	})
 	env.Get(harness.ConfigMap("addon-tasks"))
 	if output, err := env.TryKubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"triggers","value":"true"}]}}`); err == nil {
-		t.Errorf("a parameter that nobody knows is not refused: %s", output)
+		t.Errorf("an unknown parameter is not refused: %s", output)
 	}
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":null}}`)
 	env.WaitReady(addon)
@@ -236,19 +237,18 @@ spec:
 	waitNothingLeft(env, before)
 }
 
-func TestAddonUpgradeAndRollback(t *testing.T) {
+func TestAddon_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
+	testChartUpgrades(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
 }
 
-// readyOf returns what the condition Ready says.
+// readyOf returns the message of condition Ready.
 func readyOf(env *harness.Env, name string) string {
 	env.T().Helper()
 	return env.Kubectl("get", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 }
 
-// waitRevisionOf waits until a resource without a namespace is Ready at a
-// revision.
+// waitRevisionOf waits until a cluster-scoped resource is Ready at a revision.
 func waitRevisionOf(env *harness.Env, name string, revision int) {
 	env.T().Helper()
 	env.Kubectl("wait", name, fmt.Sprintf("--for=jsonpath={.status.release.revision}=%d", revision), "--timeout=60s")
@@ -271,13 +271,14 @@ func waitNamespaceGone(env *harness.Env, name string) {
 		if err != nil {
 			return err
 		}
-		return fmt.Errorf("it is there: %+v", namespace.Status)
+		return fmt.Errorf("it still exists: %+v", namespace.Status)
 	})
 }
 
-// An operator of some namespaces leaves a Config alone that goes elsewhere: it is
-// another's. These are of the kind that all tests share.
-func TestConfigIsServedByWhoWatchesItsTarget(t *testing.T) {
+// An operator of some namespaces ignores a Config with another target
+// namespace, because another operator serves it. These Configs are of the kind
+// that all tests share.
+func TestConfig_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	elsewhere := env.NewNamespace("elsewhere")
@@ -292,10 +293,10 @@ func TestConfigIsServedByWhoWatchesItsTarget(t *testing.T) {
 	resource := harness.Config.Resource() + "/"
 	env.Kubectl("wait", resource+ours, "--for=condition=Ready", "--timeout=60s")
 	if touched := env.Kubectl("get", resource+theirs, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
-		t.Errorf("the other's has %s", touched)
+		t.Errorf("the foreign Config has %s", touched)
 	}
 	if deployments := namesIn(env, elsewhere, "deployments"); deployments != "" {
-		t.Errorf("elsewhere there are the deployments %s", deployments)
+		t.Errorf("the deployments in the other namespace are %s", deployments)
 	}
 	env.Kubectl("delete", resource+ours, "--timeout=60s")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// A copy of a release Secret under another name is not a record: it is neither
-// rewritten nor deleted, and it does not hold up the deletion.
+// A copy of a release Secret under another name is not a record. The operator
+// neither changes nor deletes it, and it does not block the deletion.
 func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -37,7 +37,7 @@ func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 	}
 	for _, secret := range env.Records("web") {
 		if secret.Name != "backup-of-web" {
-			t.Errorf("record %s is still there", secret.Name)
+			t.Errorf("record %s still exists", secret.Name)
 		}
 	}
 	if requests := audit.Requests(); len(requests) > 12 {
@@ -45,9 +45,10 @@ func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 	}
 }
 
-// A copy whose name and labels agree on another release claims to be a record of
-// the same custom resource. The operator retries with backoff and never loops.
-func TestUninstall_RecordLeftBehindIsRetriedWithBackoff(t *testing.T) {
+// A copy whose name and labels agree on another release claims to be a record
+// of the same custom resource. The operator retries with backoff and does not
+// loop.
+func TestUninstall_RemainingRecordIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
@@ -63,7 +64,7 @@ func TestUninstall_RecordLeftBehindIsRetriedWithBackoff(t *testing.T) {
 	env.Delete(web)
 	event := env.WaitEvent(web, "UninstallFailed")
 	if !strings.Contains(event.Note, "Secret "+env.Namespace+"/sh.helm.release.v1.other.v1") {
-		t.Errorf("event says %q", event.Note)
+		t.Errorf("event note is %q", event.Note)
 	}
 	env.WaitGone(web, harness.ConfigMap("web-0"))
 	var about []harness.Request
@@ -73,7 +74,7 @@ func TestUninstall_RecordLeftBehindIsRetriedWithBackoff(t *testing.T) {
 		}
 	}
 	if len(about) > 6 {
-		t.Errorf("the record was asked for %d times: %v", len(about), about)
+		t.Errorf("the record was requested %d times: %v", len(about), about)
 	}
 	env.Wait("the records to be gone", func(ctx context.Context) error {
 		left, err := env.Typed.CoreV1().Secrets(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,name in (web,other)"})

@@ -6,7 +6,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestKindStartsWhenItsCRDAppears(t *testing.T) {
+func TestKind_StartsWhenCRDAppears(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	there, late := env.NewKind("Plain"), env.NewKind("Late")
@@ -22,7 +22,7 @@ func TestKindStartsWhenItsCRDAppears(t *testing.T) {
 	env.Create(web)
 	env.WaitReady(web)
 	if err := operator.Probe(t.Context(), "/readyz"); err != nil {
-		t.Errorf("a CRD that is not there makes the operator unready: %v", err)
+		t.Errorf("the operator is not ready without the CRD: %v", err)
 	}
 
 	env.InstallCRD(late)

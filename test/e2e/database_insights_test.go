@@ -11,15 +11,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// listing serves Databases without streaming lists. So all rights to what a
-// Database has only where it is asked for are used by the tests.
+// listing serves Databases without streaming lists, so that the tests use all
+// permissions for a Database's optional objects.
 func listing(env *harness.Env, account harness.Account) {
 	env.T().Helper()
 	env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Database)), Account: account, Env: noStreamingLists}).Start()
 }
 
-// Metrics and an autoscaler, where they are asked for.
-func TestDatabaseInsights(t *testing.T) {
+// A Database can have metrics and an autoscaler.
+func TestDatabase_MetricsAndAutoscaler(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	listing(env, shippedAccount(env, harness.Database))
@@ -42,7 +42,7 @@ func TestDatabaseInsights(t *testing.T) {
 	}
 	env.Kubectl("get", "networkpolicy", "web")
 
-	// The autoscaler has its way, also over an upgrade.
+	// An upgrade does not overwrite the autoscaler's replicas.
 	sets := env.Typed.AppsV1().StatefulSets(env.Namespace)
 	_, err := sets.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: env.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4},
@@ -58,18 +58,18 @@ func TestDatabaseInsights(t *testing.T) {
 	waitField(env, web, "readyReplicas", "4")
 	waitField(env, web, "phase", "Running")
 
-	// What is no longer asked for goes.
+	// Objects that are no longer requested are deleted.
 	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj())
 	env.WaitRevision(web, 3)
 	env.WaitGone(harness.Object("autoscaling/v2", "HorizontalPodAutoscaler", "web"), harness.Object("networking.k8s.io/v1", "NetworkPolicy", "web"))
 	for _, pod := range waitRunning(env, "web", 2) {
 		if len(pod.Spec.Containers) != 1 {
-			t.Errorf("pod %s has its exporter still", pod.Name)
+			t.Errorf("pod %s still has an exporter", pod.Name)
 		}
 	}
 }
 
-// monitoringKinds are those of the Prometheus Operator, as far as it matters here.
+// monitoringKinds are the kinds of the Prometheus Operator that the chart uses.
 const monitoringKinds = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -90,10 +90,10 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// Alerts come when the Prometheus Operator does, also where the API server has no
-// streaming lists. Not in parallel: what it is that a cluster knows is an input
-// of every Database.
-func TestDatabaseAlerts(t *testing.T) {
+// Alerts are created once the Prometheus Operator's CRDs exist, also if the API
+// server does not support streaming lists. Not in parallel: the cluster's API
+// versions are an input of every Database.
+func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Database)
 	listing(env, account)
@@ -106,7 +106,7 @@ func TestDatabaseAlerts(t *testing.T) {
 		env.Kubectl("delete", "crd", "--ignore-not-found", "servicemonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com")
 	}()
 	env.KubectlWith(monitoringKinds, "apply", "-f", "-")
-	env.Wait("the alerts to be there", func(ctx context.Context) error {
+	env.Wait("the alerts to exist", func(ctx context.Context) error {
 		for _, kind := range []string{"PrometheusRule", "ServiceMonitor"} {
 			if _, err := env.At(harness.Object("monitoring.coreos.com/v1", kind, "web")).Get(ctx, "web", metav1.GetOptions{}); err != nil {
 				return err
@@ -122,8 +122,8 @@ func TestDatabaseAlerts(t *testing.T) {
 	}
 }
 
-// The chart's test runs on request.
-func TestDatabaseIsTested(t *testing.T) {
+// The chart's tests run on request.
+func TestDatabase_ChartTestsRunOnRequest(t *testing.T) {
 	t.Parallel()
-	chartIsTested(t, harness.Database)
+	runChartTests(t, harness.Database)
 }

@@ -20,7 +20,7 @@ func uidsOf(pods []corev1.Pod) (uids []string) {
 	return uids
 }
 
-// imageOf returns what the server's container of a StatefulSet runs.
+// imageOf returns the image of the server's container in a StatefulSet.
 func imageOf(env *harness.Env, name string) string {
 	env.T().Helper()
 	set, err := env.Typed.AppsV1().StatefulSets(env.Namespace).Get(env.T().Context(), name, metav1.GetOptions{})
@@ -39,8 +39,8 @@ func claimOf(env *harness.Env, name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// waitOnlyBackupsLeft waits until there is in the namespace what was there
-// before, and the claim with the backups.
+// waitOnlyBackupsLeft waits until the namespace contains only the given objects
+// and the claim with the backups.
 func waitOnlyBackupsLeft(env *harness.Env, release string, before []string) {
 	env.T().Helper()
 	left := append(slices.Clone(before), "persistentvolumeclaim/"+release+"-backups")
@@ -48,11 +48,11 @@ func waitOnlyBackupsLeft(env *harness.Env, release string, before []string) {
 	waitNothingLeft(env, left)
 }
 
-// waitDatabaseVolumes waits until the status names the volumes that the claims
-// of a release are bound to, so many, and returns them.
+// waitDatabaseVolumes waits until the status names the n volumes to which the
+// claims of a release are bound, and returns them.
 func waitDatabaseVolumes(env *harness.Env, release string, n int) (volumes []string) {
 	env.T().Helper()
-	env.Wait(fmt.Sprintf("%d volumes of %s to be told", n, release), func(ctx context.Context) error {
+	env.Wait(fmt.Sprintf("the status to name %d volumes of %s", n, release), func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + release})
 		if err != nil {
 			return err
@@ -62,9 +62,9 @@ func waitDatabaseVolumes(env *harness.Env, release string, n int) (volumes []str
 			volumes = append(volumes, claims.Items[i].Spec.VolumeName)
 		}
 		slices.Sort(volumes)
-		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Database, release).Obj()), "volumes"))
-		if len(volumes) != n || told != fmt.Sprint(volumes) {
-			return fmt.Errorf("told are %s, and there are %v", told, volumes)
+		reported := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Database, release).Obj()), "volumes"))
+		if len(volumes) != n || reported != fmt.Sprint(volumes) {
+			return fmt.Errorf("the status names %s, want %v", reported, volumes)
 		}
 		return nil
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// myFirstDatabase is the custom resource of the tutorial on Databases as it
-// stands there, but for its namespace.
+// myFirstDatabase is the custom resource of the tutorial on Databases, without
+// its namespace.
 const myFirstDatabase = `
 apiVersion: stable.imaginedata.com/v1
 kind: Database
@@ -25,7 +25,7 @@ metadata: {name: my-first-crd-database}
 spec: {name: name-of-database, port: 5432, storage-size: 50G, image: super-great-docker-image, replicas: 3}
 `
 
-func TestDatabaseTutorial(t *testing.T) {
+func TestDatabase_Tutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
@@ -33,7 +33,7 @@ func TestDatabaseTutorial(t *testing.T) {
 	before := waitNamespace(env)
 	jobs := watchJobs(env)
 
-	// Installed, with a Job for the initial configuration.
+	// The install runs a Job for the initial configuration.
 	env.KubectlWith(myFirstDatabase, "apply", "-f", "-")
 	db := harness.MakeCR(harness.Database, name).Obj()
 	env.WaitRevision(db, 1)
@@ -42,12 +42,12 @@ func TestDatabaseTutorial(t *testing.T) {
 	waitField(env, db, "primary", name+"-0")
 	waitField(env, db, "readyReplicas", "3")
 	if words := jobs(); !slices.Equal(words, []string{"init"}) {
-		t.Errorf("Jobs at the install were %v", words)
+		t.Errorf("Jobs of the install were %v", words)
 	}
 	volumes := waitDatabaseVolumes(env, name, 4)
 	for claim, size := range map[string]string{"data-" + name + "-0": "50G", "data-" + name + "-2": "50G", name + "-backups": "16Gi"} {
 		if got := claimOf(env, claim).Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != size {
-			t.Errorf("claim %s asks for %s, expected %s", claim, got.String(), size)
+			t.Errorf("claim %s requests %s, want %s", claim, got.String(), size)
 		}
 	}
 	if image := imageOf(env, name); image != "super-great-docker-image:18" {
@@ -60,18 +60,19 @@ func TestDatabaseTutorial(t *testing.T) {
 	described := env.Kubectl("describe", "db", name)
 	for _, volume := range volumes {
 		if !strings.Contains(described, volume) {
-			t.Errorf("kubectl describe does not tell of volume %s:\n%s", volume, described)
+			t.Errorf("kubectl describe does not show volume %s:\n%s", volume, described)
 		}
 	}
 	secret := env.Get(harness.Secret(name + "-credentials")).Object["data"]
 
-	// A pod that is deleted comes back, with its volume.
+	// A deleted pod is recreated with the same volume.
 	gone := env.Get(harness.Object("v1", "Pod", name+"-0")).GetUID()
 	env.Kubectl("delete", "pod", name+"-0", "--wait=false")
 	waitReplaced(env, name, 3, gone)
 	waitField(env, db, "phase", "Running")
 
-	// Scaled down, a standby leaves its volume, and finds it when it comes back.
+	// A standby that is scaled down leaves its volume, and uses it again when
+	// it is scaled up.
 	claim := claimOf(env, "data-"+name+"-2").UID
 	env.Kubectl("scale", "db", name, "--replicas=2")
 	env.WaitRevision(db, 2)
@@ -81,16 +82,16 @@ func TestDatabaseTutorial(t *testing.T) {
 	env.WaitRevision(db, 3)
 	waitRunning(env, name, 3)
 	if now := claimOf(env, "data-"+name+"-2").UID; now != claim {
-		t.Error("a standby that comes back has another volume")
+		t.Error("the recreated standby has another volume")
 	}
 	if now := waitDatabaseVolumes(env, name, 4); !slices.Equal(now, volumes) {
-		t.Errorf("the volumes are %v, and were %v", now, volumes)
+		t.Errorf("the volumes are %v, want %v", now, volumes)
 	}
 	if _, err := env.TryKubectl("scale", "db", name, "--replicas=0"); err == nil {
-		t.Error("it can be scaled to no pod at all")
+		t.Error("it can be scaled to zero")
 	}
 
-	// A backup, as its CronJob takes it, is told.
+	// The status reports a backup of the CronJob.
 	env.Kubectl("create", "job", "now", "--from=cronjob/"+name+"-backup")
 	env.Kubectl("wait", "job/now", "--for=condition=Complete", "--timeout=60s")
 	env.Kubectl("delete", "job", "now")
@@ -98,7 +99,8 @@ func TestDatabaseTutorial(t *testing.T) {
 	waitField(env, db, "lastBackup", "2026-01-02T03:04:05Z")
 	waitField(env, db, "backupsClaim", name+"-backups")
 
-	// Another port restarts nothing; another image is checked and dumped first.
+	// Another port restarts no pods. Another image is checked first, and the
+	// data is dumped.
 	uids := uidsOf(waitRunning(env, name, 3))
 	jobs = watchJobs(env)
 	env.Kubectl("patch", "db", name, "--type=merge", "-p", `{"spec":{"port":6543}}`)
@@ -108,7 +110,7 @@ func TestDatabaseTutorial(t *testing.T) {
 		t.Errorf("the Service is %+v: %v", service, err)
 	}
 	if now := uidsOf(waitRunning(env, name, 3)); !slices.Equal(now, uids) {
-		t.Error("another port has restarted pods")
+		t.Error("another port restarted pods")
 	}
 	env.Kubectl("patch", "db", name, "--type=merge", "-p", `{"spec":{"image":"super-great-docker-image:19"}}`)
 	env.WaitRevision(db, 5)
@@ -117,7 +119,7 @@ func TestDatabaseTutorial(t *testing.T) {
 		t.Errorf("the image is %s", image)
 	}
 	if words := jobs(); !slices.Equal(words, []string{"init", "upgrade", "upgrade", "init"}) {
-		t.Errorf("Jobs of another port and another image were %v", words)
+		t.Errorf("Jobs for another port and another image were %v", words)
 	}
 	now, _, err := unstructured.NestedMap(env.Get(harness.Secret(name+"-credentials")).Object, "data")
 	if err != nil {
@@ -125,15 +127,16 @@ func TestDatabaseTutorial(t *testing.T) {
 	}
 	for key, old := range secret.(map[string]any) {
 		if strings.HasSuffix(key, "password") && now[key] != old {
-			t.Errorf("%s is another one", key)
+			t.Errorf("%s was replaced", key)
 		}
 	}
 
-	// Deleted: a snapshot, and the volumes go, but for the backups'.
+	// The deletion takes a snapshot and deletes the volumes, except the volume
+	// with the backups.
 	jobs = watchJobs(env)
 	env.Kubectl("delete", "db", name, "--timeout=60s")
 	if words := jobs(); !slices.Equal(words, []string{"snapshot", "snapshot"}) {
-		t.Errorf("Jobs at the deletion were %v", words)
+		t.Errorf("Jobs of the deletion were %v", words)
 	}
 	waitOnlyBackupsLeft(env, name, before)
 	kept := claimOf(env, name+"-backups")
@@ -146,25 +149,26 @@ func TestDatabaseTutorial(t *testing.T) {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("it is there: %w", err)
+			return fmt.Errorf("it still exists: %w", err)
 		})
 	}
 
-	// Made again, it finds its backups, and is made from the newest of them.
+	// A new Database of the same name is restored from the newest of the
+	// backups.
 	env.KubectlWith(strings.Replace(myFirstDatabase, "replicas: 3", "replicas: 1, restoreFrom: latest", 1), "apply", "-f", "-")
 	env.WaitRevision(db, 1)
 	if again := claimOf(env, name+"-backups"); again.UID != kept.UID {
-		t.Error("it has another claim for its backups")
+		t.Error("the claim for the backups was replaced")
 	}
 	env.Kubectl("delete", "db", name, "--timeout=60s")
 	waitOnlyBackupsLeft(env, name, before)
 	if !operator.Running() {
-		t.Error("the operator has ended")
+		t.Error("the operator has exited")
 	}
 }
 
-// A later chart and a later version of PostgreSQL, and back.
-func TestDatabaseUpgradeAndRollback(t *testing.T) {
+// Upgrade to a newer chart and a newer version of PostgreSQL, and roll back.
+func TestDatabase_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Database)
@@ -184,11 +188,11 @@ func TestDatabaseUpgradeAndRollback(t *testing.T) {
 		t.Errorf("after the upgrade the release is %+v, the label %q", status.Release, label())
 	}
 	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
-		t.Error("a later chart alone has restarted pods")
+		t.Error("a newer chart restarted pods")
 	}
 	secret := env.Get(harness.Secret("web-credentials")).Object["data"]
 
-	// Back asks first whether the data can be read.
+	// The rollback first checks that the older version can read the data.
 	jobs := watchJobs(env)
 	env.Annotate(web, "rollback-to", "previous")
 	if status := env.WaitRevision(web, 3); status.Release.ChartVersion != "0.1.0" || label() != "" {
@@ -198,26 +202,26 @@ func TestDatabaseUpgradeAndRollback(t *testing.T) {
 		t.Errorf("Jobs of the rollback were %v", words)
 	}
 	if now := env.Get(harness.Secret("web-credentials")).Object["data"]; !reflect.DeepEqual(now, secret) {
-		t.Error("the credentials are other ones")
+		t.Error("the credentials were replaced")
 	}
 	if env.Get(set).GetUID() != uid {
-		t.Error("the StatefulSet is another one")
+		t.Error("the StatefulSet was replaced")
 	}
 	env.Annotate(web, "rollback-to", "none")
 	env.WaitRevision(web, 4)
 	if label() != "later" {
-		t.Error("the end of the hold does not bring the later chart back")
+		t.Error("the newer chart is not deployed again after the hold")
 	}
 
 	env.Kubectl("delete", "db", "web", "--timeout=60s")
 	waitOnlyBackupsLeft(env, "web", before)
 	if !operator.Running() {
-		t.Error("the operator has ended")
+		t.Error("the operator has exited")
 	}
 }
 
-// What is refused before anything is touched: an image whose Jobs fail.
-func TestDatabaseKeepsRunningWhatCannotBeUpgraded(t *testing.T) {
+// An image whose Jobs fail is refused before anything changes.
+func TestDatabase_RefusesImageWithFailingJobs(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
@@ -230,22 +234,23 @@ func TestDatabaseKeepsRunningWhatCannotBeUpgraded(t *testing.T) {
 	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:18").Set("jobAnnotations", failingPods).Obj())
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-upgrade-check") {
-		t.Errorf("the condition says %q", said)
+		t.Errorf("the condition's message is %q", said)
 	}
 	waitField(env, web, "phase", "Failed")
 	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) || imageOf(env, "web") != "postgres:17" {
-		t.Errorf("what ran is touched: %v %s", now, imageOf(env, "web"))
+		t.Errorf("the pods or the image changed: %v %s", now, imageOf(env, "web"))
 	}
 	env.SetSpec(web)
 	env.WaitReady(web)
 	waitField(env, web, "phase", "Running")
 	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) {
-		t.Error("what ran is touched")
+		t.Error("the pods changed")
 	}
 }
 
-// Nothing goes while there is no snapshot, unless a person says so.
-func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
+// Without a snapshot, a Database is not deleted unless the user skips the
+// delete hooks.
+func TestDatabase_DeletionWaitsForSnapshot(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
@@ -255,7 +260,7 @@ func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
 	env.Kubectl("delete", "db", "web", "--wait=false")
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
 	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-snapshot-check") || !strings.Contains(said, "uninstall-disable-hooks") {
-		t.Errorf("the condition says %q", said)
+		t.Errorf("the condition's message is %q", said)
 	}
 	waitRunning(env, "web", 1)
 	waitDatabaseVolumes(env, "web", 2)
@@ -266,8 +271,8 @@ func TestDatabaseStaysUntilItsSnapshotIsTaken(t *testing.T) {
 	waitOnlyBackupsLeft(env, "web", before)
 }
 
-// A Database that needs no snapshot goes without one.
-func TestDatabaseWithoutASnapshot(t *testing.T) {
+// A Database that is configured without a snapshot is deleted without one.
+func TestDatabase_DeletedWithoutSnapshot(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
@@ -279,13 +284,13 @@ func TestDatabaseWithoutASnapshot(t *testing.T) {
 	env.Delete(web)
 	env.WaitGone(web)
 	if words := jobs(); len(words) != 0 {
-		t.Errorf("Jobs at the deletion were %v", words)
+		t.Errorf("Jobs of the deletion were %v", words)
 	}
 	waitOnlyBackupsLeft(env, "web", before)
 }
 
-// The way that README.md describes for a database to grow.
-func TestDatabaseGrows(t *testing.T) {
+// Follows the steps in README.md to enlarge the volumes of a Database.
+func TestDatabase_VolumesGrow(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
@@ -298,18 +303,18 @@ func TestDatabaseGrows(t *testing.T) {
 	env.Kubectl("patch", "db", "web", "--type=merge", "-p", `{"spec":{"storage-size":"60G"}}`)
 	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
-		t.Error("what ran is touched")
+		t.Error("the pods changed")
 	}
 	env.Annotate(web, "force", "grow")
 	env.WaitReady(web)
 	if now := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID(); now == set {
-		t.Error("the StatefulSet is the one of before")
+		t.Error("the StatefulSet was not recreated")
 	}
 	if now := uidsOf(waitRunning(env, "web", 2)); !slices.Equal(now, pods) {
 		t.Error("pods were restarted")
 	}
-	// The new one owns the claims, and nobody else does.
-	env.Wait("the claims to be the new StatefulSet's", func(context.Context) error {
+	// The claims are owned only by the new StatefulSet.
+	env.Wait("the claims to be owned by the new StatefulSet", func(context.Context) error {
 		set := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID()
 		for _, name := range []string{"data-web-0", "data-web-1"} {
 			if c := claimOf(env, name); c.DeletionTimestamp != nil || len(c.OwnerReferences) != 1 || c.OwnerReferences[0].UID != set {
@@ -328,14 +333,15 @@ func TestDatabaseGrows(t *testing.T) {
 	env.WaitReady(web)
 	waitRunning(env, "web", 3)
 	if got := claimOf(env, "data-web-2").Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "60G" {
-		t.Errorf("a new claim asks for %s", got.String())
+		t.Errorf("a new claim requests %s", got.String())
 	}
-	// What the pods of before left their claims to is gone; they go all the same.
+	// The StatefulSet to which the old pods left their claims no longer exists,
+	// but the claims are deleted.
 	env.Kubectl("delete", "db", "web", "--timeout=60s")
 	env.Wait("the claims to be gone", func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 		if err == nil && len(claims.Items) > 0 {
-			err = fmt.Errorf("there are %d, the first with %+v", len(claims.Items), claims.Items[0].ObjectMeta)
+			err = fmt.Errorf("%d are left, the first is %+v", len(claims.Items), claims.Items[0].ObjectMeta)
 		}
 		return err
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// definitions writes a copy of the chart whose CRD has a group of the test's
-// own, and fields.
+// definitions writes a copy of the chart whose CRD has the given group and
+// fields.
 func definitions(env *harness.Env, group string, fields ...string) string {
 	env.T().Helper()
 	dir := filepath.Join(env.T().TempDir(), "definitions")
@@ -36,8 +36,8 @@ func definitions(env *harness.Env, group string, fields ...string) string {
 	return dir
 }
 
-// Each step is a process with another chart or another policy.
-func TestDefinitionsOfAChart(t *testing.T) {
+// Each step runs another process with another chart or another policy.
+func TestChartCRDs_Policies(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Definer")
@@ -57,14 +57,15 @@ func TestDefinitionsOfAChart(t *testing.T) {
 		name, policy string
 		fields       []string
 		reason       string
-		// has are the fields of the CRD afterwards; none is no CRD.
+		// has are the fields of the CRD afterwards; empty means that there is
+		// no CRD.
 		has []string
 	}{
 		{"skip", "Skip", []string{"a"}, "Deployed", nil},
 		{"create", "", []string{"a"}, "Deployed", []string{"a"}},
-		{"create leaves what is there", "Create", []string{"a", "b"}, "Deployed", []string{"a"}},
+		{"create does not change an existing CRD", "Create", []string{"a", "b"}, "Deployed", []string{"a"}},
 		{"replace", "Replace", []string{"a", "c"}, "Deployed", []string{"a", "c"}},
-		{"replace breaks nothing", "Replace", []string{"a"}, "UpgradeFailed", []string{"a", "c"}},
+		{"replace rejects a breaking change", "Replace", []string{"a"}, "UpgradeFailed", []string{"a", "c"}},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			env := env.For(t)
@@ -87,7 +88,7 @@ func TestDefinitionsOfAChart(t *testing.T) {
 			}
 			status := env.WaitCondition(web, "Ready", state, step.reason)
 			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: it is removed") {
-				t.Errorf("condition Ready says %q", message)
+				t.Errorf("the message of Ready is %q", message)
 			}
 			if step.has == nil {
 				env.WaitGone(crd)
@@ -96,11 +97,11 @@ func TestDefinitionsOfAChart(t *testing.T) {
 			versions, _, _ := unstructured.NestedSlice(env.Get(crd).Object, "spec", "versions")
 			properties, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
 			if got := sortedKeys(properties); strings.Join(got, " ") != strings.Join(step.has, " ") {
-				t.Errorf("the CRD has %v, expected %v", got, step.has)
+				t.Errorf("the CRD has fields %v, want %v", got, step.has)
 			}
 		})
 	}
-	// The CRD belongs to no release.
+	// No release owns the CRD.
 	operator := env.NewOperator(harness.Options{Watches: env.Watches(harness.MakeEntry(kind, definitions(env, group, "a"))), Account: account})
 	operator.Start()
 	env.Delete(web)

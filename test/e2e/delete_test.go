@@ -6,7 +6,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestDeleteLeavesNothing(t *testing.T) {
+func TestDelete_RemovesEverything(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -26,7 +26,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestForegroundDeletionLeavesNothing(t *testing.T) {
+func TestDelete_ForegroundRemovesEverything(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -40,7 +40,7 @@ func TestForegroundDeletionLeavesNothing(t *testing.T) {
 	env.WaitGone(web, harness.Deployment("web"), harness.Service("web"))
 }
 
-func TestNameIsFreeAfterADelete(t *testing.T) {
+func TestDelete_NameCanBeReused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -55,7 +55,7 @@ func TestNameIsFreeAfterADelete(t *testing.T) {
 	}
 }
 
-func TestDeletedNamespaceGoes(t *testing.T) {
+func TestDelete_NamespaceWithResources(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")

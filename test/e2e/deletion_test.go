@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestOrphanLeavesEverythingToTheNextOne(t *testing.T) {
+func TestOrphan_ReleaseIsAdoptedByNextResource(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
@@ -40,16 +40,16 @@ func TestOrphanLeavesEverythingToTheNextOne(t *testing.T) {
 		}
 	}
 
-	// Another process, so that nothing is remembered.
+	// Another process, so that nothing is in memory.
 	operator.Kill()
 	operator.Start()
 	env.Create(cr().Obj())
 	env.WaitRevision(web, 2)
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 	if live := env.Get(harness.ConfigMap("web-0")); live.GetUID() != before {
-		t.Error("the ConfigMap is another one")
+		t.Error("the ConfigMap was replaced")
 	}
-	// It is the new one's as the old one's was.
+	// The new release owns the ConfigMap as the old one did.
 	env.Patch(harness.ConfigMap("web-1"), messageChanged)
 	waitData(env, "web-1", "message", "two")
 	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 1).Obj())
@@ -60,7 +60,7 @@ func TestOrphanLeavesEverythingToTheNextOne(t *testing.T) {
 	env.ExpectRevisions("web", "")
 }
 
-func TestDeleteHookThatFailsCanBeSkipped(t *testing.T) {
+func TestDeleteHook_FailingHookCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -82,15 +82,16 @@ func TestDeleteHookThatFailsCanBeSkipped(t *testing.T) {
 	}
 	expectData(t, env, "web", "message", "one")
 	if n := env.CountEvents(web.cr, "UninstallFailed"); n != 1 {
-		t.Errorf("%d events tell of it", n)
+		t.Errorf("%d events report it", n)
 	}
-	web.ask("uninstall-disable-hooks", "true")
+	web.annotate("uninstall-disable-hooks", "true")
 	env.WaitGone(web.cr, harness.ConfigMap("web"))
 	env.ExpectRevisions("web", "")
 }
 
-// Where the release goes with its namespace, its hooks cannot run any more.
-func TestHooksAreSkippedInANamespaceThatGoes(t *testing.T) {
+// Hooks cannot run in a namespace that is being deleted, so that a release in
+// it is uninstalled without hooks.
+func TestDeleteHook_SkippedInTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Hooks")
@@ -103,7 +104,7 @@ func TestHooksAreSkippedInANamespaceThatGoes(t *testing.T) {
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete", map[string]any{}).Obj()
 	env.Create(web)
 	env.WaitReady(web)
-	// Something keeps the namespace from being gone at once.
+	// A finalizer keeps the namespace from being deleted at once.
 	left := harness.ConfigMap("left")
 	left.SetNamespace(elsewhere)
 	left.SetFinalizers([]string{"test.chartwright.dev/hold"})
@@ -118,7 +119,7 @@ func TestHooksAreSkippedInANamespaceThatGoes(t *testing.T) {
 	env.WaitGone(harness.Object("v1", "Namespace", elsewhere))
 }
 
-func TestNamespaceOfResourcesWithDeleteHooksGoes(t *testing.T) {
+func TestDelete_NamespaceOfResourcesWithDeleteHooks(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -130,7 +131,7 @@ func TestNamespaceOfResourcesWithDeleteHooksGoes(t *testing.T) {
 	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")
 }
 
-func TestForegroundDeletionRunsHooksBeforeAnyObjectGoes(t *testing.T) {
+func TestDeleteHook_ForegroundRunsHooksBeforeDeletingObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -140,31 +141,31 @@ func TestForegroundDeletionRunsHooksBeforeAnyObjectGoes(t *testing.T) {
 	env.WaitReady(web)
 	env.Kubectl("delete", kind.Resource(), "web", "--cascade=foreground", "--wait=false")
 	waitRunningHook(env, "web-pre-delete")
-	// By which the garbage collector would take it.
+	// With an ownerReference, the garbage collector would delete it.
 	if owners := env.Get(harness.ConfigMap("web")).GetOwnerReferences(); len(owners) > 0 {
 		t.Errorf("the object has owners %v", owners)
 	}
-	env.Consistently("the object is there", 2*time.Second, func(ctx context.Context) error {
+	env.Consistently("the object still exists", 2*time.Second, func(ctx context.Context) error {
 		live, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && live.DeletionTimestamp != nil {
-			err = errors.New("it goes")
+			err = errors.New("it is being deleted")
 		}
 		return err
 	})
 	labelNode(env, node)
 	env.WaitGone(harness.ConfigMap("web"))
 	env.WaitRevisions("web", "")
-	// When the resource itself goes is the garbage collector's business.
-	env.Wait("the finalizer to be gone", func(ctx context.Context) error {
+	// The garbage collector then deletes the custom resource itself.
+	env.Wait("the finalizer to be removed", func(ctx context.Context) error {
 		live, err := env.At(web).Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && slices.Contains(live.GetFinalizers(), api.Finalizer) {
-			return errors.New("it is there")
+			return errors.New("the finalizer is still set")
 		}
 		return client.IgnoreNotFound(err)
 	})
 }
 
-func TestKindOfAnObjectThatIsGoneCountsAsDeleted(t *testing.T) {
+func TestUninstall_ObjectsOfMissingKindCountAsDeleted(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	web := e.cr("web").Obj()
@@ -179,7 +180,7 @@ func TestKindOfAnObjectThatIsGoneCountsAsDeleted(t *testing.T) {
 	e.ExpectRevisions("web", "")
 }
 
-func TestHooksAreSkippedWithoutTheirServiceAccount(t *testing.T) {
+func TestDeleteHook_SkippedWithoutServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"}, keepsHookObjects)

@@ -19,22 +19,23 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// deployed is a process that does what the operator's Deployment says, wherever
-// in the cluster that is, and for as long as it is there.
+// deployed runs the process that the operator's Deployment in the cluster
+// defines, in any namespace, as long as the Deployment exists.
 type deployed struct {
 	env     *harness.Env
 	own     *harness.OwnCluster
 	metrics harness.Metrics
-	// template and namespace are what runs, log is what it says.
+	// template and namespace are those of the running process, log is its
+	// output.
 	template  *corev1.PodTemplateSpec
 	namespace string
 	log       string
 	end       func()
-	// accounts are those that it has logged in as.
+	// accounts are all accounts that the process has used.
 	accounts map[harness.Account]bool
 }
 
-// follow makes the process what the Deployment now says.
+// follow restarts the process with the current Deployment.
 func (d *deployed) follow() {
 	t := d.env.T()
 	t.Helper()
@@ -67,7 +68,7 @@ func (d *deployed) stop() {
 	}
 }
 
-// start runs the Deployment's command with what its pods would have.
+// start runs the Deployment's command with the environment of its pods.
 func (d *deployed) start() {
 	t := d.env.T()
 	t.Helper()
@@ -80,10 +81,10 @@ func (d *deployed) start() {
 	d.metrics = d.env.NewMetrics()
 	probes := d.env.FreeAddress()
 	args := slices.Concat(d.mounted(container), []string{
-		// Where a pod finds it by itself.
+		// The path at which a pod finds its token.
 		"--leader-election-namespace", d.namespace,
-		// Ports of this machine are scarce, and a loopback address says less
-		// of who is let in.
+		// Free ports on this machine are scarce, and a loopback address does
+		// not test who is allowed to connect.
 		"--metrics-secure", "--health-probe-bind-address", probes,
 	}, d.metrics.Args())
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), harness.Programs()["chartwright"], args...)
@@ -97,13 +98,14 @@ func (d *deployed) start() {
 	d.end = d.env.Background(cmd)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the operator in %s says:\n%s", account.User(), d.said())
+			t.Logf("log of the operator in %s:\n%s", account.User(), d.said())
 		}
 	})
 	d.env.Wait("the operator to be ready", func(ctx context.Context) error { return probe(ctx, probes) })
 }
 
-// variables are those of the container, for a pod that is really there.
+// variables returns the environment variables of the container for an existing
+// pod.
 func (d *deployed) variables(container corev1.Container) []string {
 	pod := func(path string) (value string) {
 		d.env.Wait("a pod of the Deployment", func(context.Context) (err error) {
@@ -123,8 +125,8 @@ func (d *deployed) variables(container corev1.Container) []string {
 	return variables
 }
 
-// mounted are the arguments of the container, with the Secrets that it mounts in
-// folders of this machine.
+// mounted returns the arguments of the container, with the paths of mounted
+// Secrets replaced by local folders.
 func (d *deployed) mounted(container corev1.Container) []string {
 	t := d.env.T()
 	t.Helper()
@@ -157,7 +159,7 @@ func (d *deployed) said() string {
 	return string(data)
 }
 
-// probe asks whether an operator is ready.
+// probe checks whether an operator is ready.
 func probe(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", http.NoBody)
 	if err != nil {

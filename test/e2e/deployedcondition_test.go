@@ -15,8 +15,8 @@ import (
 )
 
 // TestDeployed_StaysTrueDuringUpgradesAndRollbacks watches every status of a
-// custom resource. The proxy delays each write, so that statuses are written
-// between the two records that Helm writes at the end of an upgrade.
+// custom resource. The proxy delays each write, so that the operator writes the
+// status between the two records that Helm writes at the end of an upgrade.
 func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -28,7 +28,8 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 		Account: env.NewAccount(),
 		Proxy:   proxy,
 	}).Start()
-	// Hooks make the actions long enough for a status to be written meanwhile.
+	// Hooks make the actions long enough for the operator to write the status
+	// meanwhile.
 	phases := map[string]any{}
 	for _, phase := range []string{"pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback"} {
 		phases[phase] = map[string]any{}
@@ -39,16 +40,16 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 	seen := watchDeployed(env, web.cr)
 	proxy.Plan(harness.Plan{Writes: 1, Only: []harness.Fault{harness.Delay}})
 
-	// Every other revision is a rollback. Annotations cause reconciles while
-	// the action runs.
+	// Every second revision is a rollback. Annotations cause reconciliations
+	// during the action.
 	for revision := int64(2); revision <= 5; revision++ {
 		if revision%2 == 0 {
 			web.edit(strconv.FormatInt(revision, 10), phases)
 		} else {
-			web.ask("rollback-to", fmt.Sprintf("1@%d", revision))
+			web.annotate("rollback-to", fmt.Sprintf("1@%d", revision))
 		}
 		env.Wait(fmt.Sprintf("revision %d", revision), func(ctx context.Context) error {
-			web.ask("reconcile-period", strconv.Itoa(1000+int(seen.Load()%7))+"h")
+			web.annotate("reconcile-period", strconv.Itoa(1000+int(seen.Load()%7))+"h")
 			live, err := env.At(web.cr).Get(ctx, web.name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -61,12 +62,12 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 		})
 	}
 	if n := seen.Load(); n < 8 {
-		t.Errorf("only %d statuses were seen", n)
+		t.Errorf("only %d statuses were observed", n)
 	}
 }
 
-// watchDeployed fails the test where a status of the custom resource, from now
-// on, does not report a deployed revision. It counts the statuses.
+// watchDeployed fails the test if, from now on, a status of the custom resource
+// does not report a deployed revision. It counts the statuses.
 func watchDeployed(env *harness.Env, cr *unstructured.Unstructured) *atomic.Int64 {
 	t := env.T()
 	t.Helper()

@@ -13,24 +13,24 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// damage is something that somebody does to an object of a release. An object
-// to which it cannot be done, such as a ConfigMap that is to be scaled, is not
-// among the targets.
-type damage struct {
+// driftCase is a change by others to an object of a release. Objects to which
+// it does not apply, such as a ConfigMap for a change of replicas, are not
+// among its targets.
+type driftCase struct {
 	name    string
 	targets []string
-	// do returns the UID of the object that is left, empty where there is none.
+	// do returns the UID of the object that remains, empty if there is none.
 	do func(env *harness.Env, o *unstructured.Unstructured, target string) types.UID
-	// frozen is done while the operator is, which could be the first to make
-	// the object again.
+	// frozen freezes the operator during the change, because the operator could
+	// otherwise recreate the object first.
 	frozen bool
 }
 
-// changes are the JSON patches of the damages that differ from kind to kind.
-type changes map[string]string
+// patches are the JSON patches of the cases that differ between kinds.
+type patches map[string]string
 
 var (
-	changed = changes{
+	changed = patches{
 		"Deployment":     `{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example/other"}`,
 		"StatefulSet":    `{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "registry.example/other"}`,
 		"Service":        `{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9}`,
@@ -43,7 +43,7 @@ var (
 		"elsewhere":      `{"op": "replace", "path": "/data/word", "value": "other"}`,
 		"kept":           `{"op": "replace", "path": "/data/word", "value": "other"}`,
 	}
-	fieldRemoved = changes{
+	fieldRemoved = patches{
 		"Deployment":     `{"op": "remove", "path": "/spec/template/spec/terminationGracePeriodSeconds"}`,
 		"StatefulSet":    `{"op": "remove", "path": "/spec/template/spec/terminationGracePeriodSeconds"}`,
 		"Service":        `{"op": "remove", "path": "/spec/internalTrafficPolicy"}`,
@@ -56,7 +56,7 @@ var (
 		"elsewhere":      `{"op": "remove", "path": "/data"}`,
 		"kept":           `{"op": "remove", "path": "/data/shape"}`,
 	}
-	itemRemoved = changes{
+	itemRemoved = patches{
 		"Deployment":     `{"op": "remove", "path": "/spec/template/spec/containers/0/env/0"}`,
 		"StatefulSet":    `{"op": "remove", "path": "/spec/template/spec/containers/0/env/0"}`,
 		"Service":        `{"op": "remove", "path": "/spec/ports/0"}`,
@@ -67,20 +67,20 @@ var (
 	}
 )
 
-func (c changes) do(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
+func (c patches) do(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
 	return env.Patch(o, "["+c[target]+"]").GetUID()
 }
 
-// everywhere makes a damage of one JSON patch that fits every object.
-func everywhere(patch string) func(*harness.Env, *unstructured.Unstructured, string) types.UID {
+// patchAll returns the change for one JSON patch that fits every object.
+func patchAll(patch string) func(*harness.Env, *unstructured.Unstructured, string) types.UID {
 	return func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
 		return env.Patch(o, "["+patch+"]").GetUID()
 	}
 }
 
-func damages() []damage {
+func driftCases() []driftCase {
 	every := sortedKeys(changed)
-	return []damage{
+	return []driftCase{
 		{name: "deleted", targets: every, do: func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
 			env.Delete(o)
 			return ""
@@ -88,23 +88,25 @@ func damages() []damage {
 		{name: "field changed", targets: every, do: changed.do},
 		{name: "field removed", targets: every, do: fieldRemoved.do},
 		{name: "item removed", targets: sortedKeys(itemRemoved), do: itemRemoved.do},
-		{name: "label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/example.com~1team"}`)},
-		{name: "annotation removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/annotations/example.com~1note"}`)},
-		{name: "owner label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1owner-uid"}`)},
-		{name: "operator label removed", targets: every, do: everywhere(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1operator"}`)},
-		{name: "managed fields wiped", targets: every, do: everywhere(`{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`)},
+		{name: "label removed", targets: every, do: patchAll(`{"op": "remove", "path": "/metadata/labels/example.com~1team"}`)},
+		{name: "annotation removed", targets: every, do: patchAll(`{"op": "remove", "path": "/metadata/annotations/example.com~1note"}`)},
+		{name: "owner label removed", targets: every, do: patchAll(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1owner-uid"}`)},
+		{name: "operator label removed", targets: every, do: patchAll(`{"op": "remove", "path": "/metadata/labels/chartwright.dev~1operator"}`)},
+		{name: "managed fields wiped", targets: every, do: patchAll(`{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}`)},
 		{name: "scaled", targets: []string{"Deployment", "StatefulSet"}, do: func(env *harness.Env, o *unstructured.Unstructured, _ string) types.UID {
 			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
 			return o.GetUID()
 		}},
-		{name: "made again with marks", targets: every, do: replaceByAnother, frozen: true},
-		// The key of a list item of ours: an apply would leave both.
-		{name: "list key changed", targets: []string{"Service"}, do: everywhere(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
+		{name: "recreated with the release's marks", targets: every, do: replaceByAnother, frozen: true},
+		// The key of a list item that the operator applied: an apply would keep
+		// both items.
+		{name: "list key changed", targets: []string{"Service"}, do: patchAll(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
 	}
 }
 
-// replaceByAnother deletes an object and creates it with another value. Of its labels
-// and annotations it has those by which Helm recognizes the objects of a release.
+// replaceByAnother deletes an object and creates one with another value. Of the
+// labels and annotations it only has those by which Helm recognizes objects of
+// a release.
 func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
 	env.T().Helper()
 	bare := &unstructured.Unstructured{Object: manifest(o)}
@@ -122,43 +124,43 @@ func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target str
 	return changed.do(env, o, target)
 }
 
-// Every damage is done to every object to which it can be done, in one release
-// for each damage, since what is damaged again and again is repaired slowly.
-func TestDamageIsRepaired(t *testing.T) {
+// Every case is tested with every object to which it applies, in one release
+// for each case, because repeated drift of an object is corrected with backoff.
+func TestDrift_IsCorrected(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
-	table := damages()
+	table := driftCases()
 	crs := make([]*unstructured.Unstructured, len(table))
-	for i, damage := range table {
-		crs[i] = e.cr(strings.ReplaceAll(damage.name, " ", "-")).Obj()
+	for i, test := range table {
+		crs[i] = e.cr(strings.ReplaceAll(test.name, " ", "-")).Obj()
 	}
 	e.Create(crs...)
 	e.WaitReady(crs...)
-	t.Run("damage", func(t *testing.T) {
-		for i, damage := range table {
-			t.Run(damage.name, func(t *testing.T) {
+	t.Run("case", func(t *testing.T) {
+		for i, test := range table {
+			t.Run(test.name, func(t *testing.T) {
 				t.Parallel()
 				operator := e.operator
 				e := everything{Env: e.For(t), kind: e.kind, widget: e.widget, elsewhere: e.elsewhere}
 				release := crs[i].GetName()
 				objects := e.settled(release)
-				// The objects that are to be repaired as they are, by their UIDs.
+				// The objects that must be corrected in place, by UID.
 				left := map[string]types.UID{}
 				for target, object := range objects {
 					left[target] = object.GetUID()
 				}
 				inflict := func() {
-					for _, target := range damage.targets {
-						left[target] = damage.do(e.Env, objects[target], target)
+					for _, target := range test.targets {
+						left[target] = test.do(e.Env, objects[target], target)
 					}
 				}
-				if !damage.frozen {
+				if !test.frozen {
 					inflict()
 				} else if err := operator.WhileFrozen(inflict); err != nil {
 					t.Fatal(err)
 				}
 				for _, target := range sortedKeys(objects) {
-					waitRepaired(e.Env, objects[target])
+					waitCorrected(e.Env, objects[target])
 					if is, was := e.Get(objects[target]).GetUID(), left[target]; was != "" && is != was {
 						t.Errorf("%s was replaced: %s became %s", target, was, is)
 					}
@@ -168,7 +170,7 @@ func TestDamageIsRepaired(t *testing.T) {
 				e.ExpectRevisions(release, "1 deployed")
 				e.WaitStatus(crs[i], "without drift", func(status api.Status) error {
 					if drifted := harness.Condition(status, "Drifted"); drifted != nil {
-						return fmt.Errorf("it is drifted: %+v", drifted)
+						return fmt.Errorf("drifted: %+v", drifted)
 					}
 					return nil
 				})
@@ -187,9 +189,9 @@ func TestDamageIsRepaired(t *testing.T) {
 	}
 }
 
-// TestDrift_LeavesAnObjectThatAPersonCreated in the place of one of the release. It
-// carries nothing of the release, so that only the release record names it.
-func TestDrift_LeavesAnObjectThatAPersonCreated(t *testing.T) {
+// The object in place of the release's object has no label or annotation of the
+// release; only the release record names it.
+func TestDrift_KeepsForeignObjectOfTheSameName(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
@@ -207,17 +209,17 @@ func TestDrift_LeavesAnObjectThatAPersonCreated(t *testing.T) {
 	before := env.Get(mine)
 	event := env.WaitEvent(web, "RepairFailed")
 	if want := "ConfigMap " + env.Namespace + "/web-0: the object is not owned by this release"; !strings.Contains(event.Note, want) {
-		t.Errorf("event RepairFailed says %q, expected %q", event.Note, want)
+		t.Errorf("the note of event RepairFailed is %q, want %q", event.Note, want)
 	}
 	if after := env.Get(mine); after.GetUID() != before.GetUID() || after.GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("it was changed")
+		t.Error("the object was changed")
 	}
 	env.Delete(mine)
 	waitData(env, "web-0", "message", "one")
 	env.WaitReady(web)
 }
 
-func TestEventNamesTheFieldsThatWereRepaired(t *testing.T) {
+func TestDrift_EventNamesCorrectedFields(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	web := e.cr("web").Obj()
@@ -225,7 +227,7 @@ func TestEventNamesTheFieldsThatWereRepaired(t *testing.T) {
 	e.WaitReady(web)
 	e.Patch(harness.ConfigMap("web"), "["+changed["ConfigMap"]+"]")
 	event := e.WaitEvent(web, "DriftCorrected")
-	if want := "Repaired ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
+	if want := "Corrected ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
 		t.Errorf("event is %+v, expected %q", event, want)
 	}
 	e.remove(web)

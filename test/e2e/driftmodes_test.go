@@ -11,7 +11,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveDrift starts an operator for the chart "plain" with rules about drift.
+// serveDrift starts an operator for the chart "plain" with the given drift
+// settings.
 func serveDrift(t *testing.T, drift map[string]any) (*harness.Env, harness.Kind) {
 	t.Helper()
 	env := harness.New(t)
@@ -35,7 +36,7 @@ const (
 	wordChanged    = `[{"op": "replace", "path": "/data/word", "value": "theirs"}]`
 )
 
-func TestDriftModeWarn(t *testing.T) {
+func TestDriftMode_Warn(t *testing.T) {
 	t.Parallel()
 	env, kind := serveDrift(t, map[string]any{"mode": "Warn"})
 	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
@@ -45,13 +46,13 @@ func TestDriftModeWarn(t *testing.T) {
 	env.WaitCondition(web, "Drifted", metav1.ConditionTrue, "DriftDetected")
 	env.WaitEvent(web, "DriftDetected")
 	expectData(t, env, "web-0", "message", "theirs")
-	// An upgrade is no repair, and leaves nothing damaged.
+	// An upgrade is not a drift correction, and corrects all drift.
 	env.SetSpec(harness.MakeCR(kind, "web").Set("count", 1).Set("message", "two").Obj())
 	env.WaitRevision(web, 2)
 	expectData(t, env, "web-0", "message", "two")
 }
 
-func TestDriftModeDisabled(t *testing.T) {
+func TestDriftMode_Disabled(t *testing.T) {
 	t.Parallel()
 	env, kind := serveDrift(t, map[string]any{"mode": "Disabled"})
 	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
@@ -67,7 +68,7 @@ func TestDriftModeDisabled(t *testing.T) {
 	}
 }
 
-func TestIgnoredFieldIsOthers(t *testing.T) {
+func TestDrift_IgnoredFieldIsNotCorrected(t *testing.T) {
 	t.Parallel()
 	env, kind := serveDrift(t, map[string]any{"ignore": []any{
 		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "paths": []any{"/data/word"}},
@@ -90,7 +91,7 @@ func TestIgnoredFieldIsOthers(t *testing.T) {
 	expectData(t, env, "web-0", "word", "theirs")
 }
 
-func TestObjectThatAsksForItIsLeftAsItIs(t *testing.T) {
+func TestDrift_ObjectWithAnnotationIsNotCorrected(t *testing.T) {
 	t.Parallel()
 	env, kind := serveDrift(t, map[string]any{})
 	web := harness.MakeCR(kind, "web").Set("count", 2).Set("message", "one").Obj()
@@ -111,13 +112,13 @@ func waitData(env *harness.Env, configMap, key, want string) {
 	env.Wait("ConfigMap "+configMap+" to have "+key+" "+want, func(ctx context.Context) error {
 		live, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(ctx, configMap, metav1.GetOptions{})
 		if err == nil && live.Data[key] != want {
-			err = fmt.Errorf("it has %q", live.Data[key])
+			err = fmt.Errorf("the value is %q", live.Data[key])
 		}
 		return err
 	})
 }
 
-func TestFightSlowsDown(t *testing.T) {
+func TestDrift_ContestedObjectIsCorrectedWithBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	metrics := env.NewMetrics()
@@ -126,9 +127,9 @@ func TestFightSlowsDown(t *testing.T) {
 	env.Create(web)
 	env.WaitReady(web)
 	expectFights := func(want float64) {
-		env.Wait("the metrics to tell", func(context.Context) error {
+		env.Wait("the metrics to report it", func(context.Context) error {
 			if got := metrics.Sum("chartwright_releases_in_drift_fight", nil); got != want {
-				return fmt.Errorf("%v are in a fight, expected %v", got, want)
+				return fmt.Errorf("%v objects are contested, want %v", got, want)
 			}
 			return nil
 		})
@@ -144,7 +145,7 @@ func TestFightSlowsDown(t *testing.T) {
 	expectFights(1)
 	waitData(env, "web-0", "message", "one")
 	if took := time.Since(began); took < 5*time.Second {
-		t.Errorf("it was repaired after %s", took)
+		t.Errorf("it was corrected after %s", took)
 	}
 	expectFights(0)
 	env.ExpectRevisions("web", "1 deployed")

@@ -1,5 +1,5 @@
-// Package e2e tests what users see: the operator as a process, on a real
-// Kubernetes, through the API, kubectl and helm alone.
+// Package e2e tests what users observe: the operator's process against a real
+// Kubernetes, only through the API, kubectl and helm.
 package e2e
 
 import (
@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m, neverUsed...)) }
 
-// serve starts an operator for one kind of the test's own, whose entry may have
-// further keys.
+// serve starts an operator for a kind of this test. The entry of the kind may
+// have additional keys.
 func serve(env *harness.Env, name, chart string, keys ...harness.Entry) (harness.Kind, *harness.Operator) {
 	kind := env.NewKind(name)
 	env.InstallCRD(kind)

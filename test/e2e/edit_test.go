@@ -6,7 +6,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestEditOfTheSpecMakesOneRevision(t *testing.T) {
+func TestEdit_SpecCreatesOneRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -30,7 +30,7 @@ func TestEditOfTheSpecMakesOneRevision(t *testing.T) {
 	}
 }
 
-func TestManyEditsAtOnceEndAtTheLast(t *testing.T) {
+func TestEdit_ManyEditsEndAtTheLast(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -47,9 +47,9 @@ func TestManyEditsAtOnceEndAtTheLast(t *testing.T) {
 	env.Get(harness.ConfigMap("web-0"))
 }
 
-// What is not the spec makes no revision, and not even a request that could
-// change something.
-func TestEditOfAnythingElseChangesNothing(t *testing.T) {
+// Changes outside the spec create no revision, and the operator does not write
+// at all.
+func TestEdit_OutsideSpecChangesNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := env.NewOperator(harness.Options{Account: env.NewAccount()}).Start()
@@ -66,9 +66,9 @@ func TestEditOfAnythingElseChangesNothing(t *testing.T) {
 		args  []string
 	}{
 		{"the same manifest applied again", manifest, []string{"apply", "-f", "-"}},
-		{"the same manifest applied by the server", manifest, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}},
+		{"the same manifest applied by server-side apply", manifest, []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}},
 		{"a label", "", []string{"label", "podset", "web", "team=blue"}},
-		{"an annotation of somebody else", "", []string{"annotate", "podset", "web", "example.com/note=seen"}},
+		{"a foreign annotation", "", []string{"annotate", "podset", "web", "example.com/note=seen"}},
 	} {
 		audit := env.Audit(operator.User())
 		env.KubectlWith(edit.stdin, edit.args...)
@@ -83,8 +83,8 @@ func TestEditOfAnythingElseChangesNothing(t *testing.T) {
 	}
 }
 
-// fence sees a PodSet from its creation to its end. What happened before it
-// has been looked at by the operator when it is gone.
+// fence creates a PodSet and waits until it is deleted. By then, the operator
+// has processed all earlier events.
 func fence(env *harness.Env) {
 	env.T().Helper()
 	cr := harness.MakePodSet("fence").Replicas(0).Obj()

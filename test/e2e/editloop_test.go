@@ -10,10 +10,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestEditLoop_CausesFewActions: a client edits a custom resource 300 times in 30
-// seconds and asks for verifications and tests meanwhile. The operator upgrades
-// the release a few times and ends with the last edit. Another custom resource
-// is served at once, and so is the deletion of the first.
+// TestEditLoop_CausesFewActions: a client edits a custom resource 300 times in
+// 30 seconds and requests verifications and tests meanwhile. The operator
+// upgrades the release a few times and ends with the last edit. It serves
+// another custom resource without delay, and also the deletion of the first.
 func TestEditLoop_CausesFewActions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -35,7 +35,7 @@ func TestEditLoop_CausesFewActions(t *testing.T) {
 		<-tick.C
 	}
 	took := time.Since(began)
-	// What is allowed at once, then one in 6 seconds, and one for the last edit.
+	// The burst, then one upgrade per 6 seconds, and one for the last edit.
 	most := 10 + int(took/(6*time.Second)) + 1
 	waitData(env, "web-0", "message", strconv.Itoa(edits))
 	env.Wait("the last edit to be reported", func(context.Context) error {
@@ -56,7 +56,7 @@ func TestEditLoop_CausesFewActions(t *testing.T) {
 		requests[r.Verb+" "+r.ObjectRef.Resource+" "+r.ObjectRef.Subresource]++
 		total++
 	}
-	// A revision takes about ten requests.
+	// An upgrade takes about ten requests.
 	if total > 15*most {
 		t.Errorf("%d edits led to %d requests, want at most %d: %v", edits, total, 15*most, requests)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// everything is an operator that serves the chart of that name, with objects of
-// all kinds, in another namespace and in none.
+// everything is an operator that serves the chart "everything", with objects of
+// all kinds, in another namespace and without a namespace.
 type everything struct {
 	*harness.Env
 	kind, widget harness.Kind
@@ -34,7 +34,7 @@ func serveEverything(t *testing.T) everything {
 	return e
 }
 
-// prepareEverything is without the operator.
+// prepareEverything prepares everything without starting the operator.
 func prepareEverything(t *testing.T) everything {
 	t.Helper()
 	env := harness.New(t)
@@ -44,22 +44,22 @@ func prepareEverything(t *testing.T) everything {
 	e.entry = harness.MakeEntry(e.kind, harness.Chart("everything")).With("allow", map[string]any{
 		"otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
 	}).With("rbac", []any{
-		// The values choose the widget's group.
+		// The values define the widget's group.
 		map[string]any{"apiGroups": []string{e.widget.Group}, "resources": []string{"widgets"}, "template": "templates/data.yaml"},
 	}).With("health", []any{
-		// No controller reports on widgets.
+		// No controller writes the status of widgets.
 		map[string]any{"apiVersion": e.widget.GroupVersion().String(), "kind": "Widget", "ready": "true"},
 	})
 	return e
 }
 
-// cr begins a custom resource whose release has all the objects.
+// cr returns a builder for a custom resource whose release has all objects.
 func (e everything) cr(name string) harness.CR {
 	return harness.MakeCR(e.kind, name).Set("elsewhere", e.elsewhere).Set("cluster", true).
 		Set("widget", e.widget.GroupVersion().String())
 }
 
-// dependents are the objects of a release, by what tests call them.
+// dependents returns the objects of a release by the names that tests use.
 func (e everything) dependents(release string) map[string]*unstructured.Unstructured {
 	elsewhere := harness.ConfigMap(release)
 	elsewhere.SetNamespace(e.elsewhere)
@@ -86,8 +86,8 @@ func (e everything) remove(crs ...*unstructured.Unstructured) {
 	e.WaitGone(crs...)
 }
 
-// settled reads the objects of a release when the cluster's controllers are
-// done with them.
+// settled returns the objects of a release after the cluster's controllers have
+// updated them.
 func (e everything) settled(release string) map[string]*unstructured.Unstructured {
 	e.T().Helper()
 	objects := e.dependents(release)
@@ -108,7 +108,7 @@ func (e everything) settled(release string) map[string]*unstructured.Unstructure
 	return objects
 }
 
-// versions are the resource versions of objects.
+// versions returns the resource versions of objects.
 func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 	found := map[string]string{}
 	for name, object := range objects {
@@ -117,7 +117,7 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 	return found
 }
 
-// manifest is of an object what a chart can say.
+// manifest returns the fields of an object that a chart can set.
 func manifest(object *unstructured.Unstructured) map[string]any {
 	o := object.DeepCopy()
 	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
@@ -130,7 +130,7 @@ func manifest(object *unstructured.Unstructured) map[string]any {
 	return o.Object
 }
 
-// applied tells whether the operator holds fields of an object.
+// applied reports whether the operator manages fields of an object.
 func applied(object *unstructured.Unstructured) bool {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == "chartwright" && entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -140,10 +140,11 @@ func applied(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// waitRepaired waits until an object is again what it was, and the operator's.
-func waitRepaired(env *harness.Env, was *unstructured.Unstructured) {
+// waitCorrected waits until an object has its old content again and the
+// operator manages its fields.
+func waitCorrected(env *harness.Env, was *unstructured.Unstructured) {
 	env.T().Helper()
-	env.Wait(was.GetKind()+" "+was.GetName()+" to be repaired", func(ctx context.Context) error {
+	env.Wait(was.GetKind()+" "+was.GetName()+" to be corrected", func(ctx context.Context) error {
 		live, err := env.At(was).Get(ctx, was.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -152,7 +153,7 @@ func waitRepaired(env *harness.Env, was *unstructured.Unstructured) {
 			return fmt.Errorf("it differs (-was +is):\n%s", diff)
 		}
 		if !applied(live) {
-			return fmt.Errorf("the operator holds none of its fields: %v", live.GetManagedFields())
+			return fmt.Errorf("the operator manages none of its fields: %v", live.GetManagedFields())
 		}
 		return nil
 	})
@@ -163,12 +164,12 @@ func sortedKeys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// condition returns a condition that must be there.
+// condition returns a condition, which must exist.
 func condition(t *testing.T, status api.Status, kind string) *metav1.Condition {
 	t.Helper()
 	found := harness.Condition(status, kind)
 	if found == nil {
-		t.Fatalf("there is no condition %s: %+v", kind, status.Conditions)
+		t.Fatalf("no condition %s: %+v", kind, status.Conditions)
 	}
 	return found
 }

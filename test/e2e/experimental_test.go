@@ -14,9 +14,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The custom resources of the tutorial on Experimentals as they stand there: of
-// its Ansible variant the first and the second form, and that of its Go variant.
-func TestExperimentalTutorial(t *testing.T) {
+// The custom resources of the tutorial on Experimentals: the first and the
+// second form of its Ansible variant, and that of its Go variant.
+func TestExperimental_Tutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
@@ -37,7 +37,7 @@ spec: {is_public: True}
 	waitVolumes(env, "experimental", 1)
 	waitField(env, first, "numberOfReplicas", "1")
 	if condition := harness.Condition(env.Status(first), "InvalidAnnotations"); condition != nil {
-		t.Errorf("the annotation is not understood: %s", condition.Message)
+		t.Errorf("the annotation was rejected: %s", condition.Message)
 	}
 
 	env.KubectlWith(`
@@ -65,25 +65,26 @@ spec: {isPublic: True, numberOfReplicas: 3}
 	described := env.Kubectl("describe", "experimental", "example-experimental")
 	for _, volume := range volumes {
 		if !strings.Contains(described, volume) {
-			t.Errorf("kubectl describe does not tell of volume %s:\n%s", volume, described)
+			t.Errorf("kubectl describe does not show volume %s:\n%s", volume, described)
 		}
 	}
 
-	// A pod that is deleted comes back, with its volume.
+	// A deleted pod is recreated with the same volume.
 	gone := env.Get(harness.Object("v1", "Pod", "example-experimental-1")).GetUID()
 	env.Kubectl("delete", "pod", "example-experimental-1", "--wait=false")
 	waitReplaced(env, "example-experimental", 3, gone)
 	if now := waitVolumes(env, "example-experimental", 3); !slices.Equal(now, volumes) {
-		t.Errorf("the volumes are %v, and were %v", now, volumes)
+		t.Errorf("the volumes are %v, want %v", now, volumes)
 	}
 
-	// The newer spelling counts over the older one, also where it says no.
+	// The newer spelling takes precedence over the older one, even if its value
+	// is false.
 	env.Kubectl("patch", "experimental", "experimental", "--type=merge", "-p", `{"spec":{"isPublic":false,"numberOfReplicas":0}}`)
 	env.WaitRevision(first, 3)
 	waitRunning(env, "experimental", 0)
 	waitType(env, "experimental", corev1.ServiceTypeClusterIP)
 	waitField(env, first, "numberOfReplicas", "0")
-	// What is kept is told.
+	// The status reports the volumes that are kept.
 	waitVolumes(env, "experimental", 3)
 	env.Kubectl("patch", "experimental", "experimental", "--type=merge", "-p", `{"spec":{"isPublic":null,"numberOfReplicas":null}}`)
 	env.WaitRevision(first, 4)
@@ -103,17 +104,17 @@ spec: {isPublic: True, numberOfReplicas: 3}
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("it is there: %w", err)
+			return fmt.Errorf("it still exists: %w", err)
 		})
 	}
 	if !operator.Running() {
-		t.Error("the operator has ended")
+		t.Error("the operator has exited")
 	}
 }
 
-// The period that a resource asks for by an Ansible operator's annotation is
-// kept, unless it asks for another by ours.
-func TestExperimentalReconcilePeriod(t *testing.T) {
+// The operator uses the period in the annotation of the Ansible operator,
+// unless Chartwright's own annotation sets another.
+func TestExperimental_ReconcilePeriod(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental), "--min-reconcile-period", "300ms")
@@ -125,28 +126,28 @@ func TestExperimentalReconcilePeriod(t *testing.T) {
 	env.Kubectl("annotate", "experimental", "web", "ansible.operator-sdk/reconcile-period=300ms")
 	env.Wait("the period to pass a few times", func(context.Context) error {
 		if found := applies(audit); found["web"] < 6 || found["web-pods"] < 3 {
-			return fmt.Errorf("applied are %v", found)
+			return fmt.Errorf("applied: %v", found)
 		}
 		return nil
 	})
 	env.Kubectl("annotate", "experimental", "web", "chartwright.dev/reconcile-period=1h")
-	fencedOff(env, "fence-1")
+	waitProcessed(env, "fence-1")
 	audit = env.Audit(operator.User())
-	fencedOff(env, "fence-2")
+	waitProcessed(env, "fence-2")
 	if found := applies(audit); found["web"] > 0 || found["web-pods"] > 0 {
-		t.Errorf("with a longer period of ours, applied are %v", found)
+		t.Errorf("applied with a longer period of Chartwright: %v", found)
 	}
 	env.Kubectl("annotate", "experimental", "web", "chartwright.dev/reconcile-period-")
-	env.Wait("the other to count again", func(context.Context) error {
+	env.Wait("the Ansible annotation to apply again", func(context.Context) error {
 		if found := applies(audit); found["web-pods"] < 2 {
-			return fmt.Errorf("applied are %v", found)
+			return fmt.Errorf("applied: %v", found)
 		}
 		return nil
 	})
 	env.ExpectRevisions("web", "1 deployed")
 }
 
-// applies counts how often each object was applied.
+// applies returns how often each object was applied.
 func applies(audit *harness.Audit) map[string]int {
 	found := map[string]int{}
 	for _, write := range audit.Writes("fence") {
@@ -157,23 +158,23 @@ func applies(audit *harness.Audit) map[string]int {
 	return found
 }
 
-// fencedOff waits until the operator has seen to a resource that is made for it,
-// so that it has seen to what came before.
-func fencedOff(env *harness.Env, name string) {
+// waitProcessed creates a resource and waits until the operator has deleted it.
+// By then, the operator has processed all earlier events.
+func waitProcessed(env *harness.Env, name string) {
 	env.T().Helper()
 	cr := harness.MakeCR(harness.Experimental, name).Obj()
 	env.Create(cr)
 	env.WaitReady(cr)
 }
 
-func TestExperimentalUpgradeAndRollback(t *testing.T) {
+func TestExperimental_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
+	testChartUpgrades(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
 		harness.Object("apps/v1", "StatefulSet", "web"))
 }
 
-// What the API server would refuse to change changes nothing.
-func TestExperimentalVolumesCannotBeResized(t *testing.T) {
+// A change that the API server would refuse changes nothing.
+func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
@@ -183,7 +184,7 @@ func TestExperimentalVolumesCannotBeResized(t *testing.T) {
 	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"numberOfReplicas":2,"storage":{"size":"1Gi"}}}`)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "volumeClaimTemplates") && !strings.Contains(said, "updates to statefulset spec") {
-		t.Errorf("the condition says %q", said)
+		t.Errorf("the condition's message is %q", said)
 	}
 	waitRunning(env, "web", 1)
 	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"storage":null}}`)
@@ -191,16 +192,16 @@ func TestExperimentalVolumesCannotBeResized(t *testing.T) {
 	waitRunning(env, "web", 2)
 }
 
-func TestExperimentalIsTested(t *testing.T) {
+func TestExperimental_ChartTestsRunOnRequest(t *testing.T) {
 	t.Parallel()
-	chartIsTested(t, harness.Experimental)
+	runChartTests(t, harness.Experimental)
 }
 
-// waitVolumes waits until the status names the volumes that the claims of a
-// release are bound to, so many, and returns them.
+// waitVolumes waits until the status names the n volumes to which the claims of
+// a release are bound, and returns them.
 func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 	env.T().Helper()
-	env.Wait(fmt.Sprintf("%d volumes of %s to be told", n, release), func(ctx context.Context) error {
+	env.Wait(fmt.Sprintf("the status to name %d volumes of %s", n, release), func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + release})
 		if err != nil {
 			return err
@@ -213,21 +214,21 @@ func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 				return fmt.Errorf("volume %q of claim %s: %w", name, claims.Items[i].Name, err)
 			}
 			if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Name != claims.Items[i].Name {
-				return fmt.Errorf("volume %s is of another claim", name)
+				return fmt.Errorf("volume %s belongs to another claim", name)
 			}
 			volumes = append(volumes, name)
 		}
 		slices.Sort(volumes)
-		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
-		if len(volumes) != n || told != fmt.Sprint(volumes) {
-			return fmt.Errorf("told are %s, and there are %v", told, volumes)
+		reported := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
+		if len(volumes) != n || reported != fmt.Sprint(volumes) {
+			return fmt.Errorf("the status names %s, want %v", reported, volumes)
 		}
 		return nil
 	})
 	return volumes
 }
 
-// waitType waits until a Service is of a type.
+// waitType waits until a Service has a type.
 func waitType(env *harness.Env, service string, kind corev1.ServiceType) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("service %s to be of type %s", service, kind), func(ctx context.Context) error {
@@ -236,7 +237,7 @@ func waitType(env *harness.Env, service string, kind corev1.ServiceType) {
 			return err
 		}
 		if live.Spec.Type != kind || kind == corev1.ServiceTypeClusterIP && live.Spec.Ports[0].NodePort != 0 {
-			return fmt.Errorf("it is %s, with ports %v", live.Spec.Type, live.Spec.Ports)
+			return fmt.Errorf("the type is %s, the ports are %v", live.Spec.Type, live.Spec.Ports)
 		}
 		return nil
 	})

@@ -14,12 +14,13 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// failing are hooks of an upgrade that fails after it has changed everything.
+// failing returns values for an upgrade that fails in a hook after it has
+// changed all objects.
 func failing() map[string]any {
 	return map[string]any{"post-upgrade": map[string]any{"fail": true}}
 }
 
-func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
+func TestUpgrade_RolledBackAfterFailedRetries(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 2})
@@ -32,7 +33,7 @@ func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 	status := waitHeld(env, web.cr, 5, 3)
 	web.held(5, 3, "three")
 	held := condition(t, status, "Held")
-	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "Revision 3 runs again") || !strings.Contains(held.Message, "failed again and again") {
+	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "to revision 3") || !strings.Contains(held.Message, "the upgrade failed repeatedly") {
 		t.Errorf("condition Held is %+v", held)
 	}
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")
@@ -41,18 +42,18 @@ func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 	}
 	env.WaitEvent(web.cr, "RolledBack")
 
-	// It stays, also under another process, until the spec is edited.
+	// The hold outlives the process, and ends when the spec is edited.
 	operator.Kill()
 	operator.Start()
 	fenceOf(env, kind)
 	web.held(5, 3, "three")
 	if n := tries(); n != 2 {
-		t.Errorf("it was tried %d times, expected 2", n)
+		t.Errorf("%d attempts, want 2", n)
 	}
 	web.edit("five", nil)
 	web.follows(6, "five")
 
-	// And a person may ask for the failed spec once more.
+	// A user can request another attempt for the failed spec.
 	web.edit("six", failing())
 	waitHeld(env, web.cr, 8, 6)
 	env.Annotate(web.cr, "rollback-to", "none")
@@ -63,8 +64,8 @@ func TestUpgradeThatFailsIsRolledBackAfterItsRetries(t *testing.T) {
 	}
 }
 
-// A first revision has nothing to go back to.
-func TestInstallThatFailsIsTriedAgain(t *testing.T) {
+// A first revision has no previous revision to roll back to.
+func TestInstall_RetriedAfterFailure(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
@@ -72,14 +73,14 @@ func TestInstallThatFailsIsTriedAgain(t *testing.T) {
 	tries := watchTries(env, "web-post-install")
 	env.Create(web.cr)
 	waitTries(env, tries, 3)
-	// Nothing of it was uninstalled meanwhile.
+	// The release was not uninstalled between the attempts.
 	env.Get(harness.ConfigMap("web"))
 	web.edit("mended", nil)
 	web.follows(2, "mended")
 	env.ExpectRevisions("web", "1 failed, 2 deployed")
 }
 
-func TestRetriesLeaveEveryGoodRevisionInHistory(t *testing.T) {
+func TestRetries_KeepDeployedRevisionsInHistory(t *testing.T) {
 	t.Parallel()
 	const retries = 10
 	env := harness.New(t)
@@ -91,37 +92,37 @@ func TestRetriesLeaveEveryGoodRevisionInHistory(t *testing.T) {
 		waitTries(env, tries, i+1)
 		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 		env.WaitRevisions("web", "1 superseded, 2 superseded, 3 deployed, 4 failed")
-		// Nobody waits five minutes for the next one.
-		web.ask("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
+		// Do not wait five minutes for the next retry.
+		web.annotate("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
 	}
 	if n := env.CountEvents(web.cr, "UpgradeFailed"); n > retries+1 {
-		t.Errorf("%d events tell of %d failures", n, retries+1)
+		t.Errorf("%d events report %d failures", n, retries+1)
 	}
-	web.ask("rollback-to", "1")
+	web.annotate("rollback-to", "1")
 	web.held(5, 1, "one")
 	web.edit("five", nil)
 	web.follows(6, "five")
 }
 
-func TestEditOfASpecThatFailsIsTriedAtOnce(t *testing.T) {
+func TestEdit_OfFailedSpecSkipsBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
 	web := oneRevision(env, kind, "web")
 	tries := watchTries(env, "web-post-upgrade")
 	web.edit("two", failing())
-	// The next one comes after 16 seconds.
+	// The next retry would be after 16 seconds.
 	waitTries(env, tries, 5)
 	env.WaitRevisions("web", "1 deployed, 2 failed")
 	began := time.Now()
 	web.edit("three", nil)
 	web.follows(3, "three")
 	if took := time.Since(began); took > 14*time.Second {
-		t.Errorf("it took %s", took)
+		t.Errorf("the upgrade took %s", took)
 	}
 }
 
-func TestEditDuringAnUpgradeLeadsToOneMoreUpgrade(t *testing.T) {
+func TestEdit_DuringUpgradeCausesOneMoreUpgrade(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -138,8 +139,8 @@ func TestEditDuringAnUpgradeLeadsToOneMoreUpgrade(t *testing.T) {
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
 }
 
-// The grace period of config/manager is 30 seconds.
-func TestStopDuringAnUpgradeIsRecordedInTime(t *testing.T) {
+// The termination grace period in config/manager is 30 seconds.
+func TestStop_DuringUpgradeIsRecordedInTime(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -159,7 +160,7 @@ func TestStopDuringAnUpgradeIsRecordedInTime(t *testing.T) {
 	for _, web := range all {
 		env.ExpectRevisions(web.name, "1 deployed, 2 failed")
 		if history := env.Helm("history", web.name); !strings.Contains(history, "the operator is shutting down") {
-			t.Errorf("helm history does not say it:\n%s", history)
+			t.Errorf("helm history does not contain it:\n%s", history)
 		}
 	}
 	labelNode(env, node)
@@ -170,8 +171,7 @@ func TestStopDuringAnUpgradeIsRecordedInTime(t *testing.T) {
 	}
 }
 
-// watchTries counts the Jobs that a hook has from now on, each of which is a
-// try.
+// watchTries counts the Jobs of a hook from now on, one per attempt.
 func watchTries(env *harness.Env, job string) (seen func() int) {
 	env.T().Helper()
 	options := metav1.ListOptions{FieldSelector: "metadata.name=" + job}
@@ -198,12 +198,12 @@ func watchTries(env *harness.Env, job string) (seen func() int) {
 	}
 }
 
-// waitTries waits until a hook has had so many Jobs.
+// waitTries waits until a hook has had the given number of Jobs.
 func waitTries(env *harness.Env, seen func() int, tries int) {
 	env.T().Helper()
-	env.Wait(fmt.Sprintf("try %d", tries), func(context.Context) error {
+	env.Wait(fmt.Sprintf("attempt %d", tries), func(context.Context) error {
 		if n := seen(); n < tries {
-			return fmt.Errorf("there were %d", n)
+			return fmt.Errorf("%d so far", n)
 		}
 		return nil
 	})

@@ -10,20 +10,22 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// soon is how long an install may take while another tenant floods the operator.
+// soon is the maximum duration of an install while another tenant floods the
+// operator.
 const soon = 5 * time.Second
 
-// TestFairness_SlowTenantDelaysNoOther: a tenant creates 20 custom resources whose
-// actions take long, and another tenant's installs and edits are as quick as ever.
+// TestFairness_SlowTenantDelaysNoOther: a tenant creates 20 custom resources
+// whose actions take long. Installs and edits of another tenant are not
+// delayed.
 func TestFairness_SlowTenantDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for _, flood := range []struct {
 		name, kind, field string
 		value             any
 	}{
-		// They render for as long as they may.
+		// They render until the time limit.
 		{"renders", "Tenant", "text", `{{ range until 4000 }}{{ $x := genPrivateKey "rsa" }}{{ end }}`},
-		// They render at once, and hold their slots while they apply.
+		// They render immediately, and occupy their slots while they apply.
 		{"objects", "Plain", "count", 1000},
 	} {
 		t.Run(flood.name, func(t *testing.T) {
@@ -58,13 +60,13 @@ func TestFairness_SlowTenantDelaysNoOther(t *testing.T) {
 				})
 			}
 			if !operator.Running() {
-				t.Fatal("the operator is gone")
+				t.Fatal("the operator has exited")
 			}
 		})
 	}
 }
 
-// expectSoon fails if something takes longer than soon.
+// expectSoon fails if do takes longer than soon.
 func expectSoon(t *testing.T, what string, do func()) {
 	t.Helper()
 	began := time.Now()

@@ -13,11 +13,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestFailuresLeaveNothingBehind: 2,000 actions that fail, of three causes, take
-// no memory, no goroutine and no connection with them.
-func TestFailuresLeaveNothingBehind(t *testing.T) {
+// TestFailures_LeakNoResources: 2,000 actions that fail for three reasons leak
+// no memory, no goroutine and no connection.
+func TestFailures_LeakNoResources(t *testing.T) {
 	t.Parallel()
-	const each = 20 // custom resources of each cause
+	const each = 20 // custom resources per cause
 	env := harness.New(t)
 	strict, pieces := env.NewKind("Strict"), env.NewKind("Pieces")
 	env.InstallCRD(strict)
@@ -31,8 +31,8 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 	for i := range each {
 		crs = append(
 			crs,
-			// The schema refuses it; a template fails; and so does the API server,
-			// once the record is stored.
+			// The schema refuses the first; a template of the second fails; the
+			// API server refuses the third after the record is stored.
 			harness.MakeCR(strict, fmt.Sprintf("schema-%d", i)).Set("port", 70000).Obj(),
 			harness.MakeCR(strict, fmt.Sprintf("template-%d", i)).Set("port", 80).Set("mode", "unheard-of").Obj(),
 			harness.MakeCR(pieces, fmt.Sprintf("refused-%d", i)).Set("pieces", map[string]any{"Not_a_name": "x"}).Obj(),
@@ -42,7 +42,7 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 	failures := func() float64 {
 		return metrics.Sum("chartwright_actions_total", map[string]string{"outcome": "failed"})
 	}
-	// A request for another try waits for no backoff.
+	// A request for another attempt ignores the backoff.
 	round := func(number int) {
 		least := failures()
 		for _, cr := range crs {
@@ -75,7 +75,7 @@ func TestFailuresLeaveNothingBehind(t *testing.T) {
 	}
 	after := measure()
 	t.Logf("%v failures; before %v, after %v", failures(), before, after)
-	// The slack is far below what one of each 10 failures would leave.
+	// The tolerance is far below a leak in one of 10 failures.
 	for name, slack := range map[string]float64{"go_goroutines": 50, "go_memstats_heap_inuse_bytes": 24 << 20, "process_open_fds": 20} {
 		if after[name] > before[name]+slack {
 			t.Errorf("%s grew from %v to %v", name, before[name], after[name])

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// foreign is what others may do to an object of a release: a JSON patch, and
-// the subresource that it goes to.
+// foreign are changes by others to objects of a release that are not drift: a
+// JSON patch, and the subresource to which it applies.
 var foreign = []struct {
 	target, patch, subresource string
 }{
@@ -33,7 +33,7 @@ var foreign = []struct {
 	{"kept", `{"op": "add", "path": "/data/theirs", "value": "yes"}`, ""},
 }
 
-func TestWhatIsForeignIsLeftAlone(t *testing.T) {
+func TestForeignChanges_AreKept(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	web := e.cr("web").Obj()
@@ -57,22 +57,23 @@ func TestWhatIsForeignIsLeftAlone(t *testing.T) {
 	e.fence()
 	left := e.settled("web")
 	for target, version := range versions(after) {
-		// Kubernetes goes on writing the status of workloads.
+		// Kubernetes keeps updating the status of workloads.
 		if version != left[target].GetResourceVersion() && target != "StatefulSet" && target != "Deployment" {
 			t.Errorf("%s was changed", target)
 		}
 	}
 	writes := slices.DeleteFunc(audit.Writes("fence"), func(write harness.Request) bool {
-		// More pods are not ready at once, and the status and an event tell so.
+		// Additional pods are not ready immediately, and the status and an
+		// event report that.
 		return write.ObjectRef.Subresource == "status" || write.ObjectRef.Resource == "events"
 	})
 	if len(writes) > 0 {
 		t.Errorf("the operator wrote %v", writes)
 	}
 
-	// An upgrade changes only the fields that the chart sets. The release must be
-	// ready before the operator stops: a process diagnoses an object that was not
-	// ready for some seconds, and the diagnosis changes the status.
+	// An upgrade changes only the fields that the chart sets. The release must
+	// be ready before the operator stops: a process diagnoses an object that
+	// was not ready for some seconds, and the diagnosis changes the status.
 	e.SetSpec(e.cr("web").Set("word", "two").Obj())
 	e.WaitRevision(web, 2)
 	upgraded := e.settled("web")
@@ -88,13 +89,13 @@ func TestWhatIsForeignIsLeftAlone(t *testing.T) {
 		expectSame(t, target, was, object)
 	}
 	for _, copied := range copies {
-		expectSame(t, "the copy of our labels", copied, e.Get(copied))
+		expectSame(t, "the copy of the labels", copied, e.Get(copied))
 	}
 	if now := e.endpointSlices("web"); now != endpoints {
-		t.Errorf("EndpointSlices are %s and were %s", now, endpoints)
+		t.Errorf("EndpointSlices are %s, want %s", now, endpoints)
 	}
 
-	// A new process finds nothing to do.
+	// A new process has nothing to do.
 	e.WaitEvent(web, "Upgraded")
 	e.operator.Stop()
 	audit = e.Audit(e.operator.User())
@@ -108,13 +109,13 @@ func TestWhatIsForeignIsLeftAlone(t *testing.T) {
 	e.Patch(harness.ConfigMap("web"), `[{"op": "remove", "path": "/metadata/finalizers"}]`)
 	e.remove(web)
 	for _, copied := range copies {
-		expectSame(t, "the copy of our labels", copied, e.Get(copied))
+		expectSame(t, "the copy of the labels", copied, e.Get(copied))
 	}
 }
 
-// A person's word about the replicas counts for less than the chart's, and an
-// autoscaler's for more.
-func TestReplicasAreTheAutoscalersUntilAPersonScales(t *testing.T) {
+// Replicas that an autoscaler sets are not drift. Replicas that a user sets
+// are.
+func TestReplicas_AutoscalerIsKeptAndUserIsCorrected(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	web := e.cr("web").Obj()
@@ -123,11 +124,11 @@ func TestReplicasAreTheAutoscalersUntilAPersonScales(t *testing.T) {
 	e.autoscale("web", 2)
 	e.fence()
 	e.expectReplicas(2)
-	// An object that is damaged otherwise is applied again, without replicas.
+	// An object with other drift is applied again, without replicas.
 	e.Kubectl("label", "deployment", "web", "chartwright.dev/owner-uid-")
-	e.Wait("the label back", func(context.Context) error {
+	e.Wait("the label to be restored", func(context.Context) error {
 		if e.Get(harness.Deployment("web")).GetLabels()["chartwright.dev/owner-uid"] == "" {
-			return errors.New("it is not there")
+			return errors.New("the label is missing")
 		}
 		return nil
 	})
@@ -136,7 +137,7 @@ func TestReplicasAreTheAutoscalersUntilAPersonScales(t *testing.T) {
 	e.Kubectl("scale", "deployment", "web", "--replicas=1")
 	e.Wait("the chart's replicas", func(context.Context) error {
 		if replicas, _, _ := unstructured.NestedInt64(e.Get(harness.Deployment("web")).Object, "spec", "replicas"); replicas != 0 {
-			return fmt.Errorf("%d are asked for", replicas)
+			return fmt.Errorf("the Deployment requests %d replicas", replicas)
 		}
 		return nil
 	})
@@ -151,8 +152,8 @@ func (e everything) expectReplicas(want int64) {
 	}
 }
 
-// fence sees a custom resource from its creation to its end. What happened
-// before has been looked at when it is gone.
+// fence creates a custom resource and waits until it is deleted. By then, the
+// operator has processed all earlier events.
 func (e everything) fence() {
 	e.T().Helper()
 	fence := harness.MakeCR(e.kind, "fence").Obj()
@@ -162,8 +163,8 @@ func (e everything) fence() {
 	e.remove(fence)
 }
 
-// expectSame ends the test where two states of an object differ in what a
-// chart can say.
+// expectSame fails the test if two states of an object differ in a field that a
+// chart can set.
 func expectSame(t *testing.T, what string, was, is *unstructured.Unstructured) {
 	t.Helper()
 	if was.GetUID() != is.GetUID() {
@@ -171,7 +172,7 @@ func expectSame(t *testing.T, what string, was, is *unstructured.Unstructured) {
 	}
 	a, b := pretty(t, manifest(was)), pretty(t, manifest(is))
 	if a != b {
-		t.Errorf("%s was\n%s\nand is\n%s", what, a, b)
+		t.Errorf("%s changed from\n%s\nto\n%s", what, a, b)
 	}
 }
 
@@ -197,8 +198,9 @@ func (e everything) autoscale(name string, replicas int32) {
 	}
 }
 
-// copies makes objects that carry our labels and annotations and are not ours:
-// one made by kubectl, and one that another controller applies.
+// copies creates objects with the release's labels and annotations that the
+// release does not own: one created by kubectl, and one applied by another
+// controller.
 func (e everything) copies(owner *unstructured.Unstructured) []*unstructured.Unstructured {
 	e.T().Helper()
 	live := e.Get(harness.ConfigMap(owner.GetName()))
@@ -215,7 +217,7 @@ func (e everything) copies(owner *unstructured.Unstructured) []*unstructured.Uns
 }
 
 // endpointSlices waits for the EndpointSlices of a Service, which carry its
-// labels, and says which they are.
+// labels, and returns their names.
 func (e everything) endpointSlices(service string) string {
 	e.T().Helper()
 	var found []string
@@ -231,7 +233,7 @@ func (e everything) endpointSlices(service string) string {
 			found = append(found, fmt.Sprint(list.Items[i].Name, " ", list.Items[i].UID))
 		}
 		if len(found) == 0 {
-			return errors.New("there are none")
+			return errors.New("none exist")
 		}
 		return nil
 	})
@@ -239,9 +241,9 @@ func (e everything) endpointSlices(service string) string {
 	return fmt.Sprint(found)
 }
 
-// A policy that changes a field of ours on its way in cannot be won against,
-// and is not fought.
-func TestMutatingPolicyCausesNoLoop(t *testing.T) {
+// The operator cannot correct a field that a mutating policy changes on
+// admission, and must not keep trying.
+func TestMutatingPolicy_CausesNoLoop(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	name := env.Namespace
@@ -271,14 +273,14 @@ func TestMutatingPolicyCausesNoLoop(t *testing.T) {
 			}
 		}
 	})
-	env.Wait("the policy to hold", func(ctx context.Context) error {
+	env.Wait("the policy to take effect", func(ctx context.Context) error {
 		probe := harness.ConfigMap("web-probe")
 		made, err := env.At(probe).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			return err
 		}
 		if made.Object["data"] == nil {
-			return errors.New("it does not")
+			return errors.New("no effect yet")
 		}
 		return nil
 	})
@@ -299,7 +301,7 @@ func TestMutatingPolicyCausesNoLoop(t *testing.T) {
 			}
 		}
 		if writes > 4 {
-			return fmt.Errorf("there are %d", writes)
+			return fmt.Errorf("%d writes", writes)
 		}
 		return nil
 	})

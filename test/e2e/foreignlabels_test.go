@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// victim is a custom resource of which another tenant has copied the labels.
+// victim is a custom resource whose labels another tenant has copied.
 type victim struct {
 	*harness.Env
 	kind     harness.Kind
@@ -22,9 +22,9 @@ type victim struct {
 	copied *unstructured.Unstructured
 }
 
-// newVictim installs a release, and creates an object with its labels, its
-// annotations and an Apply entry of the operator's field manager in another
-// namespace. The object has a finalizer.
+// newVictim installs a release, and creates an object in another namespace with
+// the release's labels and annotations, an Apply entry of the operator's field
+// manager, and a finalizer.
 func newVictim(t *testing.T, fields ...harness.Entry) victim {
 	t.Helper()
 	env := harness.New(t)
@@ -59,13 +59,14 @@ func newVictim(t *testing.T, fields ...harness.Entry) victim {
 			t.Error(err)
 		}
 	})
-	// By the time another release is there, the watch has shown the object.
+	// By the time another release is installed, the operator has received the
+	// object's event.
 	fenceOf(env, v.kind)
 	return v
 }
 
-// untouched fails if the object with the copied labels is not as it was created,
-// or if anything that the operator reports names it.
+// untouched fails the test if the object with the copied labels has changed, or
+// if an event of the operator names it.
 func (v victim) untouched(events ...string) {
 	v.T().Helper()
 	live := v.Get(v.copied)
@@ -79,12 +80,13 @@ func (v victim) untouched(events ...string) {
 	}
 }
 
-// accounted is an entry whose objects are written in the name of a service account.
+// accounted is an entry whose objects are written by impersonating a service
+// account.
 var accounted = harness.Entry{"serviceAccountName": "deployer"}
 
-func TestForeignLabels_DoNotStopAnUpgrade(t *testing.T) {
+func TestForeignLabels_DoNotBlockUpgrade(t *testing.T) {
 	t.Parallel()
-	for name, fields := range map[string]harness.Entry{"the operator's own name": {}, "a service account's name": accounted} {
+	for name, fields := range map[string]harness.Entry{"as the operator": {}, "as a service account": accounted} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newVictim(t, fields)
@@ -97,7 +99,7 @@ func TestForeignLabels_DoNotStopAnUpgrade(t *testing.T) {
 	}
 }
 
-func TestForeignLabels_DoNotStopADeletion(t *testing.T) {
+func TestForeignLabels_DoNotBlockDeletion(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t, accounted)
 	v.Delete(v.cr)
@@ -105,7 +107,7 @@ func TestForeignLabels_DoNotStopADeletion(t *testing.T) {
 	v.untouched()
 }
 
-func TestForeignLabels_AreNotWaitedFor(t *testing.T) {
+func TestForeignLabels_DeletionDoesNotWaitForThem(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.Annotate(v.cr, "uninstall-wait", "true")
@@ -114,8 +116,9 @@ func TestForeignLabels_AreNotWaitedFor(t *testing.T) {
 	v.untouched()
 }
 
-// A deletion after the records were lost goes by the labels of the objects.
-func TestForeignLabels_AreNotFoundWithoutRecords(t *testing.T) {
+// If the records are lost, the deletion searches for the objects by their
+// labels.
+func TestForeignLabels_IgnoredWithoutRecords(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.operator.Kill()
@@ -126,8 +129,8 @@ func TestForeignLabels_AreNotFoundWithoutRecords(t *testing.T) {
 	v.untouched()
 }
 
-// A new process compares what exists with a digest on the record.
-func TestForeignLabels_CauseNoWritesAfterARestart(t *testing.T) {
+// A new process compares the objects with a digest on the record.
+func TestForeignLabels_CauseNoWritesAfterRestart(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.operator.Stop()

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// forgeRecord appends objects to the manifest of a release record, as a tenant can
-// who may write Secrets.
+// forgeRecord appends objects to the manifest of a release record, as a tenant
+// with write access to Secrets can.
 func forgeRecord(env *harness.Env, name, manifest string) {
 	env.T().Helper()
 	rewriteRecord(env, name, func(release map[string]any) {
@@ -24,10 +24,10 @@ func forgeRecord(env *harness.Env, name, manifest string) {
 	})
 }
 
-// TestForgedRecord_GainsNothing: a tenant writes objects into the release record
-// of their custom resource. The operator may create such objects, and has objects
-// of this kind in the chart. Nothing from the record is created, changed or
-// deleted: the release is rendered from the chart again.
+// TestForgedRecord_GainsNothing: a tenant writes objects into the release
+// record of their custom resource. The operator has permission to create such
+// objects, and the chart has objects of this kind. Nothing from the record is
+// created, changed or deleted, because the operator renders the release again.
 func TestForgedRecord_GainsNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -88,41 +88,42 @@ data: {pods: "9999"}
 	env.WaitReady(evil)
 	forgeRecord(env, "sh.helm.release.v1.evil.v1", forged.String())
 	env.Annotate(evil, "reconcile-requested-at", "now")
-	env.Wait("the request to be answered", func(context.Context) error {
+	env.Wait("the request to be processed", func(context.Context) error {
 		return answered(env.Records("evil"), api.LabelReconcileRequest)
 	})
 	unchanged()
 	env.WaitRevision(evil, 2)
 	env.WaitReady(evil)
 	if event := env.WaitEvent(evil, api.EventRecordUntrusted); !strings.Contains(event.Note, "does not match its signature") {
-		t.Errorf("the event says %q", event.Note)
+		t.Errorf("the event's note is %q", event.Note)
 	}
 	if secret := env.Records("evil"); secret[0].Labels[api.LabelSignature] == "" {
 		t.Errorf("the newest record is not signed: %v", secret[0].Labels)
 	}
 
-	// The first revision is not signed any more, so that it cannot be rolled back to.
+	// The first revision's signature is no longer valid, so a rollback to it is
+	// refused.
 	env.Annotate(evil, "rollback-to", "1")
 	status := env.WaitCondition(evil, "RollbackRefused", metav1.ConditionTrue, api.ReasonRecordUntrusted)
 	if said := condition(t, status, "RollbackRefused").Message; !strings.HasPrefix(said, "Revision 1 has a release record that is not authenticated") || !strings.Contains(said, "is cluster-scoped") {
-		t.Errorf("the condition says %q", said)
+		t.Errorf("the condition's message is %q", said)
 	}
 	unchanged()
 	env.ExpectRevisions("evil", "1 superseded, 2 deployed")
 
-	// The record that the deletion goes by is forged, too.
+	// The deletion uses a forged record, too.
 	forgeRecord(env, "sh.helm.release.v1.evil.v2", forged.String())
 	env.Delete(evil)
 	env.WaitGone(evil, harness.ConfigMap("evil"))
 	unchanged()
 	if left := env.Records("evil"); len(left) > 0 {
-		t.Errorf("%d records are left", len(left))
+		t.Errorf("%d records remain", len(left))
 	}
 }
 
-// TestRecord_WithoutASignatureIsSigned: the records that an earlier version wrote
-// are signed. No revision is made, and no object is written.
-func TestRecord_WithoutASignatureIsSigned(t *testing.T) {
+// Records that an earlier version wrote are signed without a new revision, and
+// no object is written.
+func TestRecord_WithoutSignatureIsSigned(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")

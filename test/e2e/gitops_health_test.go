@@ -11,9 +11,9 @@ import (
 	"github.com/chartwright/chartwright/test/gitops"
 )
 
-// TestGitToolsTellHealth: what docs/gitops gives them says of custom resources,
-// as an operator writes them, what a person would.
-func TestGitToolsTellHealth(t *testing.T) {
+// TestGitTools_ReportHealth: the health checks in docs/gitops report each state
+// of a custom resource correctly.
+func TestGitTools_ReportHealth(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Hooks")
@@ -34,7 +34,7 @@ func TestGitToolsTellHealth(t *testing.T) {
 		argo string
 		flux status.Status
 	}{
-		{"an edit that nobody has seen", func(web ownedRelease) {
+		{"an edit that is not observed", func(web ownedRelease) {
 			if err := operator.WhileFrozen(func() {
 				web.edit("two", nil)
 				expectHealth(web.env, web.cr, gitops.Progressing, status.InProgressStatus)
@@ -43,7 +43,7 @@ func TestGitToolsTellHealth(t *testing.T) {
 			}
 			web.follows(2, "two")
 		}, gitops.Healthy, status.CurrentStatus},
-		{"an upgrade that runs", func(web ownedRelease) {
+		{"an upgrade in progress", func(web ownedRelease) {
 			web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "nowhere"}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
 		}, gitops.Progressing, status.InProgressStatus},
@@ -58,21 +58,21 @@ func TestGitToolsTellHealth(t *testing.T) {
 		{"held", func(web ownedRelease) {
 			web.edit("two", nil)
 			web.follows(2, "two")
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(3, 1, "one")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused with an edit", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 			web.edit("two", nil)
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
 		}, gitops.Suspended, status.InProgressStatus},
 	} {
-		// One at a time, for one of them stops the operator.
+		// Not in parallel, because one of the cases stops the operator.
 		t.Run(test.name, func(t *testing.T) {
 			web := oneRevision(env.For(t), kind, test.name)
 			test.do(web)
@@ -81,9 +81,9 @@ func TestGitToolsTellHealth(t *testing.T) {
 	}
 }
 
-// TestGitToolsTellOfAFailureThatWasRolledBack: what runs is well, and is not
-// what Git asks for.
-func TestGitToolsTellOfAFailureThatWasRolledBack(t *testing.T) {
+// TestGitTools_ReportRolledBackFailure: the objects are healthy, but they do
+// not match the spec in Git.
+func TestGitTools_ReportRolledBackFailure(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
@@ -106,9 +106,9 @@ func expectHealth(env *harness.Env, cr *unstructured.Unstructured, argo string, 
 	}
 	live := env.Get(cr)
 	if health, message, err := gitops.Health(t.Context(), script, live); err != nil || health != argo || message == "" {
-		t.Errorf("Argo CD says %s, %q, %v of %v; expected %s", health, message, err, live.Object["status"], argo)
+		t.Errorf("Argo CD reports %s, %q, %v of %v; expected %s", health, message, err, live.Object["status"], argo)
 	}
 	if said, err := checks[0].Evaluate(t.Context(), live); said != flux || (err != nil) != (flux == status.UnknownStatus) {
-		t.Errorf("Flux says %s, %v of %v; expected %s", said, err, live.Object["status"], flux)
+		t.Errorf("Flux reports %s, %v of %v; expected %s", said, err, live.Object["status"], flux)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// gitTool applies what stands in Git.
+// gitTool applies a manifest as a GitOps tool does.
 type gitTool struct {
 	name  string
 	apply func(*harness.Env, *unstructured.Unstructured)
@@ -32,14 +32,14 @@ var gitTools = []gitTool{
 	{"kubectl server-side", func(env *harness.Env, cr *unstructured.Unstructured) {
 		env.KubectlWith(asJSON(env, cr), "apply", "--server-side", "-f", "-")
 	}},
-	// As with its option ServerSideApply=true.
+	// With the option ServerSideApply=true.
 	{"Argo CD", func(env *harness.Env, cr *unstructured.Unstructured) {
 		env.KubectlWith(asJSON(env, cr), "apply", "--server-side", "--force-conflicts", "--field-manager=argocd-controller", "-f", "-")
 	}},
 	{"Flux", applyByFlux},
 }
 
-// applyByFlux applies by Flux's own code, with the options of its
+// applyByFlux applies with Flux's own code and the options of its
 // kustomize-controller.
 func applyByFlux(env *harness.Env, cr *unstructured.Unstructured) {
 	env.T().Helper()
@@ -80,18 +80,18 @@ func asJSON(env *harness.Env, object *unstructured.Unstructured) string {
 	return string(data)
 }
 
-// byCLI does something to a custom resource by kubectl chartwright.
+// byCLI runs a command of kubectl chartwright for a custom resource.
 func byCLI(env *harness.Env, kind harness.Kind, verb, name string) {
 	env.T().Helper()
 	user := env.NewUser(kind.On("get", "patch"))
 	if said := user.Chartwright(verb, kind.Resource()+"/"+name); said.Code != 0 {
-		env.T().Fatalf("kubectl chartwright %s ends with %d: %s%s", verb, said.Code, said.Stdout, said.Stderr)
+		env.T().Fatalf("kubectl chartwright %s exits with code %d: %s%s", verb, said.Code, said.Stdout, said.Stderr)
 	}
 }
 
-// TestGitToolsKeepWhatTheCLIWrites: what Git does not have, they leave alone:
-// the CLI's annotation, the finalizer and the status.
-func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
+// TestGitTools_KeepWritesOfTheCLI: the tools do not change fields that are not
+// in Git: the CLI's annotation, the finalizer and the status.
+func TestGitTools_KeepWritesOfTheCLI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -113,12 +113,12 @@ func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
 			before := env.Get(web).Object["status"]
 			tool.apply(env, inGit("one"))
 			if live := env.Get(web); fmt.Sprint(live.Object["status"]) != fmt.Sprint(before) {
-				t.Errorf("the status was %v and is %v", before, live.Object["status"])
+				t.Errorf("the status changed from %v to %v", before, live.Object["status"])
 			}
 			tool.apply(env, inGit("two"))
 			live := env.Get(web)
 			if message, _, _ := unstructured.NestedString(live.Object, "spec", "message"); message != "two" {
-				t.Errorf("it was not applied: the message is %q", message)
+				t.Errorf("the manifest was not applied: the message is %q", message)
 			}
 			if a := live.GetAnnotations(); a[api.AnnotationPause] != "true" || a[api.AnnotationReconcile] == "" {
 				t.Errorf("annotations are %v", a)
@@ -133,9 +133,9 @@ func TestGitToolsKeepWhatTheCLIWrites(t *testing.T) {
 	}
 }
 
-// TestFluxUndoesWhatKubectlWrites, unless it has another field manager or Git
-// says Merge.
-func TestFluxUndoesWhatKubectlWrites(t *testing.T) {
+// Flux keeps the change only if it was written with another field manager or
+// Git has the annotation that selects Merge.
+func TestFlux_RevertsWritesOfKubectl(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -173,9 +173,9 @@ func TestFluxUndoesWhatKubectlWrites(t *testing.T) {
 	}
 }
 
-// TestReplacingLosesAnnotations: what Argo CD does with Replace=true. The
-// operator puts its finalizer back.
-func TestReplacingLosesAnnotations(t *testing.T) {
+// Argo CD with Replace=true removes annotations. The operator restores its
+// finalizer.
+func TestGitTools_ReplaceRemovesAnnotations(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -188,16 +188,16 @@ func TestReplacingLosesAnnotations(t *testing.T) {
 	env.WaitRevision(web, 2)
 	live := env.Get(web)
 	if _, there := live.GetAnnotations()[api.AnnotationPause]; there {
-		t.Error("the pause is there: docs/gitops.md says otherwise")
+		t.Error("the pause annotation is still set, contrary to docs/gitops.md")
 	}
 	if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
 		t.Errorf("finalizers are %v", live.GetFinalizers())
 	}
 }
 
-// TestFinalizersInGit: by client-side apply they take the place of all that are
-// there; the operator puts its own back. By server-side apply they are added.
-func TestFinalizersInGit(t *testing.T) {
+// With client-side apply, finalizers in Git replace all others, and the
+// operator restores its own. With server-side apply they are added.
+func TestGitTools_FinalizersInGit(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
@@ -207,7 +207,7 @@ func TestFinalizersInGit(t *testing.T) {
 			web := harness.MakeCR(kind, nameFor(strings.ToLower(tool.name))).Set("message", "one").Obj()
 			tool.apply(env, web)
 			env.WaitReady(web)
-			// Flux sends nothing where no more than a finalizer is another.
+			// Flux does not write if only finalizers differ.
 			message := map[bool]string{true: "two", false: "one"}[tool.name == "Flux"]
 			inGit := harness.MakeCR(kind, web.GetName()).Set("message", message).Obj()
 			inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
@@ -222,7 +222,7 @@ func TestFinalizersInGit(t *testing.T) {
 			}
 			env.Wait("both finalizers", func(context.Context) error {
 				if finalizers := env.Get(web).GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, api.Finalizer) {
-					return fmt.Errorf("they are %v", finalizers)
+					return fmt.Errorf("finalizers are %v", finalizers)
 				}
 				return nil
 			})
@@ -230,9 +230,9 @@ func TestFinalizersInGit(t *testing.T) {
 	}
 }
 
-// TestForegroundDeletion is how Argo CD deletes unless it is told otherwise:
-// everything goes, the custom resource last.
-func TestForegroundDeletion(t *testing.T) {
+// By default, Argo CD deletes in the foreground: everything is deleted, the
+// custom resource last.
+func TestGitTools_ForegroundDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()

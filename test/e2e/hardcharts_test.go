@@ -22,9 +22,9 @@ func serveHard(env *harness.Env) (harness.Kind, *harness.Operator) {
 	}).Start()
 }
 
-// Helm changes the chart that it renders: what one release turns off must not
-// be off for the next.
-func TestSubchartIsOffForOneAndOnForTheNext(t *testing.T) {
+// Helm changes the chart object that it renders: a subchart that one release
+// disables must be enabled for the next.
+func TestSubchart_DisabledForOneReleaseOnly(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveHard(env)
@@ -35,7 +35,8 @@ func TestSubchartIsOffForOneAndOnForTheNext(t *testing.T) {
 	for _, cr := range []*unstructured.Unstructured{off, on, offAgain} {
 		env.Create(cr)
 		env.WaitReady(cr)
-		// The alias is always on, and its values are imported.
+		// The subchart with the alias is always enabled, and its values are
+		// imported.
 		env.Get(harness.ConfigMap(cr.GetName() + "-crate"))
 		expectData(t, env, cr.GetName()+"-first", "imported", "of the box")
 	}
@@ -49,7 +50,7 @@ func TestSubchartIsOffForOneAndOnForTheNext(t *testing.T) {
 	env.Get(harness.ConfigMap("without-box"))
 }
 
-func TestHardManifests(t *testing.T) {
+func TestManifest_UnusualContents(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveHard(env)
@@ -62,26 +63,26 @@ func TestHardManifests(t *testing.T) {
 	}
 	containers, _, _ := unstructured.NestedSlice(env.Get(harness.Deployment("web")).Object, "spec", "template", "spec", "containers")
 	if text := fmt.Sprint(containers); !strings.Contains(text, "blue") || strings.Contains(text, "red") {
-		t.Errorf("containers are %v: of equal names the last counts", containers)
+		t.Errorf("containers are %v: the last of several with the same name should win", containers)
 	}
 
-	// Random words are drawn once a revision.
+	// Random words change only with a revision.
 	first := env.Get(harness.ConfigMap("web-first"))
 	operator.Stop()
 	operator.Start()
 	env.Kubectl("annotate", kind.Resource(), "web", "example.com/touched=yes")
 	env.Patch(first, `[{"op": "remove", "path": "/data/random"}]`)
-	waitRepaired(env, first)
+	waitCorrected(env, first)
 	env.Delete(harness.ConfigMap("web-second"))
 	env.WaitEvent(web, "DriftCorrected")
-	env.Wait("the ConfigMap of the list to be made again", func(ctx context.Context) error {
+	env.Wait("the ConfigMap of the list to be recreated", func(ctx context.Context) error {
 		_, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(ctx, "web-second", metav1.GetOptions{})
 		return err
 	})
 	env.ExpectRevisions("web", "1 deployed")
 }
 
-func TestNewAPIRendersTheChartsThatLook(t *testing.T) {
+func TestNewAPI_UpgradesChartsThatCheckForIt(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	guarded, plain, late := env.NewKind("Guarded"), env.NewKind("Plain"), env.NewKind("Late")
@@ -91,24 +92,24 @@ func TestNewAPIRendersTheChartsThatLook(t *testing.T) {
 		Watches: env.Watches(harness.MakeEntry(guarded, harness.Chart("guarded")), harness.MakeEntry(plain, harness.Chart("plain"))),
 		Account: env.NewAccount(),
 	}).Start()
-	looks := harness.MakeCR(guarded, "looks").Set("api", late.GroupVersion().String()+"/Late").Obj()
+	lookups := harness.MakeCR(guarded, "looks").Set("api", late.GroupVersion().String()+"/Late").Obj()
 	blind := harness.MakeCR(plain, "blind").Obj()
-	env.Create(looks, blind)
-	env.WaitReady(looks, blind)
+	env.Create(lookups, blind)
+	env.WaitReady(lookups, blind)
 	expectData(t, env, "looks", "served", "false")
 
 	env.InstallCRD(late)
-	env.Wait("the chart to be rendered with it", func(context.Context) error {
+	env.Wait("the chart to be rendered with the new API", func(context.Context) error {
 		if found, _, _ := unstructured.NestedString(env.Get(harness.ConfigMap("looks")).Object, "data", "served"); found != "true" {
 			return fmt.Errorf("it was rendered with %q", found)
 		}
 		return nil
 	})
-	env.WaitReady(looks)
+	env.WaitReady(lookups)
 	env.ExpectRevisions("blind", "1 deployed")
 }
 
-func TestReleasesOfManyObjects(t *testing.T) {
+func TestRelease_ManyObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveHard(env)
@@ -137,7 +138,7 @@ func TestReleasesOfManyObjects(t *testing.T) {
 		env.Wait("all objects to be gone", func(ctx context.Context) error {
 			left, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "chartwright.dev/owner-uid"})
 			if err == nil && len(left.Items) > 0 {
-				err = fmt.Errorf("%d are left", len(left.Items))
+				err = fmt.Errorf("%d remain", len(left.Items))
 			}
 			return err
 		})

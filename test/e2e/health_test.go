@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// reports is an operator of a kind whose releases have widgets. The test plays the
-// controller of the widgets.
+// reports is an operator of a kind whose releases have widgets. The test acts
+// as the controller of the widgets.
 type reports struct {
 	*harness.Env
 	kind, widget harness.Kind
@@ -38,7 +38,7 @@ func serveReports(t *testing.T, change func(widget harness.Kind, e harness.Entry
 	return r
 }
 
-// cr begins a custom resource with a widget.
+// cr returns a builder for a custom resource with a widget.
 func (r reports) cr(name, size string) harness.CR {
 	return harness.MakeCR(r.kind, name).Set("group", r.widget.Group).Set("widgets.a.size", size)
 }
@@ -47,7 +47,8 @@ func (r reports) widgetOf(name string) *unstructured.Unstructured {
 	return harness.Object(r.widget.GroupVersion().String(), "Widget", name+"-a")
 }
 
-// report writes the status of a widget, once it is of a generation.
+// report writes the status of a widget once the widget has the given
+// generation.
 func (r reports) report(name string, generation int64, status any) {
 	r.T().Helper()
 	widget := r.widgetOf(name)
@@ -57,7 +58,7 @@ func (r reports) report(name string, generation int64, status any) {
 			return err
 		}
 		if live.GetGeneration() != generation {
-			return fmt.Errorf("it is at generation %d", live.GetGeneration())
+			return fmt.Errorf("the generation is %d", live.GetGeneration())
 		}
 		return nil
 	})
@@ -84,14 +85,14 @@ func (r reports) says(cr *unstructured.Unstructured, ready metav1.ConditionStatu
 	return nil
 }
 
-// unharmed returns an error where a release is stalled or was rolled back.
+// unharmed returns an error if a release is stalled or was rolled back.
 func (r reports) unharmed(cr *unstructured.Unstructured) error {
 	status := r.Status(cr)
 	switch {
 	case harness.Condition(status, "Stalled") != nil:
-		return errors.New("it is Stalled")
+		return errors.New("the custom resource is Stalled")
 	case harness.Condition(status, "Held") != nil:
-		return errors.New("it was rolled back")
+		return errors.New("the release was rolled back")
 	default:
 		return nil
 	}
@@ -101,9 +102,9 @@ func rollsBack(_ harness.Kind, e harness.Entry) harness.Entry {
 	return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
 }
 
-// TestHealth_UnusualStatusIsNotRolledBack: an upgrade stays whose objects have a
-// text as observedGeneration, as Argo Rollouts write it, or conditions that cannot
-// be read.
+// TestHealth_UnusualStatusIsNotRolledBack: an upgrade is not rolled back if
+// observedGeneration of an object is a string, as Argo Rollouts write it, or if
+// its conditions are malformed.
 func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, rollsBack)
@@ -134,25 +135,25 @@ func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
 	}
 }
 
-// TestHealth_WithoutReport: a controller that has not reported is waited for as
-// long as it reports on other objects of the kind, which never fails; and for 60
-// seconds where it reports on none.
+// TestHealth_WithoutReport: the operator waits for a missing status as long as
+// the controller reports on other objects of the kind, and then never fails. If
+// the controller reports on no object, the operator waits for 60 seconds.
 func TestHealth_WithoutReport(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "its controller has not reported on it yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "controller has not reported a status yet", 30*time.Second)
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
-	r.waitMessage(first, metav1.ConditionTrue, "it counts as ready: no controller has reported on it within 60 seconds", 90*time.Second)
+	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
 	if waited := time.Since(began.Time); waited < 59*time.Second {
-		t.Errorf("it was ready after %s", waited)
+		t.Errorf("ready after only %s", waited)
 	}
 	if err := r.unharmed(first); err != nil {
 		t.Error(err)
 	}
 
-	// From now on there is a controller.
+	// From now on, a controller reports on other objects.
 	second := r.cr("second", "small").Obj()
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
@@ -165,8 +166,8 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.WaitReady(first)
 }
 
-// TestHealth_KindWithoutStatus: what the API server serves without a status is
-// ready at once.
+// TestHealth_KindWithoutStatus: an object of a kind without a status
+// subresource is ready immediately.
 func TestHealth_KindWithoutStatus(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -196,8 +197,8 @@ func TestHealth_KindWithoutStatus(t *testing.T) {
 	env.WaitReady(cr)
 }
 
-// TestHealth_RuleGatesReady: a health rule of the watches entry decides, with its
-// own words.
+// TestHealth_RuleGatesReady: a health rule of the watches entry decides whether
+// an object is ready, and provides the message.
 func TestHealth_RuleGatesReady(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, func(widget harness.Kind, e harness.Entry) harness.Entry {
@@ -212,7 +213,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	r.Create(cr)
 	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
-	// What is ready by every convention is not ready by the rule.
+	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
 	r.waitMessage(cr, metav1.ConditionFalse, "it serves 1 of 3", 30*time.Second)
 	r.report("web", 1, map[string]any{"served": 3})
@@ -223,8 +224,8 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	r.WaitReady(cr)
 }
 
-// TestHealth_ForeignConditions: what conditions and phases of a kind that the
-// operator does not know make of a release.
+// TestHealth_ForeignConditions: conditions and phases of a kind that the
+// operator does not know determine the state of the release.
 func TestHealth_ForeignConditions(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, func(_ harness.Kind, e harness.Entry) harness.Entry { return e })
@@ -233,12 +234,12 @@ func TestHealth_ForeignConditions(t *testing.T) {
 		name, reason, says string
 		status             any
 	}{
-		{"old-condition", "Progressing", "generation 0 of 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
+		{"old-condition", "Progressing", "generation 0, want 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
 		{"failed-condition", "ObjectFailed", "it broke", condition(map[string]any{"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"})},
 		{"degraded", "Progressing", "one of two", condition(map[string]any{"type": "Degraded", "status": "True", "message": "one of two"})},
 		{"not-available", "Progressing", "no endpoints", condition(map[string]any{"type": "Available", "status": "False", "message": "no endpoints"})},
 		{"not-synced", "Progressing", "access denied", condition(map[string]any{"type": "Synced", "status": "False", "message": "access denied"})},
-		{"failed-phase", "ObjectFailed", "its phase is Failed", map[string]any{"phase": "Failed"}},
+		{"failed-phase", "ObjectFailed", "status.phase is Failed", map[string]any{"phase": "Failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +254,7 @@ func TestHealth_ForeignConditions(t *testing.T) {
 	}
 }
 
-// TestHealth_Workloads: Kubernetes' own kinds that wait for a person or a pod.
+// TestHealth_Workloads: built-in kinds that wait for a user or for a pod.
 func TestHealth_Workloads(t *testing.T) {
 	t.Parallel()
 	r := serveReports(t, rollsBack)
@@ -285,12 +286,12 @@ func TestHealth_Workloads(t *testing.T) {
 		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
 		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
 		r.Create(unused, unbound)
-		r.waitMessage(unused, metav1.ConditionFalse, "nothing has begun to provision it", 30*time.Second)
+		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim", 30*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
-		r.waitMessage(unused, metav1.ConditionTrue, "it gets its volume when the first pod uses it", 90*time.Second)
+		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it", 90*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
 	})
-	t.Run("a StatefulSet whose pods are replaced by a person", func(t *testing.T) {
+	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {
 		t.Parallel()
 		r := reports{Env: r.For(t), kind: r.kind}
 		cr := harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:1").Obj()

@@ -14,22 +14,22 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What happens to a release that is held, none of which ends it. Each leaves
-// the revision given.
+// disturbances are events that do not end the hold of a release. revision is
+// the newest revision afterwards.
 var disturbances = []struct {
 	name     string
 	revision int64
 	do       func(ownedRelease)
 }{
-	{"everything is verified", 4, func(web ownedRelease) {
-		web.ask("reconcile-requested-at", "now")
-		web.env.Wait("the answer", func(context.Context) error {
+	{"a reconciliation is requested", 4, func(web ownedRelease) {
+		web.annotate("reconcile-requested-at", "now")
+		web.env.Wait("the request to be processed", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelReconcileRequest)
 		})
 	}},
-	{"force is asked for", 4, func(web ownedRelease) {
-		web.ask("force", "now")
-		web.env.Wait("the answer", func(context.Context) error {
+	{"force is requested", 4, func(web ownedRelease) {
+		web.annotate("force", "now")
+		web.env.Wait("the request to be processed", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelForceRequest)
 		})
 	}},
@@ -42,12 +42,12 @@ var disturbances = []struct {
 		web.env.KubectlWith(string(data), "apply", "-f", "-")
 		web.env.KubectlWith(string(data), "apply", "--server-side", "--force-conflicts", "-f", "-")
 	}},
-	{"the annotation is stripped", 4, func(web ownedRelease) { web.env.Unannotate(web.cr, "rollback-to") }},
+	{"the annotation is removed", 4, func(web ownedRelease) { web.env.Unannotate(web.cr, "rollback-to") }},
 	{"an autoscaler scales", 4, func(web ownedRelease) {
 		generation := web.env.Get(web.cr).GetGeneration()
 		web.env.Kubectl("scale", web.kind.Resource(), web.name, "--replicas=5")
 		if web.env.Get(web.cr).GetGeneration() == generation {
-			web.t.Error("nothing was scaled")
+			web.t.Error("the custom resource was not scaled")
 		}
 	}},
 	{"an object drifts", 4, func(web ownedRelease) {
@@ -61,23 +61,23 @@ var disturbances = []struct {
 	}},
 	{"the status is cleared", 4, func(web ownedRelease) {
 		web.env.Patch(web.cr, `[{"op": "remove", "path": "/status"}]`, "status")
-		// It is a report, and is put right with the next look.
-		web.ask("pause", "false")
+		// The operator writes the status again in the next reconciliation.
+		web.annotate("pause", "false")
 	}},
-	{"what values come from changes", 4, func(web ownedRelease) {
+	{"a source of values changes", 4, func(web ownedRelease) {
 		web.env.Create(holding(harness.ConfigMap(web.name+"-values"), "values.yaml", "replicas: 7"))
 	}},
-	{"somebody upgrades by hand", 6, func(web ownedRelease) {
+	{"a user upgrades with helm", 6, func(web ownedRelease) {
 		web.env.Helm("upgrade", web.name, harness.Chart("hooks"), "--set", "message=theirs")
 	}},
-	{"somebody rolls back by hand", 6, func(web ownedRelease) { web.env.Helm("rollback", web.name, "2") }},
-	{"a wrong request is made", 4, func(web ownedRelease) {
-		web.ask("rollback-to", "99")
+	{"a user rolls back with helm", 6, func(web ownedRelease) { web.env.Helm("rollback", web.name, "2") }},
+	{"an invalid request is made", 4, func(web ownedRelease) {
+		web.annotate("rollback-to", "99")
 		web.refused("Revision 99", "1, 2, 3, 4")
 	}},
 }
 
-func TestRollbackStaysHeld(t *testing.T) {
+func TestRollback_HoldsUntilSpecEdited(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Hooks")
@@ -96,7 +96,7 @@ func TestRollbackStaysHeld(t *testing.T) {
 			t.Run(disturbance.name, func(t *testing.T) {
 				t.Parallel()
 				web := threeRevisions(env.For(t), kind, disturbance.name)
-				web.ask("rollback-to", "1")
+				web.annotate("rollback-to", "1")
 				web.held(4, 1, "one")
 				disturbance.do(web)
 				fenceOf(web.env, kind)
@@ -129,8 +129,8 @@ func TestRollbackStaysHeld(t *testing.T) {
 	})
 }
 
-// Nothing is changed by a request that cannot be met.
-func TestWrongRollbackRequestsAreRefused(t *testing.T) {
+// A request that cannot be fulfilled changes nothing.
+func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -149,7 +149,7 @@ func TestWrongRollbackRequestsAreRefused(t *testing.T) {
 		{"4", "Revision 4 is not stored, or was never deployed"},
 	} {
 		audit := env.Audit(operator.User())
-		web.ask("rollback-to", request.value)
+		web.annotate("rollback-to", request.value)
 		web.refused(request.says, "1, 2, 3, 5")
 		events++
 		fenceOf(env, kind)
@@ -160,30 +160,31 @@ func TestWrongRollbackRequestsAreRefused(t *testing.T) {
 			}
 		}
 		if n := env.CountEvents(web.cr, "RollbackRefused"); n != events {
-			t.Errorf("%s: %d events tell of refusals, expected %d", request.value, n, events)
+			t.Errorf("%s: %d events report refusals, want %d", request.value, n, events)
 		}
 	}
 
-	// An edit is no other request, and the right one ends it.
+	// An edit of the spec does not repeat the request, and a valid request
+	// removes the condition.
 	web.edit("six", nil)
 	web.follows(6, "six")
 	fenceOf(env, kind)
 	if n := env.CountEvents(web.cr, "RollbackRefused"); n != events {
-		t.Errorf("after an edit %d events tell of refusals, expected %d", n, events)
+		t.Errorf("after an edit %d events report refusals, want %d", n, events)
 	}
-	web.ask("rollback-to", "3")
+	web.annotate("rollback-to", "3")
 	if status := waitHeld(env, web.cr, 7, 3); harness.Condition(status, "RollbackRefused") != nil {
-		t.Errorf("the refusal is left: %+v", status.Conditions)
+		t.Errorf("condition RollbackRefused remains: %+v", status.Conditions)
 	}
 }
 
-func TestPreviousOfTheFirstRevisionIsRefused(t *testing.T) {
+func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Annotate("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
-	web.refused("No revision before the one that runs was ever deployed", "1")
+	web.refused("No earlier revision was ever deployed", "1")
 	web.follows(1, "one")
 }
 
@@ -200,17 +201,17 @@ func (r ownedRelease) refused(says, available string) {
 
 func refusal(status api.Status, says, available string) error {
 	refused := harness.Condition(status, "RollbackRefused")
-	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "To be had are: "+available) {
+	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "Available revisions: "+available) {
 		return fmt.Errorf("no refusal says %q and to be had are %s", says, available)
 	}
 	return nil
 }
 
-// answered tells whether a request was answered: its mark is on the newest
-// record.
+// answered returns an error unless a request was processed: then its label is
+// on the newest record.
 func answered(records []corev1.Secret, label string) error {
 	if newest := records[len(records)-1]; newest.Labels[label] == "" {
-		return fmt.Errorf("it has labels %v", newest.Labels)
+		return fmt.Errorf("labels of the newest record: %v", newest.Labels)
 	}
 	return nil
 }

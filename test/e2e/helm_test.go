@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestHelmReadsTheReleases(t *testing.T) {
+func TestHelm_ReadsReleases(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -80,7 +80,7 @@ func helmJSON(t *testing.T, env *harness.Env, into any, args ...string) {
 	}
 }
 
-func TestUpgradeByHandIsUndoneByOneRevision(t *testing.T) {
+func TestHelm_UpgradeByUserIsRevertedByOneRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -97,7 +97,7 @@ func TestUpgradeByHandIsUndoneByOneRevision(t *testing.T) {
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
 }
 
-func TestUninstallByHandIsUndone(t *testing.T) {
+func TestHelm_UninstallByUserIsReverted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -108,10 +108,10 @@ func TestUninstallByHandIsUndone(t *testing.T) {
 
 	env.Helm("uninstall", "web")
 
-	env.Wait("another Deployment in its place", func(ctx context.Context) error {
+	env.Wait("the Deployment to be recreated", func(ctx context.Context) error {
 		live, err := env.Typed.AppsV1().Deployments(env.Namespace).Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && live.UID == first {
-			err = errors.New("it is the first one")
+			err = errors.New("it is still the first Deployment")
 		}
 		return err
 	})
@@ -120,7 +120,7 @@ func TestUninstallByHandIsUndone(t *testing.T) {
 	waitPods(env, "web", 1)
 }
 
-func TestRecordThatIsDeletedByHandComesBack(t *testing.T) {
+func TestRecord_DeletedByUserIsRestored(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -162,9 +162,9 @@ func TestRecordThatIsDeletedByHandComesBack(t *testing.T) {
 	}
 }
 
-// The status is a report: whatever somebody writes there changes nothing that
-// runs, and is put right with the next change.
-func TestStatusIsNoMemory(t *testing.T) {
+// Foreign writes to the status do not change the release, and the next
+// reconciliation corrects the status.
+func TestStatus_ForeignWritesChangeNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := env.NewOperator(harness.Options{}).Start()
@@ -184,7 +184,7 @@ func TestStatusIsNoMemory(t *testing.T) {
 	}
 }
 
-// generation changes with every change of an object's spec.
+// generation returns a text that changes with every change of an object's spec.
 func generation(o *unstructured.Unstructured) string {
 	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration())
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestHelmTest_KeepsTheRevision runs the chart's tests by the helm CLI, which
-// drops the annotations of the release record with each write.
-func TestHelmTest_KeepsTheRevision(t *testing.T) {
+// TestHelmTest_KeepsRevision runs the chart's tests by the helm CLI, which
+// removes the annotations of the release record with each write.
+func TestHelmTest_KeepsRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
 		hook map[string]any
-		// fails: the tests, and so "helm test", fail.
+		// fails reports whether the tests, and so "helm test", fail.
 		fails bool
 	}{
 		{"tests pass", map[string]any{}, false},
@@ -53,7 +53,7 @@ func TestHelmTest_KeepsTheRevision(t *testing.T) {
 				}
 			}
 			web.follows(2, "two")
-			// Another process finds nothing to do either.
+			// Another process has nothing to do, either.
 			operator.Stop()
 			if output, err := env.TryHelm("test", web.name, "--timeout", "30s"); (err != nil) != test.fails {
 				t.Fatalf("helm test: %v\n%s", err, output)
@@ -63,7 +63,7 @@ func TestHelmTest_KeepsTheRevision(t *testing.T) {
 			fenceOf(env, kind)
 			env.ExpectRevisions(web.name, "1 superseded, 2 deployed")
 			web.follows(2, "two")
-			// Drift is corrected, and the next edit is followed.
+			// Drift is still corrected, and the next edit is applied.
 			env.Patch(harness.ConfigMap(web.name), messageChanged)
 			waitData(env, web.name, "message", "two")
 			web.edit("three", nil)
@@ -72,8 +72,8 @@ func TestHelmTest_KeepsTheRevision(t *testing.T) {
 	}
 }
 
-// TestHelmTest_NoUpgradeWhileTestsRun looks at a release while a test waits for
-// its node: the record has lost its annotations by then.
+// TestHelmTest_NoUpgradeWhileTestsRun observes a release whose test waits for a
+// node. At this time, the record has lost its annotations.
 func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -104,14 +104,14 @@ func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
 	}
 }
 
-// waitRestored waits until a release record has its annotations, after the helm
-// CLI has written it.
+// waitRestored waits until the operator has restored the annotations of a
+// release record that the helm CLI has written.
 func waitRestored(env *harness.Env, record string) {
 	env.T().Helper()
 	env.Wait("record "+record+" to have its annotations", func(ctx context.Context) error {
 		secret, err := env.Typed.CoreV1().Secrets(env.Namespace).Get(ctx, record, metav1.GetOptions{})
 		if err == nil && secret.Annotations[api.AnnotationOwner] == "" {
-			err = errors.New("it has none")
+			err = errors.New("the record has no annotations")
 		}
 		return err
 	})

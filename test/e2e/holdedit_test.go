@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveScaled serves the chart "hooks" for a kind that kubectl scale scales.
+// serveScaled serves the chart "hooks" for a kind with a scale subresource.
 func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
 	kind := env.NewKind("Hooks")
@@ -28,8 +28,8 @@ func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 	}).Start()
 }
 
-// TestHold_EndsWhenOnlyReplicasAreEdited: the field of the scale subresource is
-// a field of the spec like any other where somebody edits the resource.
+// A user's edit of the field that the scale subresource writes is an edit of
+// the spec.
 func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -65,7 +65,7 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			web := threeRevisions(env.For(t), kind, test.name)
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
 			test.edit(web)
 			web.follows(5, "three")
@@ -74,13 +74,13 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	}
 }
 
-// TestHold_ScalingWaitsUntilItEnds: kubectl scale and autoscalers end no hold,
-// also across a restart.
-func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
+// kubectl scale and autoscalers do not end a hold, also across a restart.
+func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveScaled(env)
-	// The API server notes by whom a field was scaled only if somebody set it.
+	// The API server records the manager of a field only if a client has set
+	// it.
 	unset, set := threeRevisions(env, kind, "unset"), threeRevisions(env, kind, "set")
 	set.env.Kubectl("patch", kind.Resource(), set.name, "--type=merge", "-p", `{"spec": {"replicas": 2}}`)
 	set.follows(4, "three")
@@ -94,8 +94,8 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 		t.Helper()
 		web.held(web.revision, 1, "one")
 		expectData(t, env, web.name, "replicas", "1")
-		env.WaitStatus(web.cr, "says that scaling waits", func(status api.Status) error {
-			want := fmt.Sprintf("The change of .spec.replicas from %s to 5 by scaling takes effect when the hold ends", web.from)
+		env.WaitStatus(web.cr, "reporting that scaling waits", func(status api.Status) error {
+			want := fmt.Sprintf("Scaling .spec.replicas from %s to 5 takes effect when the hold ends", web.from)
 			if held := harness.Condition(status, "Held"); held == nil || !strings.Contains(held.Message, want) {
 				return fmt.Errorf("condition Held is %+v", held)
 			}
@@ -103,14 +103,14 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 		})
 	}
 	for _, web := range both {
-		web.ask("rollback-to", "1")
+		web.annotate("rollback-to", "1")
 		web.held(web.revision, 1, "one")
 		env.Kubectl("scale", kind.Resource(), web.name, "--replicas=5")
 		waits(web)
 	}
 	operator.Stop()
 	for _, web := range both {
-		// Other writes are no edit either.
+		// Other writes are not edits, either.
 		env.Kubectl("label", kind.Resource(), web.name, "team=shop")
 		env.Kubectl("annotate", kind.Resource(), web.name, "example.com/note=x")
 	}
@@ -118,15 +118,15 @@ func TestHold_ScalingWaitsUntilItEnds(t *testing.T) {
 	fenceOf(env, kind)
 	for _, web := range both {
 		waits(web)
-		web.ask("rollback-to", "none")
+		web.annotate("rollback-to", "none")
 		web.follows(web.revision+1, "three")
 		expectData(t, env, web.name, "replicas", "5")
 	}
 }
 
-// TestRollbackRequest_EditedBeforeItIsCarriedOut: of a request and a later edit
-// the edit counts, whatever kept the operator from the request.
-func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
+// If the spec is edited after a rollback request and before the rollback, the
+// edit takes precedence.
+func TestRollbackRequest_EditBeforeRollbackWins(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveScaled(env)
@@ -134,12 +134,12 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 	busy := threeRevisions(env, kind, "busy")
 	busy.edit("four", map[string]any{"post-upgrade": map[string]any{"node": node}})
 	waitRunningHook(env, "busy-post-upgrade")
-	busy.ask("rollback-to", "1")
+	busy.annotate("rollback-to", "1")
 	nextSecond(env)
 	busy.edit("five", nil)
 	labelNode(env, node)
 	busy.follows(5, "five")
-	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is not carried out") {
+	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is skipped") {
 		t.Errorf("event is %+v", event)
 	}
 
@@ -152,13 +152,13 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 	c := callerOf(env, kind)
 	before.edit("four", nil)
 	nextSecond(env)
-	edited.ask("rollback-to", "1")
-	before.ask("rollback-to", "1")
+	edited.annotate("rollback-to", "1")
+	before.annotate("rollback-to", "1")
 	c.does([]string{"rollback", kind.Resource() + "/" + scaled.name, "1"})
 	nextSecond(env)
 	edited.edit("four", nil)
 	env.Kubectl("scale", kind.Resource(), scaled.name, "--replicas=5")
-	// The generation tells it, in whatever second that is.
+	// The generation shows the order, even within the same second.
 	c.does([]string{"rollback", kind.Resource() + "/" + seen.name, "1"})
 	seen.edit("four", nil)
 	env.Kubectl("patch", kind.Resource(), once.name, "--type=merge", "-p",
@@ -175,21 +175,21 @@ func TestRollbackRequest_EditedBeforeItIsCarriedOut(t *testing.T) {
 			t.Errorf("%s: event is %+v", web.name, event)
 		}
 	}
-	// What comes next is followed as ever.
+	// Later edits are applied as usual.
 	for _, web := range []ownedRelease{edited, seen, before, scaled, once} {
 		web.edit("six", nil)
 		web.follows(5, "six")
 	}
 }
 
-// nextSecond waits for the second after this one: the API server notes times in
-// seconds.
+// nextSecond waits for the next second: timestamps of the API server have a
+// resolution of one second.
 func nextSecond(env *harness.Env) {
 	env.T().Helper()
 	began := time.Now().Unix()
 	env.Wait("the next second", func(context.Context) error {
 		if time.Now().Unix() == began {
-			return errors.New("it has not come")
+			return errors.New("it is still the same second")
 		}
 		return nil
 	})

@@ -10,10 +10,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// keepsHookObjects restores what Helm does.
+// keepsHookObjects configures Helm's own behavior.
 var keepsHookObjects = harness.Entry{"uninstall": map[string]any{"hookObjects": "Keep"}}
 
-// hookObjects lists what the hooks of a release have left, without its name.
+// hookObjects lists the objects that the hooks of a release have left, without
+// the release's name.
 func hookObjects(env *harness.Env, release string) string {
 	env.T().Helper()
 	var found []string
@@ -29,9 +30,9 @@ func hookObjects(env *harness.Env, release string) string {
 	return strings.Join(found, ", ")
 }
 
-// An uninstall deletes what the hooks of any revision have created, and nothing
-// that holds data or is marked keep.
-func TestHookObjects_AreDeletedWithTheResource(t *testing.T) {
+// An uninstall deletes the objects that hooks of any revision have created,
+// except objects that contain data or are marked with keep.
+func TestHookObjects_DeletedByUninstall(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name      string
@@ -54,14 +55,15 @@ func TestHookObjects_AreDeletedWithTheResource(t *testing.T) {
 			web := harness.MakeCR(kind, "web").Obj()
 			env.Create(web)
 			env.WaitRevision(web, 1)
-			// The newest revision does not name every hook any more.
+			// Some hooks are not part of the newest revision.
 			env.SetSpec(harness.MakeCR(kind, "web").Set("early", false).Obj())
 			env.WaitRevision(web, 2)
 			const all = "configmap early, configmap kept, job setup, persistentvolumeclaim data, secret password, serviceaccount hooks"
 			if got := hookObjects(env, "web"); got != all {
 				t.Errorf("an upgrade leaves %q, want %q", got, all)
 			}
-			// An object of the same name as a hook's that the operator has not made.
+			// This object has the name of a hook's object, but the operator did
+			// not create it.
 			env.Kubectl("delete", "configmap", "web-early")
 			env.Kubectl("create", "configmap", "web-early")
 			if test.uninstall["hookObjects"] == "Keep" {
@@ -79,8 +81,8 @@ func TestHookObjects_AreDeletedWithTheResource(t *testing.T) {
 	}
 }
 
-// What delete hooks need is there until they have run.
-func TestHookObjects_AreDeletedAfterTheDeleteHooks(t *testing.T) {
+// Objects that delete hooks need exist until the delete hooks have finished.
+func TestHookObjects_DeletedAfterDeleteHooks(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Leavings", "leavings")
@@ -104,8 +106,8 @@ func TestHookObjects_AreDeletedAfterTheDeleteHooks(t *testing.T) {
 	}
 }
 
-// A missing permission for what a hook has left does not hold up the deletion.
-func TestHookObjects_StayWithoutPermission(t *testing.T) {
+// A missing permission to delete a hook's object does not block the deletion.
+func TestHookObjects_KeptWithoutPermission(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Leavings", "leavings", harness.Entry{"serviceAccountName": "deployer"})
@@ -121,15 +123,15 @@ func TestHookObjects_StayWithoutPermission(t *testing.T) {
 	env.Delete(web)
 	env.WaitGone(web, harness.ConfigMap("web"))
 	if event := env.WaitEvent(web, "ObjectLeft"); !strings.Contains(event.Note, "ServiceAccount "+env.Namespace+"/web-hooks, which a hook created, is not deleted: ") {
-		t.Errorf("event says %q", event.Note)
+		t.Errorf("event note is %q", event.Note)
 	}
 	if got, want := hookObjects(env, "web"), "configmap kept, persistentvolumeclaim data, secret password, serviceaccount hooks"; got != want {
 		t.Errorf("the deletion leaves %q, want %q", got, want)
 	}
 }
 
-// A release that is left keeps what its hooks have created.
-func TestHookObjects_StayWithAnOrphanedRelease(t *testing.T) {
+// An orphaned release keeps the objects that its hooks created.
+func TestHookObjects_KeptWithOrphanedRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Leavings", "leavings")
@@ -140,7 +142,7 @@ func TestHookObjects_StayWithAnOrphanedRelease(t *testing.T) {
 	env.Delete(web)
 	env.WaitGone(web)
 	if after := hookObjects(env, "web"); after != before {
-		t.Errorf("there is %q, want %q", after, before)
+		t.Errorf("hook objects are %q, want %q", after, before)
 	}
 	env.WaitEvent(web, "Orphaned")
 	env.ExpectRevisions("web", "1 deployed")

@@ -15,10 +15,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// A chart with hooks of all phases goes through its life twice, by the helm CLI
-// and by the operator. What is created and deleted, and in what order, is the same
-// if the watches entry keeps the objects of hooks.
-func TestHooksRunAsUnderTheCLI(t *testing.T) {
+// A chart with hooks of all phases is installed, changed and uninstalled twice:
+// by the helm CLI and by the operator. Both create and delete the same objects
+// in the same order if the watches entry keeps the objects of hooks.
+func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Phases", "phases", keepsHookObjects)
@@ -29,55 +29,55 @@ func TestHooksRunAsUnderTheCLI(t *testing.T) {
 	for _, stage := range []struct {
 		name string
 		cli  []string
-		// fails: helm says so.
-		fails bool
-		ask   func()
-		wait  func()
+		// fails reports whether helm exits with an error.
+		fails   bool
+		request func()
+		wait    func()
 	}{
 		{
 			name: "install", cli: []string{"install", "cli", chart, "--set", "message=one"},
-			ask:  func() { env.Create(ours) },
-			wait: func() { env.WaitRevision(ours, 1) },
+			request: func() { env.Create(ours) },
+			wait:    func() { env.WaitRevision(ours, 1) },
 		},
 		{
 			name: "upgrade", cli: []string{"upgrade", "cli", chart, "--set", "message=two"},
-			ask:  func() { env.SetSpec(cr("two").Obj()) },
-			wait: func() { env.WaitRevision(ours, 2) },
+			request: func() { env.SetSpec(cr("two").Obj()) },
+			wait:    func() { env.WaitRevision(ours, 2) },
 		},
 		{
 			name: "test", cli: []string{"test", "cli"},
-			ask:  func() { env.Annotate(ours, "test", "1") },
-			wait: func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
+			request: func() { env.Annotate(ours, "test", "1") },
+			wait:    func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
 		},
 		{
 			name: "rollback", cli: []string{"rollback", "cli", "1"},
-			ask:  func() { env.Annotate(ours, "rollback-to", "1") },
-			wait: func() { waitHeld(env, ours, 3, 1) },
+			request: func() { env.Annotate(ours, "rollback-to", "1") },
+			wait:    func() { waitHeld(env, ours, 3, 1) },
 		},
 		{
-			name: "upgrade whose hook fails", fails: true,
+			name: "upgrade with failing hook", fails: true,
 			cli: []string{"upgrade", "cli", chart, "--set", "message=three", "--set", "fail=pre-upgrade"},
-			ask: func() {
+			request: func() {
 				env.SetSpec(cr("three").Set("fail", "pre-upgrade").Obj())
 				env.Wait("the upgrade to begin", func(context.Context) error {
 					if records := env.Records("ours"); len(records) != 4 {
-						return fmt.Errorf("there are %d records", len(records))
+						return fmt.Errorf("%d records exist", len(records))
 					}
 					return nil
 				})
-				// It is not to be tried again.
+				// The failed upgrade should not be retried.
 				env.Annotate(ours, "pause", "true")
 			},
 			wait: func() { env.WaitRevisions("ours", "1 superseded, 2 superseded, 3 deployed, 4 failed") },
 		},
 		{
 			name: "uninstall", cli: []string{"uninstall", "cli"},
-			ask:  func() { env.Delete(ours) },
-			wait: func() { env.WaitGone(ours) },
+			request: func() { env.Delete(ours) },
+			wait:    func() { env.WaitGone(ours) },
 		},
 	} {
 		audit, own := env.Audit(admin), env.Audit(operator.User())
-		stage.ask()
+		stage.request()
 		if output, err := env.TryHelm(stage.cli...); (err != nil) != stage.fails {
 			t.Fatalf("helm %v: %v\n%s", stage.cli, err, output)
 		}
@@ -87,16 +87,16 @@ func TestHooksRunAsUnderTheCLI(t *testing.T) {
 			t.Errorf("%s (-helm +operator):\n%s", stage.name, diff)
 		}
 		if len(theirs) < 5 {
-			t.Errorf("%s: helm did just %v", stage.name, theirs)
+			t.Errorf("%s: helm did only %v", stage.name, theirs)
 		}
 	}
 	if diff := cmp.Diff(leftOf(env, "cli"), leftOf(env, "ours")); diff != "" {
-		t.Errorf("left are (-helm +operator):\n%s", diff)
+		t.Errorf("remaining objects differ (-helm +operator):\n%s", diff)
 	}
 }
 
-// hookSteps tells what was made and deleted of a release, in order, without what
-// came to nothing.
+// hookSteps returns the objects of a release that were created and deleted, in
+// order, without failed requests.
 func hookSteps(audit *harness.Audit, release string) []string {
 	var found []string
 	for _, write := range audit.Writes("") {
@@ -113,7 +113,7 @@ func hookSteps(audit *harness.Audit, release string) []string {
 	return found
 }
 
-// leftOf tells what there is of a release.
+// leftOf returns the remaining objects of a release.
 func leftOf(env *harness.Env, release string) []string {
 	env.T().Helper()
 	var found []string
@@ -129,8 +129,8 @@ func leftOf(env *harness.Env, release string) []string {
 	return found
 }
 
-// Hooks that wait must not keep others from being served.
-func TestHooksThatNeverEndDelayNobody(t *testing.T) {
+// Hooks that never finish must not delay other custom resources.
+func TestHooks_NeverEndingDoNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	const stuck = 20
 	env := harness.New(t)
@@ -156,10 +156,11 @@ func TestHooksThatNeverEndDelayNobody(t *testing.T) {
 	good.edit("two", nil)
 	good.follows(2, "two")
 
-	// They are told of as what they are, and end with the process.
+	// The release is reported as being installed, and the process can still be
+	// stopped.
 	status := env.WaitStatus(all[0], "installing", func(status api.Status) error {
 		if ready := harness.Condition(status, "Ready"); ready == nil || ready.Reason != "Installing" {
-			return fmt.Errorf("it is not")
+			return fmt.Errorf("the status does not report it")
 		}
 		return nil
 	})

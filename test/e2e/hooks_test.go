@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestHooksRun(t *testing.T) {
+func TestHooks_Run(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", keepsHookObjects)
@@ -32,11 +32,11 @@ func TestHooksRun(t *testing.T) {
 	first := expectHook(t, env, "web-post-upgrade", "two")
 	expectHook(t, env, "web-pre-install", "one")
 
-	// before-hook-creation: the Job of the last upgrade gives way.
+	// before-hook-creation: the Job of the last upgrade is replaced.
 	env.SetSpec(with("three").Obj())
 	env.WaitRevision(web, 3)
 	if second := expectHook(t, env, "web-post-upgrade", "three"); second == first {
-		t.Error("the hook's Job is that of the upgrade before")
+		t.Error("the hook's Job is still that of the previous upgrade")
 	}
 	expectNoHook(t, env, "web-pre-delete")
 
@@ -46,7 +46,7 @@ func TestHooksRun(t *testing.T) {
 	env.WaitGone(harness.ConfigMap("web"))
 }
 
-func TestHookThatFails(t *testing.T) {
+func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "10s"})
@@ -74,13 +74,13 @@ func TestHookThatFails(t *testing.T) {
 			}
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, hook.reason)
 			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, hook.says) {
-				t.Errorf("condition Ready says %q, expected %q", message, hook.says)
+				t.Errorf("the message of Ready is %q, want %q", message, hook.says)
 			}
 			if c := harness.Condition(status, "Reconciling"); c == nil {
-				t.Error("nothing says that it is tried again")
+				t.Error("condition Reconciling does not report a retry")
 			}
 			if event := env.WaitEvent(cr, hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.says) {
-				t.Errorf("event is %+v, expected a warning that says %q", event, hook.says)
+				t.Errorf("event is %+v, want a warning that contains %q", event, hook.says)
 			}
 
 			env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "mended").Obj())
@@ -90,8 +90,8 @@ func TestHookThatFails(t *testing.T) {
 	}
 }
 
-// A delete hook that fails holds the resource, and is tried until it does not.
-func TestDeleteHookThatFailsHoldsTheResource(t *testing.T) {
+// A failing delete hook blocks the deletion, and is retried until it succeeds.
+func TestDeleteHook_FailureBlocksDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
@@ -102,7 +102,7 @@ func TestDeleteHookThatFailsHoldsTheResource(t *testing.T) {
 	env.Delete(web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
 	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "web-pre-delete did not end within 2s") {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	env.Get(harness.ConfigMap("web"))
 	labelNode(env, node)
@@ -110,8 +110,8 @@ func TestDeleteHookThatFailsHoldsTheResource(t *testing.T) {
 	env.ExpectRevisions("web", "")
 }
 
-// expectHook checks that a hook's Job is complete and of which revision it is,
-// by its message; it returns the Job's UID.
+// expectHook waits until a hook's Job is complete, checks its revision by its
+// message, and returns its UID.
 func expectHook(t *testing.T, env *harness.Env, job, message string) (uid any) {
 	t.Helper()
 	env.Wait("hook "+job+" to be complete", func(ctx context.Context) error {
@@ -123,7 +123,7 @@ func expectHook(t *testing.T, env *harness.Env, job, message string) (uid any) {
 			return errors.New("it is not complete")
 		}
 		if got := live.Spec.Template.Annotations["message"]; got != message {
-			t.Errorf("hook %s is of %q, expected %q", job, got, message)
+			t.Errorf("hook %s has message %q, want %q", job, got, message)
 		}
 		uid = live.UID
 		return nil

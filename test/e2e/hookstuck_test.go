@@ -24,7 +24,7 @@ func unpullable(phase string) map[string]any {
 	return map[string]any{phase: map[string]any{"image": noImage}}
 }
 
-// waitReadyMessage waits until the message of Ready holds all of some texts.
+// waitReadyMessage waits until the message of Ready contains all texts.
 func waitReadyMessage(env *harness.Env, cr *unstructured.Unstructured, texts ...string) {
 	env.T().Helper()
 	env.WaitStatus(cr, fmt.Sprintf("explained by %q", texts), func(status api.Status) error {
@@ -38,7 +38,7 @@ func waitReadyMessage(env *harness.Env, cr *unstructured.Unstructured, texts ...
 	})
 }
 
-// promptly fails the test where something takes as long as a hook's timeout.
+// promptly fails the test if do takes as long as a hook's timeout.
 func promptly(t *testing.T, what string, do func()) {
 	t.Helper()
 	began := time.Now()
@@ -48,8 +48,8 @@ func promptly(t *testing.T, what string, do func()) {
 	}
 }
 
-// setHookRunning sets the status of a hook's pod, which has no node, to that of a
-// pod whose container runs.
+// setHookRunning sets the status of a hook's pod, which has no node, to that of
+// a pod with a running container.
 func setHookRunning(env *harness.Env, job string) {
 	env.T().Helper()
 	waitRunningHook(env, job)
@@ -74,7 +74,7 @@ func jobUID(env *harness.Env, job string) string {
 	return string(env.Get(harness.Job(job)).GetUID())
 }
 
-func TestStuckHook_ReadyNamesTheImageAndAnEditInterrupts(t *testing.T) {
+func TestStuckHook_ReadyNamesImageAndEditInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -98,14 +98,14 @@ func TestStuckHook_ReadyNamesTheImageAndAnEditInterrupts(t *testing.T) {
 	}
 }
 
-func TestStuckHook_EditBeforeTheHookIsStuckInterrupts(t *testing.T) {
+func TestStuckHook_EditBeforeHookIsStuckInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitRunningHook(env, "web-pre-upgrade")
-	// A pod may wait for a node for some seconds.
+	// The scheduler may take some seconds to assign a node.
 	promptly(t, "the correction", func() {
 		web.edit("three", nil)
 		web.follows(3, "three")
@@ -135,7 +135,7 @@ func TestStuckHook_RollbackRequestInterrupts(t *testing.T) {
 	web.edit("two", unpullable("pre-upgrade"))
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", noImage)
 	promptly(t, "the rollback", func() {
-		web.ask("rollback-to", "previous")
+		web.annotate("rollback-to", "previous")
 		web.held(3, 1, "one")
 	})
 	env.ExpectRevisions("web", "1 superseded, 2 failed, 3 deployed")
@@ -156,15 +156,16 @@ func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 	})
 }
 
-func TestStuckHook_FailureNamesTheCause(t *testing.T) {
+func TestStuckHook_FailureNamesCause(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "8s"})
 	pulls, fails := harness.MakeCR(kind, "pulls").Set("hooks", unpullable("pre-install")).Obj(),
 		harness.MakeCR(kind, "fails").Set("hooks.post-install.fail", true).Obj()
 	env.Create(pulls, fails)
-	// The Job's own deadline deletes its pods before anybody can look at them.
-	env.Wait("the Job to be there", func(ctx context.Context) error {
+	// The Job's own deadline deletes its pods before the operator can diagnose
+	// them.
+	env.Wait("the Job to exist", func(ctx context.Context) error {
 		_, err := env.Typed.BatchV1().Jobs(env.Namespace).Patch(ctx, "pulls-pre-install", "application/merge-patch+json", []byte(`{"spec":{"activeDeadlineSeconds":6}}`), metav1.PatchOptions{})
 		return err
 	})
@@ -174,9 +175,9 @@ func TestStuckHook_FailureNamesTheCause(t *testing.T) {
 	waitReadyMessage(env, fails, "fails-post-install", "BackoffLimitExceeded", "limit; Error: The annotation test.chartwright.dev/outcome asked for it")
 }
 
-// A container that runs may be a migration: it is left alone, also by a deletion,
-// until a person aborts it.
-func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
+// A running container may be a migration. Nothing interrupts it, not even a
+// deletion, except an abort by a user.
+func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -184,30 +185,30 @@ func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	setHookRunning(env, "web-pre-upgrade")
 	uid := jobUID(env, "web-pre-upgrade")
-	web.ask("rollback-to", "1")
-	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which runs", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
+	web.annotate("rollback-to", "1")
+	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which is running", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
 	env.Unannotate(web.cr, "rollback-to")
 	web.edit("three", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", "The edit of the spec waits until the hook ends")
-	// Longer than between two looks.
-	env.Consistently("the hook goes on", 12*time.Second, func(context.Context) error {
+	// Longer than the interval between two checks.
+	env.Consistently("the hook continues", 12*time.Second, func(context.Context) error {
 		if now := jobUID(env, "web-pre-upgrade"); now != uid {
-			return fmt.Errorf("it is %s, and was %s", now, uid)
+			return fmt.Errorf("the Job's UID is %s, want %s", now, uid)
 		}
 		return nil
 	})
 	env.ExpectRevisions("web", "1 deployed, 2 pending-upgrade")
-	web.ask("abort", "1")
-	web.ask("abort", "2")
+	web.annotate("abort", "1")
+	web.annotate("abort", "2")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 pending-upgrade")
 	setHookRunning(env, "web-pre-upgrade")
 	if event := env.WaitEvent(web.cr, "Aborted"); event.Type != "Normal" || !strings.Contains(event.Note, "web-pre-upgrade") {
 		t.Errorf("the event is %+v", event)
 	}
 
-	// Without an edit that waits, an abort keeps the action from being tried again,
-	// also by the next process.
-	web.ask("abort", "3")
+	// If no edit waits, an abort prevents retries of the action, also in the
+	// next process.
+	web.annotate("abort", "3")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 failed")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Aborted")
 	env.WaitGone(harness.Job("web-pre-upgrade"))
@@ -222,12 +223,12 @@ func TestRunningHook_NothingButAnAbortInterrupts(t *testing.T) {
 
 	env.Delete(web.cr)
 	waitReadyMessage(env, web.cr, "The deletion waits until the hook ends")
-	web.ask("abort", "3")
+	web.annotate("abort", "3")
 	env.WaitGone(web.cr, harness.ConfigMap("web"), harness.Job("web-pre-upgrade"))
 }
 
-// Autoscalers write all the time.
-func TestStuckHook_WritesOfTheScaleFieldDoNotInterrupt(t *testing.T) {
+// An autoscaler may write the field at any time.
+func TestStuckHook_ScaleFieldWritesDoNotInterrupt(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Hooks")
@@ -246,9 +247,9 @@ func TestStuckHook_WritesOfTheScaleFieldDoNotInterrupt(t *testing.T) {
 	uid := jobUID(env, "web-pre-upgrade")
 	env.Kubectl("scale", kind.Resource(), "web", "--replicas=4")
 	waitReadyMessage(env, web.cr, noImage)
-	env.Consistently("the hook stays", 12*time.Second, func(context.Context) error {
+	env.Consistently("the hook continues", 12*time.Second, func(context.Context) error {
 		if now := jobUID(env, "web-pre-upgrade"); now != uid {
-			return errors.New("it was interrupted")
+			return errors.New("the hook was interrupted")
 		}
 		return nil
 	})

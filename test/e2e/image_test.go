@@ -6,8 +6,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The image is made from scratch, so the operator must need no file but its own
-// binary: to log in, to serve the embedded kinds, to correct drift and to delete.
+// The image has no base image. The operator must need no file except its own
+// binary: to authenticate, to serve the embedded kinds, to correct drift and to
+// delete.
 func TestImage_OperatorNeedsNoOtherFile(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)

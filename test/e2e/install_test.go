@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestInstallRollsOutAndTellsSo(t *testing.T) {
+func TestInstall_RollsOutAndReports(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -51,12 +51,12 @@ func TestInstallRollsOutAndTellsSo(t *testing.T) {
 		[]string{"web", "True", "Deployed", "*", "1", "podset-" + chart.Version})
 
 	event := env.WaitEvent(web, "Installed")
-	if want := "Release web is at revision 1 of chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
+	if want := "Release web is at revision 1 with chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
 		t.Errorf("event Installed is %+v, expected Normal, %q", event, want)
 	}
 }
 
-func TestDependentsSayWhoseTheyAre(t *testing.T) {
+func TestObjects_CarryOwnerLabels(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{Name: "sailor"}).Start()
@@ -88,15 +88,15 @@ func TestDependentsSayWhoseTheyAre(t *testing.T) {
 		t.Errorf("owner references are %+v, expected the PodSet", references)
 	}
 	if manifest := env.Helm("get", "manifest", "web"); strings.Contains(manifest, "chartwright.dev/") {
-		t.Errorf("the stored manifest holds marks of the operator:\n%s", manifest)
+		t.Errorf("the stored manifest contains marks of the operator:\n%s", manifest)
 	}
 	if finalizers := owner.GetFinalizers(); !reflect.DeepEqual(finalizers, []string{"chartwright.dev/uninstall"}) {
 		t.Errorf("finalizers are %v", finalizers)
 	}
 }
 
-// expectStatus compares the whole status with JSON in which "<time>" stands
-// for any time.
+// expectStatus compares the whole status with JSON in which "<time>" stands for
+// any time.
 func expectStatus(t *testing.T, cr *unstructured.Unstructured, want string) {
 	t.Helper()
 	var wanted any
@@ -134,7 +134,7 @@ func hideTimes(value any) {
 	}
 }
 
-// expectColumns checks a table of one row; "*" stands for anything.
+// expectColumns checks a table with one row; "*" matches any value.
 func expectColumns(t *testing.T, table string, header, row []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(table), "\n")
@@ -149,7 +149,8 @@ func expectColumns(t *testing.T, table string, header, row []string) {
 	}
 }
 
-// waitPods waits until a Deployment is rolled out with so many pods.
+// waitPods waits until a Deployment is rolled out with the given number of
+// pods.
 func waitPods(env *harness.Env, deployment string, replicas int64) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("deployment %s to have %d pods", deployment, replicas), func(context.Context) error {
@@ -164,7 +165,7 @@ func waitPods(env *harness.Env, deployment string, replicas int64) {
 	})
 }
 
-// chartMeta reads Chart.yaml of a chart of the repository.
+// chartMeta reads the Chart.yaml of one of the repository's charts.
 func chartMeta(t *testing.T, name string) (meta struct {
 	Version    string `yaml:"version"`
 	AppVersion string `yaml:"appVersion"`

@@ -19,7 +19,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// crdOf returns what names the CRD of a kind, which goes with the test.
+// crdOf returns a reference to the CRD of a kind, and deletes the CRD after the
+// test.
 func crdOf(env *harness.Env, kind harness.Kind) *unstructured.Unstructured {
 	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())
 	env.T().Cleanup(func() {
@@ -31,7 +32,7 @@ func crdOf(env *harness.Env, kind harness.Kind) *unstructured.Unstructured {
 	return crd
 }
 
-// properties returns the fields of the spec that a CRD has.
+// properties returns the names of the spec's fields in a CRD.
 func properties(t *testing.T, crd *unstructured.Unstructured) []string {
 	t.Helper()
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -42,7 +43,7 @@ func properties(t *testing.T, crd *unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// schema puts a closed schema of texts into a chart of the folder.
+// schema adds a closed schema with string fields to a chart in the folder.
 func (f folder) schema(chart string, fields ...string) {
 	f.t.Helper()
 	var list []string
@@ -71,7 +72,7 @@ func TestInstallCRDs(t *testing.T) {
 	options := harness.Options{
 		ChartsDir: charts.dir, Account: account, Args: []string{"--watches-file=", "--install-crds"},
 		Env: []string{"POD_NAMESPACE=" + env.Namespace, "POD_NAME=operator-0"},
-		// What no role has that is derived from the charts.
+		// These rules are in no role that is derived from charts.
 		Missing: []rbacv1.PolicyRule{{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "create", "patch"}}},
 	}
 	operator := env.NewOperator(options).Start()
@@ -86,7 +87,7 @@ func TestInstallCRDs(t *testing.T) {
 	}
 	env.WaitGone(crd)
 	if n := env.GrantListed(operator, text); n != 4 {
-		t.Fatalf("%d rules are in %s", n, text)
+		t.Fatalf("%d rules in %s", n, text)
 	}
 	env.Wait("the CRD", func(ctx context.Context) error {
 		_, err := env.At(crd).Get(ctx, crd.GetName(), metav1.GetOptions{})
@@ -95,17 +96,18 @@ func TestInstallCRDs(t *testing.T) {
 	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
 	live := env.Get(crd)
 	if got := live.GetLabels()[api.LabelOperator]; got != env.Namespace {
-		t.Errorf("the CRD is of the operator %q", got)
+		t.Errorf("the CRD's operator label is %q", got)
 	}
 	if entry := live.GetManagedFields()[0]; entry.Manager != "chartwright" || entry.Operation != metav1.ManagedFieldsOperationApply {
-		t.Errorf("the CRD is of %s, by %s", entry.Manager, entry.Operation)
+		t.Errorf("the CRD's field manager is %s with operation %s", entry.Manager, entry.Operation)
 	}
 	web := harness.MakeCR(kind, "web").Set("color", "red").Obj()
 	env.Create(web)
 	env.WaitReady(web)
 	operator.Stop()
 
-	// A chart that knows more, one that knows less, and then neither.
+	// A chart with additional fields, one with fewer fields, and one with both
+	// changes.
 	version := live.GetResourceVersion()
 	for _, step := range []struct {
 		name   string
@@ -121,7 +123,7 @@ func TestInstallCRDs(t *testing.T) {
 		operator := env.NewOperator(options).Start()
 		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", step.says)
 		if step.says == "" && strings.Contains(text, "CustomResourceDefinition") {
-			t.Errorf("%s: /readyz says %s", step.name, text)
+			t.Errorf("%s: /readyz reports %s", step.name, text)
 		}
 		live := env.Get(crd)
 		if got := properties(t, live); !slices.Equal(got, step.has) {
@@ -135,25 +137,25 @@ func TestInstallCRDs(t *testing.T) {
 				t.Errorf("%s: the event is %+v", step.name, event)
 			}
 		}
-		// What is stored is still served.
+		// The API server still serves the stored version.
 		env.WaitStatus(web, "served", func(status api.Status) error {
 			if status.Release == nil || status.Release.Status != "deployed" {
-				return errors.New("it is not")
+				return errors.New("the kind is not served")
 			}
 			return nil
 		})
 		operator.Stop()
 	}
-	// The API server writes the status as it pleases.
+	// The API server changes the status at any time.
 	after := env.Get(before)
 	ours := func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == api.FieldManager }
 	if after.GetGeneration() != before.GetGeneration() || slices.ContainsFunc(after.GetManagedFields(), ours) {
-		t.Errorf("the CRD of somebody else was changed: %v", after.GetManagedFields())
+		t.Errorf("the foreign CRD was changed: %v", after.GetManagedFields())
 	}
 }
 
-// TestReplicasInstallCRDsAtOnce: the leader does, and the standby sees them come.
-func TestReplicasInstallCRDsAtOnce(t *testing.T) {
+// The leader installs the CRDs, and the standby watches them.
+func TestInstallCRDs_TwoReplicas(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	charts := newFolder(t)
@@ -177,12 +179,12 @@ func TestReplicasInstallCRDsAtOnce(t *testing.T) {
 	for _, operator := range []*harness.Operator{one, other} {
 		text := operator.WaitReadyz(http.StatusOK, kinds[0].GroupKind().String()+": serving", kinds[1].GroupKind().String()+": serving", kinds[2].GroupKind().String()+": serving")
 		if strings.Contains(text, "\n  ") {
-			t.Errorf("/readyz says %s", text)
+			t.Errorf("/readyz reports %s", text)
 		}
 	}
 	for _, kind := range kinds {
 		if generation := env.Get(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())).GetGeneration(); generation != 1 {
-			t.Errorf("the CRD of %s is at generation %d", kind.Kind, generation)
+			t.Errorf("the CRD of %s has generation %d", kind.Kind, generation)
 		}
 		web := harness.MakeCR(kind, strings.ToLower(kind.Kind)).Obj()
 		env.Create(web)

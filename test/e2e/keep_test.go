@@ -16,9 +16,9 @@ func claimNamed(name string) *unstructured.Unstructured {
 	return harness.Object("v1", "PersistentVolumeClaim", name)
 }
 
-// A user keeps a claim, drops it from the spec, and later deletes the custom
-// resource: the claim and its data stay.
-func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
+// A claim is marked with keep and is dropped from the spec, and the custom
+// resource is deleted later: the claim and its data remain.
+func TestKeep_ObjectOutlivesCustomResource(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Keeping")
@@ -28,7 +28,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("defining")).With("allow", map[string]any{
 			"clusterScoped": []string{"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io"},
 		}).With("rbac", []any{
-			// No release of this test has a widget.
+			// No release in this test has a widget.
 			map[string]any{"apiGroups": []string{kind.Group}, "resources": []string{"widgets"}, "template": "templates/objects.yaml"},
 		})),
 	}).Start()
@@ -58,7 +58,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 		uids[name] = env.Get(claimNamed(name)).GetUID()
 	}
 
-	// An upgrade drops the claim, and a rollback does.
+	// Both an upgrade and a rollback drop the claim.
 	for _, name := range []string{"upgraded", "again", "before"} {
 		env.SetSpec(cr(name, false))
 	}
@@ -71,19 +71,19 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 		released(name)
 	}
 
-	// The chart renders the claim again: it belongs to the release again, and is
-	// not created again.
+	// When the chart renders the claim again, the release owns it again without
+	// recreating it.
 	env.SetSpec(cr("again", true))
 	env.WaitRevision(again, 3)
 	if live := env.Get(claimNamed("again")); live.GetUID() != uids["again"] || len(live.GetOwnerReferences()) != 1 || live.GetLabels()[api.LabelOwnerUID] == "" {
-		t.Errorf("the claim that is rendered again has UID %s, owners %v and labels %v", live.GetUID(), live.GetOwnerReferences(), live.GetLabels())
+		t.Errorf("the claim that the chart renders again has UID %s, owners %v and labels %v", live.GetUID(), live.GetOwnerReferences(), live.GetLabels())
 	}
 	env.SetSpec(cr("again", false))
 	env.WaitRevision(again, 4)
 	released("again")
 
-	// An operator before this version left the reference where it was. The kind of
-	// the claim is watched, since another release has a claim.
+	// Operators before this version did not remove the ownerReference. The
+	// operator watches claims, because another release has a claim.
 	other := cr("other", true)
 	env.Create(other)
 	env.WaitReady(other)
@@ -96,7 +96,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	]`, owner.GetUID(), env.Namespace, owner.GetAPIVersion(), owner.GetKind(), owner.GetUID()))
 	operator.Start()
 
-	// The garbage collector has been here when it has taken what belongs to each.
+	// The garbage collector is done when the other objects are deleted.
 	var collected []*unstructured.Unstructured
 	for _, of := range []*unstructured.Unstructured{upgraded, back, again, before} {
 		live := env.Get(of)
@@ -111,7 +111,7 @@ func TestKeep_ObjectOutlivesItsCustomResource(t *testing.T) {
 	for name, uid := range uids {
 		live := env.Get(claimNamed(name))
 		if live.GetUID() != uid || live.GetDeletionTimestamp() != nil {
-			t.Errorf("claim %s is another one, or is being deleted", name)
+			t.Errorf("claim %s was replaced or is being deleted", name)
 		}
 		released(name)
 	}

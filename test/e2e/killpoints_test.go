@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// killed is an operator that dies again and again, one verb at a time.
+// killed is an operator that is killed repeatedly during one action.
 type killed struct {
 	*harness.Env
 	kind     harness.Kind
@@ -21,13 +21,14 @@ type killed struct {
 	operator *harness.Operator
 }
 
-// verb is one of the ways in which a release changes.
+// verb is an action on a release.
 type verb struct {
 	name string
-	// ready brings a custom resource to where the verb begins, and do asks for
-	// it.
+	// ready prepares a custom resource for the action, and do requests the
+	// action.
 	ready, do func(killed, string)
-	// done looks whether it has come about, and nothing else has.
+	// done returns an error unless the action is complete and nothing else has
+	// changed.
 	done func(context.Context, killed, string) error
 }
 
@@ -78,11 +79,11 @@ var verbs = []verb{
 	},
 }
 
-// An operator is killed at every write that it makes, in turn, before the write
-// reaches the API server and after it, with the answer lost. Whatever the next
-// process finds, it ends where an operator that lives on would have ended. The
-// points, as the log has them, are in docs/design.md.
-func TestKillPoints(t *testing.T) {
+// An operator is killed at each of its writes, before the write reaches the API
+// server and after it, without receiving the response. The next process must
+// reach the state that an uninterrupted operator would have reached.
+// docs/design.md contains the table of the points.
+func TestKill_AtEachWrite(t *testing.T) {
 	t.Parallel()
 	for _, verb := range verbs {
 		t.Run(verb.name, func(t *testing.T) {
@@ -94,8 +95,8 @@ func TestKillPoints(t *testing.T) {
 					t.Parallel()
 					k := serveKilled(t)
 					points := 0
-					// How often the status is written meanwhile differs, so that
-					// one miss is not the end.
+					// The number of status writes varies, so that the test ends
+					// only after several points without a write.
 					for write, misses := 1, 0; misses < 2; write++ {
 						if k.survives(verb, write, moment, &table) {
 							points++
@@ -103,7 +104,7 @@ func TestKillPoints(t *testing.T) {
 							misses++
 						}
 					}
-					// The record, three objects and the status, at the least.
+					// At least the record, three objects and the status.
 					if points < 5 {
 						t.Errorf("%d points %s a write: the proxy misses writes", points, moment)
 					}
@@ -126,8 +127,9 @@ func serveKilled(t *testing.T) killed {
 	return k
 }
 
-// survives kills the operator at one write of a verb and checks that the next
-// one brings it about. It returns false where there are not as many writes.
+// survives kills the operator at one write of an action and checks that the
+// next process completes the action. It returns false if the action has fewer
+// writes.
 func (k killed) survives(verb verb, write int, moment harness.Moment, table *killTable) bool {
 	k.T().Helper()
 	name := fmt.Sprintf("%s-%d", moment, write)
@@ -143,7 +145,7 @@ func (k killed) survives(verb verb, write int, moment harness.Moment, table *kil
 			return err
 		}
 		if len(trap.Writes()) >= write {
-			return errors.New("it is being killed")
+			return errors.New("the operator is being killed")
 		}
 		return nil
 	})
@@ -175,8 +177,8 @@ func (k killed) installed(name string) {
 	k.WaitRevision(k.first(name), 1)
 }
 
-// converged looks whether the release is at rest, is reported as Ready, and has
-// exactly the pieces given.
+// converged returns an error unless no action is in progress, the release is
+// reported as Ready, and its ConfigMaps are the given pieces.
 func (k killed) converged(ctx context.Context, name, pieces string) error {
 	cr, err := k.At(k.first(name)).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -195,14 +197,14 @@ func (k killed) converged(ctx context.Context, name, pieces string) error {
 		return err
 	}
 	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
-		return fmt.Errorf("the status tells of %v, and revision %d is deployed", status.Release, revision.Version)
+		return fmt.Errorf("the status reports %v, but revision %d is deployed", status.Release, revision.Version)
 	}
 	if err := k.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind()); err != nil {
 		return err
 	}
 	found, err := k.pieces(ctx, name)
 	if err == nil && found != pieces {
-		err = fmt.Errorf("the pieces are %s, expected %s", found, pieces)
+		err = fmt.Errorf("the ConfigMaps are %s, want %s", found, pieces)
 	}
 	return err
 }
@@ -214,17 +216,17 @@ func (k killed) held(ctx context.Context, name string) error {
 	}
 	status, err := harness.StatusOf(cr)
 	if held := harness.Condition(status, "Held"); err == nil && (held == nil || held.Status != metav1.ConditionTrue) {
-		err = fmt.Errorf("it is not held: %v", cr.Object["status"])
+		err = fmt.Errorf("the release is not held: %v", cr.Object["status"])
 	}
 	return err
 }
 
 func (k killed) gone(ctx context.Context, name string) error {
 	if _, err := k.At(k.first(name)).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		return fmt.Errorf("the custom resource is there (%w)", err)
+		return fmt.Errorf("the custom resource exists (%w)", err)
 	}
 	if found := k.found(name); found != "nothing" {
-		return fmt.Errorf("left over: %s", found)
+		return fmt.Errorf("remaining: %s", found)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pieces says what the ConfigMaps of a release hold.
+// pieces returns the data of a release's ConfigMaps.
 func (k killed) pieces(ctx context.Context, release string) (string, error) {
 	live, err := k.Typed.CoreV1().ConfigMaps(k.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -23,7 +23,7 @@ func (k killed) pieces(ctx context.Context, release string) (string, error) {
 			found = append(found, piece+"="+live.Items[i].Data["text"])
 		}
 	}
-	// By their place in the chart's words: first, second, third.
+	// In the order of their names in the chart: first, second, third.
 	slices.SortFunc(found, func(a, b string) int { return order(a) - order(b) })
 	return strings.Join(found, ", "), nil
 }
@@ -32,7 +32,8 @@ func order(piece string) int {
 	return slices.IndexFunc([]string{"one", "two", "three"}, func(name string) bool { return strings.HasPrefix(piece, name) })
 }
 
-// found says what there is of a release, for the table and for its end.
+// found describes the state of a release, for the table and for the final
+// check.
 func (k killed) found(release string) string {
 	k.T().Helper()
 	var found []string
@@ -66,10 +67,10 @@ func (k killed) found(release string) string {
 	return strings.Join(found, "; ")
 }
 
-// decided is the line of the operator's log that tells of a decision.
+// decided matches the operator's log message about a decision.
 var decided = regexp.MustCompile(`"msg":"decided".*"name":"([^"]*)".*"step":"(\w+)"`)
 
-// steps returns what was done for a custom resource, by the log, in order.
+// steps returns the steps for a custom resource, from the log, in order.
 func steps(log, name string) string {
 	var found []string
 	for _, line := range decided.FindAllStringSubmatch(log, -1) {
@@ -83,15 +84,16 @@ func steps(log, name string) string {
 	return strings.Join(slices.Compact(found), ", ")
 }
 
-// killTable is what an operator finds after a kill, and what it does: one row
-// for the points between which there is no difference.
+// killTable contains what an operator finds after a kill, and what it does: one
+// row for all consecutive points with the same outcome.
 type killTable struct {
 	mu     sync.Mutex
 	order  []string
 	points map[string][]string
 }
 
-// add puts a point into the table, by names that are those of every release.
+// add adds a point to the table. Names of this release are replaced by general
+// names.
 func (k *killTable) add(name, point, found, does string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,7 +110,7 @@ func (k *killTable) add(name, point, found, does string) {
 	}
 }
 
-// String prints the table as it is in docs/design.md.
+// String returns the table as in docs/design.md.
 func (k *killTable) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

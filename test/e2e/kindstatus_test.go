@@ -19,25 +19,25 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// field reads a field of the status, nil where there is none.
+// field returns a field of the status, nil if it is missing.
 func field(cr *unstructured.Unstructured, name string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(cr.Object, "status", name)
 	return value
 }
 
-// waitField waits until a field of the status prints as wanted.
+// waitField waits until a field of the status prints as want.
 func waitField(env *harness.Env, cr *unstructured.Unstructured, name, want string) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("status.%s of %s to be %s", name, cr.GetName(), want), func(context.Context) error {
 		live := env.Get(cr)
 		if got := fmt.Sprint(field(live, name)); got != want {
-			return fmt.Errorf("it is %s: %v", got, live.Object["status"])
+			return fmt.Errorf("the value is %s: %v", got, live.Object["status"])
 		}
 		return nil
 	})
 }
 
-// podsOf returns the names of the pods of a PodSet that stay.
+// podsOf returns the names of a PodSet's pods that are not being deleted.
 func podsOf(env *harness.Env, release string) (names []string) {
 	env.T().Helper()
 	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(env.T().Context(), metav1.ListOptions{LabelSelector: "app=" + release})
@@ -53,7 +53,7 @@ func podsOf(env *harness.Env, release string) (names []string) {
 	return names
 }
 
-func TestPodSetTellsItsPods(t *testing.T) {
+func TestPodSet_ReportsItsPods(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -62,27 +62,27 @@ func TestPodSetTellsItsPods(t *testing.T) {
 	env.WaitReady(web, other)
 	waitPods(env, "web", 2)
 	waitPods(env, "other", 1)
-	told := podsOf(env, "web")
-	waitField(env, web, "podNames", fmt.Sprint(told))
+	listed := podsOf(env, "web")
+	waitField(env, web, "podNames", fmt.Sprint(listed))
 	waitField(env, other, "podNames", fmt.Sprint(podsOf(env, "other")))
 	described := env.Kubectl("describe", "podset", "web")
-	for _, name := range told {
-		if len(told) != 2 || !strings.Contains(described, name) {
-			t.Errorf("kubectl describe does not tell %v:\n%s", told, described)
+	for _, name := range listed {
+		if len(listed) != 2 || !strings.Contains(described, name) {
+			t.Errorf("kubectl describe does not show %v:\n%s", listed, described)
 		}
 	}
 	if explained := env.Kubectl("explain", "podset.status.podNames"); !strings.Contains(explained, "<[]string>") {
-		t.Errorf("kubectl explain says\n%s", explained)
+		t.Errorf("kubectl explain shows\n%s", explained)
 	}
 
-	// A busy machine may take longer once; five times in a row it does not.
+	// A busy machine may be slow once, but not five times in a row.
 	replaced := func() time.Duration {
 		before := podsOf(env, "web")
 		env.Delete(harness.Object("v1", "Pod", before[0]))
 		var now []string
 		env.Wait("another pod", func(context.Context) error {
 			if now = podsOf(env, "web"); len(now) != 2 || slices.Contains(now, before[0]) {
-				return fmt.Errorf("there are %v", now)
+				return fmt.Errorf("pods are %v", now)
 			}
 			return nil
 		})
@@ -95,7 +95,7 @@ func TestPodSetTellsItsPods(t *testing.T) {
 		took = replaced()
 	}
 	if took > time.Second {
-		t.Errorf("status.podNames follows a replaced pod after %s, five times in a row", took)
+		t.Errorf("status.podNames is updated %s after a pod was replaced, five times in a row", took)
 	}
 	env.ExpectRevisions("web", "1 deployed")
 
@@ -105,7 +105,7 @@ func TestPodSetTellsItsPods(t *testing.T) {
 	waitField(env, web, "replicas", "0")
 }
 
-func TestPodSetIsScaled(t *testing.T) {
+func TestPodSet_Scale(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -126,16 +126,17 @@ func TestPodSetIsScaled(t *testing.T) {
 	if scale.Spec.Replicas != 3 || scale.Status.Replicas != 3 {
 		t.Errorf("the scale is %+v", scale)
 	}
-	// It is what an autoscaler counts by: all of these pods, and no other.
+	// An autoscaler selects pods by this selector: all pods of this PodSet and
+	// no others.
 	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: scale.Status.Selector})
 	if err != nil || len(pods.Items) != 3 || scale.Status.Selector == "" {
 		t.Errorf("selector %q finds %d pods: %v", scale.Status.Selector, len(pods.Items), err)
 	}
 }
 
-// A real autoscaler finds what it needs in a PodSet. It has no metrics here, and
-// scales to its least number all the same.
-func TestPodSetIsScaledByAnAutoscaler(t *testing.T) {
+// A HorizontalPodAutoscaler scales a PodSet. It has no metrics here, and scales
+// to its minimum.
+func TestPodSet_Autoscaler(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -149,7 +150,8 @@ func TestPodSetIsScaledByAnAutoscaler(t *testing.T) {
 	waitField(env, web, "replicas", "3")
 }
 
-// ownStatus serves a kind of the chart "plain" with more in its entry.
+// ownStatus serves a kind of the chart "plain" with an entry changed by a
+// function.
 func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, lacks ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
 	kind := env.NewKind("Own")
@@ -160,7 +162,7 @@ func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, lacks 
 	}).Start()
 }
 
-// labeled are the ConfigMaps with a label that names the release.
+// labeled observes the ConfigMaps with a label that names the release.
 func labeled(apiVersion, kind string) []any {
 	return []any{map[string]any{
 		"name": "notes", "apiVersion": apiVersion, "kind": kind,
@@ -168,14 +170,14 @@ func labeled(apiVersion, kind string) []any {
 	}}
 }
 
-// note makes a ConfigMap that speaks of a release.
+// note returns a ConfigMap with a label that names a release.
 func note(name, release string) *unstructured.Unstructured {
 	o := holding(harness.ConfigMap(name), "text", "of "+release)
 	o.SetLabels(map[string]string{"team": "blue", "about": release})
 	return o
 }
 
-func TestAStatusFieldThatFailsBlocksNothing(t *testing.T) {
+func TestStatusField_FailureBlocksNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
@@ -190,14 +192,14 @@ func TestAStatusFieldThatFailsBlocksNothing(t *testing.T) {
 	env.WaitReady(web)
 	status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
 	if want, got := "status.absent: no such key: storage-size; status.first: index out of bounds: 0", condition(t, status, "StatusFieldsFailed").Message; got != want {
-		t.Errorf("the condition says %q, want %q", got, want)
+		t.Errorf("the condition's message is %q, want %q", got, want)
 	}
 	waitField(env, web, "count", "1")
 	if live := env.Get(web); field(live, "first") != nil || field(live, "absent") != nil {
 		t.Errorf("the status is %v", live.Object["status"])
 	}
 
-	// What it failed for comes, and goes.
+	// The observed object is created, and deleted.
 	env.Create(note("note", "web"))
 	waitField(env, web, "first", "of web")
 	rewrite(env, harness.ConfigMap("note"), "text", "changed")
@@ -214,21 +216,21 @@ func TestAStatusFieldThatFailsBlocksNothing(t *testing.T) {
 	env.WaitGone(web)
 }
 
-func TestAStatusFieldThatTheDefinitionRefusesBlocksNothing(t *testing.T) {
+func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Own")
 	env.InstallCRD(kind)
-	// The definition is older than the watches file, say.
+	// As if the CRD were older than the watches file.
 	definition := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())
 	env.Patch(definition, `[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties", "value": {"count": {"type": "string"}}}]`)
 	probe := harness.MakeCR(kind, "probe").Obj()
 	env.Create(probe)
-	env.Wait("the definition to count", func(ctx context.Context) error {
+	env.Wait("the CRD to take effect", func(ctx context.Context) error {
 		wrong := env.Get(probe)
 		wrong.Object["status"] = map[string]any{"count": int64(1)}
 		if _, err := env.At(wrong).UpdateStatus(ctx, wrong, metav1.UpdateOptions{DryRun: []string{"All"}}); !apierrors.IsInvalid(err) {
-			return fmt.Errorf("a number is not refused: %w", err)
+			return fmt.Errorf("the API server accepts a number: %w", err)
 		}
 		return nil
 	})
@@ -238,18 +240,18 @@ func TestAStatusFieldThatTheDefinitionRefusesBlocksNothing(t *testing.T) {
 	}).Start()
 	env.WaitReady(probe)
 	status := env.WaitCondition(probe, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
-	if said := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(said, "status.count, status.name: the definition of the kind in the cluster refuses the type") {
-		t.Errorf("the condition says %q", said)
+	if said := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(said, "status.count, status.name: the CRD in the cluster rejects the type") {
+		t.Errorf("the condition's message is %q", said)
 	}
 }
 
-func TestObjectsThatCannotBeObservedBlockNothing(t *testing.T) {
+func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 	t.Parallel()
 	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
 	for name, test := range map[string]struct{ apiVersion, kind, says string }{
-		"no rights":    {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
-		"no such kind": {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
-		"no namespace": {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
+		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
+		"no such kind":   {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
+		"no namespace":   {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,14 +264,14 @@ func TestObjectsThatCannotBeObservedBlockNothing(t *testing.T) {
 			env.WaitReady(web)
 			status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
 			if want, got := "status.seen: "+test.says, condition(t, status, "StatusFieldsFailed").Message; got != want {
-				t.Errorf("the condition says %q, want %q", got, want)
+				t.Errorf("the condition's message is %q, want %q", got, want)
 			}
 			waitField(env, web, "name", "web")
 		})
 	}
 }
 
-func TestObservedKindMayComeLater(t *testing.T) {
+func TestObserved_KindAppearsLater(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	later := env.NewKind("Later")
@@ -284,7 +286,7 @@ func TestObservedKindMayComeLater(t *testing.T) {
 	waitField(env, web, "seen", "0")
 	env.WaitStatus(web, "without a condition", func(status api.Status) error {
 		if harness.Condition(status, "StatusFieldsFailed") != nil {
-			return fmt.Errorf("the condition stays")
+			return fmt.Errorf("the condition is still set")
 		}
 		return nil
 	})
@@ -292,8 +294,9 @@ func TestObservedKindMayComeLater(t *testing.T) {
 	waitField(env, web, "seen", "1")
 }
 
-// The idle and restart counts with what is observed.
-func TestObservingCostsNothing(t *testing.T) {
+// The requests while idle and after a restart include those for observed
+// objects.
+func TestObserved_CausesNoRequests(t *testing.T) {
 	const crs = 100
 	env := harness.New(t)
 	kind, operator := ownStatus(env, func(e harness.Entry) harness.Entry {
@@ -316,7 +319,7 @@ func TestObservingCostsNothing(t *testing.T) {
 	audit := env.Audit(operator.User())
 	env.Consistently("idle", idle, func(context.Context) error {
 		if requests := audit.Requests(); len(requests) > 0 {
-			return fmt.Errorf("the operator asked for %v", requests)
+			return fmt.Errorf("the operator requested %v", requests)
 		}
 		return nil
 	})
@@ -324,7 +327,8 @@ func TestObservingCostsNothing(t *testing.T) {
 	operator.Stop()
 	audit = env.Audit(operator.User())
 	operator.Start()
-	// A change is one write, to the one whom it is about; so all was seen before.
+	// A change of an observed object causes one write, to the custom resource
+	// that observes it.
 	rewrite(env, harness.ConfigMap("note-web-7"), "text", "new")
 	waitField(env, all[7], "notes", "[new]")
 	fence := harness.MakeCR(kind, "fence").Obj()
@@ -336,7 +340,7 @@ func TestObservingCostsNothing(t *testing.T) {
 	}
 	for _, r := range audit.Requests() {
 		if r.ObjectRef.Resource == "configmaps" && r.Verb != "list" && !strings.Contains(r.ObjectRef.Name, "fence") {
-			t.Errorf("the operator asked for %v", r)
+			t.Errorf("the operator requested %v", r)
 		}
 	}
 }

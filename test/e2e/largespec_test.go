@@ -13,14 +13,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// maxPeak is the most memory that an operator may ever have used, in MiB. Its
-// container is limited to 512 MiB.
+// maxPeak is the maximum peak memory of an operator, in MiB. Its container is
+// limited to 512 MiB.
 const maxPeak = 400
 
-// TestLargeSpecs_AreRefusedAndHarmNobodyElse creates custom resources that are as
-// large as the API server allows. The operator refuses them and serves others,
-// also after a restart, and deletes them when asked to.
-func TestLargeSpecs_AreRefusedAndHarmNobodyElse(t *testing.T) {
+// TestLargeSpecs_AreRefusedAndDoNotAffectOthers creates custom resources of the
+// maximum size that the API server allows. The operator refuses them, serves
+// others, also after a restart, and deletes them on request.
+func TestLargeSpecs_AreRefusedAndDoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	open, plain := env.NewKind("Open"), env.NewKind("Plain")
@@ -55,30 +55,31 @@ func TestLargeSpecs_AreRefusedAndHarmNobodyElse(t *testing.T) {
 			t.Errorf("the install of %s took %s", name, took)
 		}
 		if !operator.Running() {
-			t.Fatalf("the operator is gone when %s is installed", name)
+			t.Fatalf("the operator exited before %s was installed", name)
 		}
 		if peak := operator.HighWater() >> 20; peak > maxPeak {
-			t.Fatalf("the operator used up to %d MiB of memory when %s is installed", peak, name)
+			t.Fatalf("the operator's peak memory is %d MiB when %s is installed", peak, name)
 		}
 	}
 	create(8, emptyMaps(450_000))
 	within("beside-eight")
-	// The API server needs seconds for each list of that length, and less for text.
+	// The API server needs seconds for each list of this size, and less time
+	// for the same bytes as strings.
 	create(32, strconv.Quote(strings.Repeat("x", 1_350_000)))
 	within("beside-forty")
 	for _, cr := range []*unstructured.Unstructured{large[0], large[7], large[39]} {
 		status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
 		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "the limits are 262144 bytes and 50000 values") {
-			t.Fatalf("condition Ready says %q", message)
+			t.Fatalf("the message of Ready is %q", message)
 		}
 	}
-	t.Logf("the operator used up to %d MiB of memory", operator.HighWater()>>20)
+	t.Logf("the operator's peak memory is %d MiB", operator.HighWater()>>20)
 
 	operator.Stop()
 	operator.Start()
 	within("after-a-restart")
 
-	// A release keeps running when its spec becomes too large.
+	// A release keeps running if its spec becomes too large.
 	env.Patch(edited, `[{"op":"add","path":"/spec/extra","value":`+emptyMaps(60_000)+`}]`)
 	env.WaitCondition(edited, "Ready", metav1.ConditionFalse, "InvalidValues")
 	env.ExpectRevisions("edited", "1 deployed")
@@ -88,11 +89,11 @@ func TestLargeSpecs_AreRefusedAndHarmNobodyElse(t *testing.T) {
 	env.WaitGone(append(large, edited)...)
 	env.ExpectRevisions("edited", "")
 	within("after-the-deletion")
-	t.Logf("after a restart the operator used up to %d MiB of memory", operator.HighWater()>>20)
+	t.Logf("after a restart the operator's peak memory is %d MiB", operator.HighWater()>>20)
 }
 
-// emptyMaps returns the JSON of a list of so many empty maps: three bytes each,
-// and a hundred times that as Go maps.
+// emptyMaps returns the JSON of a list of empty maps: three bytes each, and a
+// hundred times as much memory as Go maps.
 func emptyMaps(count int) string { return "[" + strings.Repeat("{},", count-1) + "{}]" }
 
 func text(t *testing.T, object *unstructured.Unstructured) string {

@@ -14,28 +14,28 @@ import (
 
 const holdingFinalizer = `[{"op": "add", "path": "/metadata/finalizers", "value": ["test.chartwright.dev/hold"]}]`
 
-func TestDeletionWaitsForTheObjectsOnRequest(t *testing.T) {
+func TestDelete_WaitsForObjectsOnRequest(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
-	waits.ask("uninstall-wait", "true")
+	waits.annotate("uninstall-wait", "true")
 	for _, web := range []ownedRelease{waits, goes} {
 		env.Patch(harness.ConfigMap(web.name), holdingFinalizer)
-		t.Cleanup(func() { letGo(env, web.name) })
+		t.Cleanup(func() { removeFinalizers(env, web.name) })
 		env.Delete(web.cr)
 	}
 	env.WaitGone(goes.cr)
-	// Longer than the timeout, and under another process.
+	// Longer than the timeout, and in another process.
 	stays := func() {
 		env.WaitCondition(waits.cr, "Ready", metav1.ConditionFalse, "WaitingForObjects")
 		status := env.Status(waits.cr)
 		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "ConfigMap "+env.Namespace+"/waits") {
-			t.Errorf("condition Ready says %q", message)
+			t.Errorf("the message of Ready is %q", message)
 		}
 	}
 	stays()
-	env.Consistently("the resource is there", 5*time.Second, func(ctx context.Context) error {
+	env.Consistently("the custom resource exists", 5*time.Second, func(ctx context.Context) error {
 		_, err := env.At(waits.cr).Get(ctx, "waits", metav1.GetOptions{})
 		return err
 	})
@@ -43,12 +43,12 @@ func TestDeletionWaitsForTheObjectsOnRequest(t *testing.T) {
 	operator.Start()
 	fenceOf(env, kind)
 	stays()
-	letGo(env, "waits")
+	removeFinalizers(env, "waits")
 	env.WaitGone(waits.cr, harness.ConfigMap("waits"))
 }
 
-// letGo takes the finalizers of a ConfigMap away.
-func letGo(env *harness.Env, name string) {
+// removeFinalizers removes the finalizers of a ConfigMap.
+func removeFinalizers(env *harness.Env, name string) {
 	patch := []byte(`{"metadata": {"finalizers": null}}`)
 	_, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Patch(context.Background(), name, "application/merge-patch+json", patch, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -56,15 +56,15 @@ func letGo(env *harness.Env, name string) {
 	}
 }
 
-// No record tells what there is of the release, and the process that is left has
-// not seen it. The garbage collector does not help: with delete hooks, objects
-// have no owner.
-func TestDeletionWithoutRecordsGoesByTheObjects(t *testing.T) {
+// No record lists the objects of the release, and the new process has not
+// observed it before. With delete hooks, objects have no ownerReference, so the
+// garbage collector does not delete them.
+func TestDelete_WithoutRecordsFindsObjectsByLabel(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	web, kept := oneRevision(env, kind, "web"), oneRevision(env, kind, "kept")
-	kept.ask("deletion-policy", "orphan")
+	kept.annotate("deletion-policy", "orphan")
 	operator.Kill()
 	env.Kubectl("delete", "secret", "--selector=owner=helm")
 	env.Delete(web.cr, kept.cr)

@@ -10,8 +10,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// libraryHelpers are of the shapes that library charts have: one asks for the API
-// it is given, one that no template includes reads the whole of .Capabilities.
+// libraryHelpers have the shapes that are common in library charts: one checks
+// the API in its argument, another, which no template includes, reads the whole
+// of .Capabilities.
 const libraryHelpers = `
 {{- define "library.hasAPI" -}}
 {{- $given := default .context.Values.apiVersions ((.context.Values.global).apiVersions) -}}
@@ -22,7 +23,8 @@ const libraryHelpers = `
 {{- end -}}
 `
 
-// libraryChart writes a chart that asks for one API by a helper of a library.
+// libraryChart writes a chart that checks for one API through a helper of a
+// library.
 func libraryChart(t *testing.T, api string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "asking")
@@ -44,7 +46,7 @@ func libraryChart(t *testing.T, api string) string {
 	return dir
 }
 
-func TestLibraryChart_UpgradesOnlyForTheAPIItAsksFor(t *testing.T) {
+func TestLibraryChart_UpgradesOnlyForCheckedAPI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	asking, guarded, unrelated, late := env.NewKind("Asking"), env.NewKind("Guarded"), env.NewKind("Unrelated"), env.NewKind("Late")
@@ -57,7 +59,8 @@ func TestLibraryChart_UpgradesOnlyForTheAPIItAsksFor(t *testing.T) {
 		),
 		Account: env.NewAccount(),
 	}).Start()
-	// The chart of witness may ask for any API, so each definition upgrades it.
+	// The chart of witness may check for any API, so that each new CRD upgrades
+	// it.
 	web, witness := harness.MakeCR(asking, "web").Obj(), harness.MakeCR(guarded, "witness").Set("api", "v1").Obj()
 	env.Create(web, witness)
 	env.WaitReady(web, witness)
@@ -65,9 +68,9 @@ func TestLibraryChart_UpgradesOnlyForTheAPIItAsksFor(t *testing.T) {
 		t.Helper()
 		before := env.WaitReady(witness).Release.Revision
 		by()
-		env.Wait("the chart that may ask for any API to be upgraded", func(context.Context) error {
+		env.Wait("the chart that may check for any API to be upgraded", func(context.Context) error {
 			if env.WaitReady(witness).Release.Revision == before {
-				return errors.New("it was not")
+				return errors.New("it was not upgraded")
 			}
 			return nil
 		})

@@ -6,12 +6,12 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// noStreamingLists is the environment of an operator that is to do without them.
+// noStreamingLists is the environment of an operator without streaming lists.
 var noStreamingLists = []string{"KUBE_FEATURE_WatchListClient=false"}
 
-// Where an API server has no streaming lists, watches begin with a list. That
-// takes a right which is not used otherwise.
-func TestServersWithoutStreamingLists(t *testing.T) {
+// If the API server does not support streaming lists, watches begin with a
+// list. This needs a permission that is otherwise unused.
+func TestStreamingLists_NotSupportedByServer(t *testing.T) {
 	t.Parallel()
 	e := prepareEverything(t)
 	workload, fixed, granting := e.NewKind("Workload"), e.NewKind("Fixed"), e.NewKind("Granting")

@@ -11,17 +11,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What a template has looked up and somebody has changed since makes one new
-// revision, when the release is next verified, and costs nothing until then.
-func TestWhatIsLookedUpIsFollowed(t *testing.T) {
+// If an object that a template looked up changes, the next verification of the
+// release creates one new revision. Until then, the change causes no requests.
+func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 	t.Parallel()
 	for _, when := range []struct {
 		name, period string
-		// ask calls for the release to be verified.
-		ask func(*harness.Env, *unstructured.Unstructured)
+		// request requests a verification of the release.
+		request func(*harness.Env, *unstructured.Unstructured)
 	}{
-		{"a period ends", "1s", func(*harness.Env, *unstructured.Unstructured) {}},
-		{"somebody asks", "0s", func(env *harness.Env, cr *unstructured.Unstructured) {
+		{"the period elapses", "1s", func(*harness.Env, *unstructured.Unstructured) {}},
+		{"on request", "0s", func(env *harness.Env, cr *unstructured.Unstructured) {
 			env.Patch(cr, `[{"op": "add", "path": "/metadata/annotations", "value": {"chartwright.dev/reconcile-requested-at": "now"}}]`)
 		}},
 	} {
@@ -46,25 +46,26 @@ func TestWhatIsLookedUpIsFollowed(t *testing.T) {
 			gold := base64.StdEncoding.EncodeToString([]byte("gold"))
 			env.Patch(prize, `[{"op": "replace", "path": "/data/word", "value": "`+gold+`"}]`)
 			if when.period == "0s" {
-				// Another release is made meanwhile, so that there was time.
+				// Another release is created meanwhile, so that the operator
+				// had time.
 				other := harness.MakeCR(kind, "other").Obj()
 				env.Create(other)
 				env.WaitReady(other)
-				if found := looks(audit, "prize"); found > 0 {
+				if found := lookups(audit, "prize"); found > 0 {
 					t.Errorf("it was looked up %d times before", found)
 				}
 			}
-			when.ask(env, web)
+			when.request(env, web)
 			env.WaitRevision(web, 2)
 			expectData(t, env, "web", "found", gold)
 			env.ExpectRevisions("web", "1 superseded, 2 deployed")
 
-			// The next times find nothing new.
+			// Further verifications find no change.
 			audit = env.Audit(operator.User())
 			if when.period != "0s" {
-				env.Wait("it to be looked up twice more", func(context.Context) error {
-					if looks(audit, "prize") < 2 {
-						return errors.New("it was not")
+				env.Wait("two more lookups", func(context.Context) error {
+					if lookups(audit, "prize") < 2 {
+						return errors.New("not yet")
 					}
 					return nil
 				})
@@ -74,8 +75,8 @@ func TestWhatIsLookedUpIsFollowed(t *testing.T) {
 	}
 }
 
-// looks counts how often an object was read.
-func looks(audit *harness.Audit, name string) (count int) {
+// lookups counts how often an object was read.
+func lookups(audit *harness.Audit, name string) (count int) {
 	for _, request := range audit.Requests() {
 		if request.Verb == "get" && request.ObjectRef.Name == name {
 			count++

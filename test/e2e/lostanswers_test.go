@@ -8,11 +8,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The connection is lost at every write of every verb, in turn: before the
-// request has reached the API server, or after it, so that what the operator
-// takes for a failure was done. It lives on, and ends where it would have
-// ended otherwise.
-func TestLostAnswers(t *testing.T) {
+// The connection breaks at each write of each action: before the request
+// reaches the API server, or after the request was processed, so that a write
+// that seems to have failed has succeeded. The operator keeps running, and must
+// reach the usual final state.
+func TestLostResponses_AtEachWrite(t *testing.T) {
 	t.Parallel()
 	for _, verb := range verbs {
 		t.Run(verb.name, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestLostAnswers(t *testing.T) {
 			for _, moment := range []harness.Moment{harness.BeforeWrite, harness.AfterWrite} {
 				points := 0
 				for write, misses := 1, 0; misses < 2; write++ {
-					if k.goesOn(verb, write, moment) {
+					if k.continues(verb, write, moment) {
 						points++
 					} else {
 						misses++
@@ -35,9 +35,9 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// goesOn loses one write of a verb, or the answer to it. It returns false where
-// there are not as many writes.
-func (k killed) goesOn(verb verb, write int, moment harness.Moment) bool {
+// continues breaks the connection at one write of an action. It returns false
+// if the action has fewer writes.
+func (k killed) continues(verb verb, write int, moment harness.Moment) bool {
 	k.T().Helper()
 	name := fmt.Sprintf("%s-%d", moment, write)
 	verb.ready(k, name)

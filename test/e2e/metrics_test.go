@@ -10,9 +10,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Metrics beyond the machine are for those who may get them by the word of the
-// API server, and nobody has to log in for probes.
-func TestMetricsAreForThoseWhoMay(t *testing.T) {
+// Metrics on a non-loopback address require the permission to read them, which
+// the API server checks. Probes require no authentication.
+func TestMetrics_RequirePermission(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Web")
@@ -34,13 +34,13 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 		says       string
 	}{
 		{"nobody", "", http.StatusUnauthorized, "Unauthorized"},
-		{"somebody with a token that is none", "none", http.StatusUnauthorized, "Authentication failed"},
-		{"somebody", env.Token(anyone.Account()), http.StatusForbidden, "Authorization denied for user " + anyone.Account().User()},
+		{"a user with an invalid token", "none", http.StatusUnauthorized, "Authentication failed"},
+		{"a user without the permission", env.Token(anyone.Account()), http.StatusForbidden, "Authorization denied for user " + anyone.Account().User()},
 		{"a reader", env.Token(reader.Account()), http.StatusOK, "chartwright_build_info{"},
 	} {
 		text := metrics.WaitScrape(test.token, first, test.status)
 		if !strings.Contains(text, test.says) {
-			t.Errorf("to %s it says %q, expected %q", test.who, text, test.says)
+			t.Errorf("%s gets the text %q, want %q", test.who, text, test.says)
 		}
 		if test.status != http.StatusOK && strings.Contains(text, "chartwright_build_info") {
 			t.Errorf("%s gets metrics", test.who)
@@ -54,25 +54,26 @@ func TestMetricsAreForThoseWhoMay(t *testing.T) {
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if err := operator.Probe(t.Context(), path); err != nil {
-			t.Errorf("a probe needs a token: %v", err)
+			t.Errorf("probe without a token: %v", err)
 		}
 	}
 
-	// A certificate that is replaced is served by the same process.
+	// A process serves a new certificate without a restart.
 	second := metrics.Certificate(certificates)
 	token := env.Token(reader.Account())
 	metrics.WaitScrape(token, second, http.StatusOK)
 	if _, _, err := metrics.Scrape(t.Context(), token, first); err == nil {
-		t.Error("the certificate from before is still served")
+		t.Error("the old certificate is still served")
 	}
 	if !operator.Running() || strings.Count(operator.Log(), `"msg":"starting"`) != 1 {
-		t.Error("that took another process")
+		t.Error("the process was restarted")
 	}
 }
 
-// Without a certificate the operator makes one; and an account that may not ask
-// the API server who scrapes lets nobody in, says why, and serves its kinds.
-func TestMetricsWithoutTheRightToAsk(t *testing.T) {
+// Without a certificate the operator generates one. An account that is not
+// allowed to create access reviews refuses all scrapes, logs the reason, and
+// serves its kinds.
+func TestMetrics_WithoutAccessReviewPermission(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Web")
@@ -86,9 +87,9 @@ func TestMetricsWithoutTheRightToAsk(t *testing.T) {
 	reader := env.NewUser()
 	env.AllowScrape(reader.Account())
 	metrics.WaitScrape(env.Token(reader.Account()), nil, http.StatusUnauthorized)
-	env.Wait("the log to say why", func(context.Context) error {
+	env.Wait("the log to contain the reason", func(context.Context) error {
 		if !strings.Contains(operator.Log(), `cannot create resource \"tokenreviews\"`) {
-			return errors.New("it does not")
+			return errors.New("the reason is missing")
 		}
 		return nil
 	})

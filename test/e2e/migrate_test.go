@@ -16,13 +16,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What chartwright migrate --live says of custom resources, against a real API
-// server: with the rights that it asks for and no others, and writing nothing.
-func TestMigrate(t *testing.T) {
+// Runs chartwright migrate --live for custom resources against a real API
+// server, with exactly the permissions that its report requests. The command
+// must not write anything.
+func TestMigrate_LiveReport(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Moving")
-	// The operator-sdk's definition takes everything.
+	// The CRD of operator-sdk accepts any spec.
 	env.InstallCRD(kind)
 	dir := operatorSDKProject(t, kind)
 
@@ -52,7 +53,8 @@ func TestMigrate(t *testing.T) {
 	env.Kubectl("annotate", "deployment", "foreign", "meta.helm.sh/release-name=other")
 	add("damaged", map[string]any{}, "--set", "word=one")
 	env.Patch(harness.Secret("sh.helm.release.v1.damaged.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
-	// The release of one is called as another one is.
+	// The release of one custom resource has the name of another custom
+	// resource.
 	add("holder", map[string]any{})
 	env.Helm("install", "shared", harness.Chart("moving"))
 	env.Control(resources["holder"], "shared")
@@ -76,8 +78,8 @@ func TestMigrate(t *testing.T) {
 		if len(lack) == 0 {
 			break
 		}
-		if result.Code != 1 || !strings.Contains(result.Stderr, "could not be looked at") {
-			t.Errorf("with rights missing: %+v", result)
+		if result.Code != 1 || !strings.Contains(result.Stderr, "incomplete check") {
+			t.Errorf("with missing permissions: %+v", result)
 		}
 		for _, f := range lack {
 			user.GrantListed(f.Lines)
@@ -85,9 +87,9 @@ func TestMigrate(t *testing.T) {
 		result, findings = look()
 	}
 	if migrate.Count(findings, migrate.Unknown) > 0 {
-		t.Fatalf("with all rights that it asked for: %s", result.Stdout)
+		t.Fatalf("with all requested permissions: %s", result.Stdout)
 	}
-	if result.Code != 1 || !strings.Contains(result.Stderr, "things would break") {
+	if result.Code != 1 || !strings.Contains(result.Stderr, "breaking finding") {
 		t.Errorf("%d: %s", result.Code, result.Stderr)
 	}
 	for _, want := range []struct {
@@ -95,37 +97,37 @@ func TestMigrate(t *testing.T) {
 		resource string
 		text     string
 	}{
-		{migrate.Works, "same", "taken over as it is, with no new revision"},
-		{migrate.Changes, "edited", "one more revision when it is taken over: these values are not those of the release: word"},
-		{migrate.Breaks, "cut", "spec.color: the CRD has no such field"},
-		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
-		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
+		{migrate.Works, "same", "adopted without a new revision"},
+		{migrate.Changes, "edited", "creates a revision: these values differ: word"},
+		{migrate.Breaks, "cut", "spec.color: the CRD does not have this field"},
+		{migrate.Breaks, "cut", "spec.replicas: the CRD rejects the value"},
+		{migrate.Changes, "twice", `server-side apply rejects the Deployment; Chartwright corrects it and emits an event: spec.template.spec.containers[name="main"].env has duplicate key [name="WORD"]: the last item is used`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
-		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
-		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},
-		{migrate.Breaks, "taken", "there is a release of its name, which is of the chart plain and not of moving"},
-		{migrate.Breaks, "foreign", "is of the release other: this release cannot have it, too"},
-		{migrate.ToDo, "damaged", "the record of its release cannot be read"},
-		{migrate.Works, "holder", "taken over as it is, with no new revision"},
-		{migrate.Changes, "shared", "its name is taken by that of another custom resource: its own is called <name>-moving"},
-		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no resources to look at"},
-		{migrate.ToDo, "", "the chart goes beyond the release's namespace"},
-		{migrate.Works, "", "8 of 12 resources in the cluster can be taken over"},
+		{migrate.Changes, "edited", "the Deployment differs from the rendered object: Chartwright changes spec.template.spec.containers, which replaces its pods"},
+		{migrate.Breaks, "type", "server-side apply rejects the Deployment: .spec.revisionHistoryLimit: expected numeric"},
+		{migrate.Breaks, "taken", "a release with this name exists, but its chart is plain and not moving"},
+		{migrate.Breaks, "foreign", "belongs to the release other, and cannot belong to this release too"},
+		{migrate.ToDo, "damaged", "the release record cannot be read"},
+		{migrate.Works, "holder", "adopted without a new revision"},
+		{migrate.Changes, "shared", "another custom resource uses the release name: Chartwright installs <name>-moving"},
+		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no custom resources to check"},
+		{migrate.ToDo, "", "the chart needs access beyond the release's namespace"},
+		{migrate.Works, "", "8 of 12 custom resources in the cluster can be adopted"},
 	} {
 		if !slices.ContainsFunc(findings, func(f migrate.Finding) bool {
 			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)
 			return f.Verdict == want.verdict && named && strings.Contains(f.What, want.text)
 		}) {
-			t.Errorf("nothing tells, as %s, of %s: %s", want.verdict, want.resource, want.text)
+			t.Errorf("no finding with verdict %s about %s: %s", want.verdict, want.resource, want.text)
 		}
 	}
 	if t.Failed() {
 		t.Log(user.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
 	}
 
-	// It has written nothing.
+	// The command has not written anything.
 	if after := storedAt(env, resources); !maps.Equal(before, after) {
-		t.Errorf("custom resources are at %v and were at %v", after, before)
+		t.Errorf("resource versions of custom resources are %v, want %v", after, before)
 	}
 	requests := 0
 	for _, request := range audit.Writes("") {
@@ -135,19 +137,19 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 	if requests == 0 {
-		t.Error("nothing was tried by dry run")
+		t.Error("no dry-run requests")
 	}
 
-	// What it says to run does what it is to do.
+	// The commands in the report have the intended effect.
 	for _, f := range findings {
 		if f.Verdict == migrate.Breaks && slices.Contains(f.Resources, env.Namespace+"/cut") {
-			obey(t, env, f.Lines)
+			runPatches(t, env, f.Lines)
 		}
 	}
 	env.Delete(resources["type"], resources["taken"], resources["foreign"])
 	result, findings = look()
 	if n := migrate.Count(findings, migrate.Breaks); result.Code != 0 || n != 0 {
-		t.Errorf("after that %d things would break, and it ends with %d: %s", n, result.Code, result.Stdout)
+		t.Errorf("afterwards %d findings would break, and the exit code is %d: %s", n, result.Code, result.Stdout)
 	}
 	spec := env.Get(resources["cut"]).Object["spec"]
 	if want := map[string]any{"word": "cut", "replicas": int64(0)}; fmt.Sprint(spec) != fmt.Sprint(want) {
@@ -175,7 +177,7 @@ func operatorSDKProject(t *testing.T, kind harness.Kind) string {
 	return dir
 }
 
-// storedAt are the resourceVersions of objects.
+// storedAt returns the resource versions of objects.
 func storedAt(env *harness.Env, objects map[string]*unstructured.Unstructured) map[string]string {
 	env.T().Helper()
 	found := map[string]string{}
@@ -185,8 +187,8 @@ func storedAt(env *harness.Env, objects map[string]*unstructured.Unstructured) m
 	return found
 }
 
-// obey runs command lines of kubectl with a patch.
-func obey(t *testing.T, env *harness.Env, lines string) {
+// runPatches runs kubectl commands with a patch.
+func runPatches(t *testing.T, env *harness.Env, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
 		words, patch, ok := strings.Cut(strings.TrimSpace(line), " -p ")
@@ -194,6 +196,6 @@ func obey(t *testing.T, env *harness.Env, lines string) {
 			env.Kubectl(append(args[1:], "-p", strings.Trim(patch, "'"))...)
 			continue
 		}
-		t.Errorf("%s is no command line of kubectl with a patch", line)
+		t.Errorf("%s is not a kubectl command with a patch", line)
 	}
 }

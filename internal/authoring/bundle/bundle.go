@@ -105,8 +105,8 @@ func Make(ctx context.Context, in Input) (*Bundle, error) {
 // manifests writes what is beside the ClusterServiceVersion.
 func (m *maker) manifests() error {
 	for _, definition := range m.definitions {
-		file := definition.Spec.Group + "_" + definition.Spec.Names.Plural + ".yaml"
-		if err := m.file("manifests/"+file, m.source[definition.Name].Object); err != nil {
+		file := definition.as.Spec.Group + "_" + definition.as.Spec.Names.Plural + ".yaml"
+		if err := m.file("manifests/"+file, definition.source.Object); err != nil {
 			return err
 		}
 	}
@@ -151,11 +151,26 @@ func (m *maker) problemf(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Errorf(format, args...))
 }
 
+// requiref adds a problem unless a requirement is met.
+func (m *maker) requiref(met bool, format string, args ...any) {
+	if !met {
+		m.problemf(format, args...)
+	}
+}
+
+// advisef adds a note unless a recommendation is followed.
+func (m *maker) advisef(followed bool, format string, args ...any) {
+	if !followed {
+		m.notef(format, args...)
+	}
+}
+
 // metadata writes the metadata for catalogs: annotations.yaml and the equal
 // labels of the image, and the configuration of the scorecard.
 func (m *maker) metadata() error {
 	const operators = "operators.operatorframework.io."
-	pairs := []struct{ key, value string }{
+	type pair struct{ key, value string }
+	pairs := []pair{
 		{operators + "bundle.mediatype.v1", "registry+v1"},
 		{operators + "bundle.manifests.v1", "manifests/"},
 		{operators + "bundle.metadata.v1", "metadata/"},
@@ -166,8 +181,7 @@ func (m *maker) metadata() error {
 	folders := []string{"manifests", "metadata"}
 	if m.scorecard != nil {
 		pairs = append(pairs,
-			struct{ key, value string }{operators + "test.mediatype.v1", "scorecard+v1"},
-			struct{ key, value string }{operators + "test.config.v1", "tests/scorecard/"})
+			pair{operators + "test.mediatype.v1", "scorecard+v1"}, pair{operators + "test.config.v1", "tests/scorecard/"})
 		folders = append(folders, "tests/scorecard")
 		if err := m.file("tests/scorecard/config.yaml", m.scorecard.Object); err != nil {
 			return err

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -36,17 +38,13 @@ func (m *maker) check() {
 	m.checkModes()
 	m.checkAnnotations()
 	m.checkExamples()
-	if len(m.deployments) == 0 {
-		m.problemf("config/manifests has no Deployment: nothing would be installed")
-	}
+	m.requiref(len(m.deployments) > 0, "config/manifests has no Deployment: nothing would be installed")
 	for _, channel := range m.Channels {
-		if !slices.ContainsFunc(conventional, func(begin string) bool { return strings.HasPrefix(channel, begin) }) {
-			m.notef("the channel %s: by custom the names of channels begin with %s", channel, strings.Join(conventional, ", "))
-		}
+		m.advisef(slices.ContainsFunc(conventional, func(begin string) bool { return strings.HasPrefix(channel, begin) }),
+			"the channel %s: by custom the names of channels begin with %s", channel, strings.Join(conventional, ", "))
 	}
-	if m.DefaultChannel != "" && !slices.Contains(m.Channels, m.DefaultChannel) {
-		m.notef("the default channel %s is none that this bundle is in: some other has to be", m.DefaultChannel)
-	}
+	m.advisef(m.DefaultChannel == "" || slices.Contains(m.Channels, m.DefaultChannel),
+		"the default channel %s is none that this bundle is in: some other has to be", m.DefaultChannel)
 }
 
 func (m *maker) checkVersions() {
@@ -71,34 +69,23 @@ func (m *maker) checkVersions() {
 		}
 	}
 	if m.spec.MinKubeVersion != "" {
-		if _, err := semver.StrictNewVersion(m.spec.MinKubeVersion); err != nil {
-			m.problemf("ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.spec.MinKubeVersion)
-		}
+		_, err := semver.StrictNewVersion(m.spec.MinKubeVersion)
+		m.requiref(err == nil, "ClusterServiceVersion: spec.minKubeVersion: %q: expected three numbers, such as 1.29.0", m.spec.MinKubeVersion)
 	}
 }
 
 func (m *maker) checkText() {
-	if m.spec.DisplayName == "" {
-		m.problemf("ClusterServiceVersion: spec.displayName: missing: it is the operator's name for people")
-	}
-	if m.spec.Provider.Name == "" {
-		m.problemf("ClusterServiceVersion: spec.provider.name: missing: it is who stands behind the operator")
-	}
-	if m.spec.Description == "" {
-		m.notef("ClusterServiceVersion: spec.description: it is what a catalog shows of the operator, in Markdown")
-	}
-	if len(m.spec.Maintainers) == 0 {
-		m.notef("ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask")
-	}
+	m.requiref(m.spec.DisplayName != "", "ClusterServiceVersion: spec.displayName: missing: it is the operator's name for people")
+	m.requiref(m.spec.Provider.Name != "", "ClusterServiceVersion: spec.provider.name: missing: it is who stands behind the operator")
+	m.advisef(m.spec.Description != "", "ClusterServiceVersion: spec.description: it is what a catalog shows of the operator, in Markdown")
+	m.advisef(len(m.spec.Maintainers) > 0, "ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask")
 	for i, one := range m.spec.Maintainers {
-		if _, err := mail.ParseAddress(one.Email); err != nil || one.Name == "" {
-			m.problemf("ClusterServiceVersion: spec.maintainers[%d]: %q <%s>: expected a name, and an email address", i, one.Name, one.Email)
-		}
+		_, err := mail.ParseAddress(one.Email)
+		m.requiref(err == nil && one.Name != "", "ClusterServiceVersion: spec.maintainers[%d]: %q <%s>: expected a name, and an email address", i, one.Name, one.Email)
 	}
 	for i, one := range m.spec.Links {
-		if at, err := url.ParseRequestURI(one.URL); err != nil || at.Host == "" || one.Name == "" {
-			m.problemf("ClusterServiceVersion: spec.links[%d]: %q %q: expected a name, and a url such as https://example.com", i, one.Name, one.URL)
-		}
+		at, err := url.ParseRequestURI(one.URL)
+		m.requiref(err == nil && at.Host != "" && one.Name != "", "ClusterServiceVersion: spec.links[%d]: %q %q: expected a name, and a url such as https://example.com", i, one.Name, one.URL)
 	}
 }
 
@@ -107,35 +94,26 @@ func (m *maker) checkIcon() {
 		m.notef("ClusterServiceVersion: spec.icon: catalogs such as OperatorHub want one")
 		return
 	}
-	if len(m.spec.Icon) > 1 {
-		m.problemf("ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.spec.Icon))
-	}
+	m.requiref(len(m.spec.Icon) == 1, "ClusterServiceVersion: spec.icon: there are %d: expected one", len(m.spec.Icon))
 	icon := m.spec.Icon[0]
-	if data, err := base64.StdEncoding.DecodeString(icon.Data); err != nil || len(data) == 0 {
-		m.problemf("ClusterServiceVersion: spec.icon[0].base64data: expected a picture, in base64")
-	}
-	if !slices.Contains(iconTypes, icon.MediaType) {
-		m.problemf("ClusterServiceVersion: spec.icon[0].mediatype: %q: expected one of %s", icon.MediaType, strings.Join(iconTypes, ", "))
-	}
+	data, err := base64.StdEncoding.DecodeString(icon.Data)
+	m.requiref(err == nil && len(data) > 0, "ClusterServiceVersion: spec.icon[0].base64data: expected a picture, in base64")
+	m.requiref(slices.Contains(iconTypes, icon.MediaType), "ClusterServiceVersion: spec.icon[0].mediatype: %q: expected one of %s", icon.MediaType, strings.Join(iconTypes, ", "))
 }
 
 func (m *maker) checkModes() {
 	supported := false
 	seen := map[string]bool{}
 	for i, mode := range m.spec.InstallModes {
-		if !slices.Contains(modes, mode.Type) || seen[mode.Type] {
-			m.problemf("ClusterServiceVersion: spec.installModes[%d].type: %q: expected each once of %s", i, mode.Type, strings.Join(modes, ", "))
-		}
+		m.requiref(slices.Contains(modes, mode.Type) && !seen[mode.Type],
+			"ClusterServiceVersion: spec.installModes[%d].type: %q: expected each once of %s", i, mode.Type, strings.Join(modes, ", "))
 		seen[mode.Type] = true
 		supported = supported || mode.Supported
 	}
-	if !supported {
-		m.problemf("ClusterServiceVersion: spec.installModes: none is supported: expected one at least of %s", strings.Join(modes, ", "))
-	}
-	if m.supportsSomeNamespaces() && !m.readsTargetNamespaces() {
-		m.problemf("ClusterServiceVersion: spec.installModes: the operator is said to be for a few namespaces, but no container has WATCH_NAMESPACE from metadata.annotations['olm.targetNamespaces'], which OLM fills in: " +
+	m.requiref(supported, "ClusterServiceVersion: spec.installModes: none is supported: expected one at least of %s", strings.Join(modes, ", "))
+	m.requiref(!m.supportsSomeNamespaces() || m.readsTargetNamespaces(),
+		"ClusterServiceVersion: spec.installModes: the operator is said to be for a few namespaces, but no container has WATCH_NAMESPACE from metadata.annotations['olm.targetNamespaces'], which OLM fills in: "+
 			"add it in config/manifests/kustomization.yaml, or support AllNamespaces alone")
-	}
 }
 
 // readsTargetNamespaces reports whether a container gets its namespaces from OLM.
@@ -144,21 +122,19 @@ func (m *maker) readsTargetNamespaces() bool {
 		return env.Name == "WATCH_NAMESPACE" && env.ValueFrom != nil && env.ValueFrom.FieldRef != nil &&
 			env.ValueFrom.FieldRef.FieldPath == "metadata.annotations['olm.targetNamespaces']"
 	}
-	return slices.ContainsFunc(m.deployments, func(d deployment) bool {
-		return slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return slices.ContainsFunc(c.Env, isTarget) })
+	return slices.ContainsFunc(m.deployments, func(d typed[appsv1.Deployment]) bool {
+		return slices.ContainsFunc(d.as.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return slices.ContainsFunc(c.Env, isTarget) })
 	})
 }
 
 func (m *maker) checkAnnotations() {
 	annotations := m.base.GetAnnotations()
-	if level, given := annotations["capabilities"]; given && !slices.Contains(capabilities, level) {
-		m.problemf("ClusterServiceVersion: metadata.annotations.capabilities: %q: expected one of %s", level, strings.Join(capabilities, ", "))
-	}
+	level, given := annotations["capabilities"]
+	m.requiref(!given || slices.Contains(capabilities, level), "ClusterServiceVersion: metadata.annotations.capabilities: %q: expected one of %s", level, strings.Join(capabilities, ", "))
 	if list := annotations["categories"]; list != "" {
 		for category := range strings.SplitSeq(list, ",") {
-			if !slices.Contains(categories, strings.TrimSpace(category)) {
-				m.problemf("ClusterServiceVersion: metadata.annotations.categories: %q: expected some of %s", strings.TrimSpace(category), strings.Join(categories, ", "))
-			}
+			category = strings.TrimSpace(category)
+			m.requiref(slices.Contains(categories, category), "ClusterServiceVersion: metadata.annotations.categories: %q: expected some of %s", category, strings.Join(categories, ", "))
 		}
 	}
 }
@@ -166,20 +142,11 @@ func (m *maker) checkAnnotations() {
 // checkExamples reports kinds without an example.
 func (m *maker) checkExamples() {
 	for _, d := range m.definitions {
-		for _, version := range d.Spec.Versions {
-			if !version.Served {
-				continue
-			}
-			shown := slices.ContainsFunc(m.samples, func(sample *unstructured.Unstructured) bool {
-				gvk := sample.GroupVersionKind()
-				return gvk.Group == d.Spec.Group && gvk.Kind == d.Spec.Names.Kind && gvk.Version == version.Name
-			})
-			if !shown && version.Storage {
-				m.notef("the kind %s has no sample of version %s, so that nobody is shown one", d.Spec.Names.Kind, version.Name)
-			}
+		for _, version := range d.as.Spec.Versions {
+			gvk := schema.GroupVersionKind{Group: d.as.Spec.Group, Version: version.Name, Kind: d.as.Spec.Names.Kind}
+			shown := slices.ContainsFunc(m.samples, func(sample *unstructured.Unstructured) bool { return sample.GroupVersionKind() == gvk })
+			m.advisef(shown || !version.Served || !version.Storage, "the kind %s has no sample of version %s, so that nobody is shown one", gvk.Kind, gvk.Version)
 		}
 	}
-	if len(m.definitions) == 0 {
-		m.problemf("config/manifests has no CustomResourceDefinition: make a kind by 'chartwright add'")
-	}
+	m.requiref(len(m.definitions) > 0, "config/manifests has no CustomResourceDefinition: make a kind by 'chartwright add'")
 }

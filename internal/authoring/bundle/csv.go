@@ -89,7 +89,7 @@ func (m *maker) annotate(csv *unstructured.Unstructured, examples string) {
 	}
 	annotations[annotationExamples] = examples
 	for _, d := range m.deployments {
-		for _, container := range d.Spec.Template.Spec.Containers {
+		for _, container := range d.as.Spec.Template.Spec.Containers {
 			if container.Image == Placeholder && m.Image != "" {
 				annotations[annotationImage] = m.Image
 			}
@@ -115,14 +115,14 @@ func (m *maker) deploymentSpecs() []any {
 				continue
 			}
 			for _, container := range containers {
-				m.replaceImage(d.Name, container)
+				m.replaceImage(d.as.Name, container)
 			}
 			// It was read from there.
 			_ = unstructured.SetNestedSlice(spec, containers, "template", "spec", key)
 		}
-		entry := map[string]any{"name": d.Name, "spec": spec}
-		if len(d.Labels) > 0 {
-			entry["label"] = d.Labels
+		entry := map[string]any{"name": d.as.Name, "spec": spec}
+		if len(d.as.Labels) > 0 {
+			entry["label"] = d.as.Labels
 		}
 		specs = append(specs, entry)
 	}
@@ -134,9 +134,7 @@ func (m *maker) replaceImage(deployment string, container any) {
 	if !ok || fields["image"] != Placeholder {
 		return
 	}
-	if m.Image == "" {
-		m.problemf("Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", deployment, fields["name"], Placeholder)
-	}
+	m.requiref(m.Image != "", "Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", deployment, fields["name"], Placeholder)
 	fields["image"] = m.Image
 }
 
@@ -174,12 +172,9 @@ func (m *maker) customResourceDefinitions(examples examples) map[string]any {
 	list, _ := written["owned"].([]any)
 	entries := []any{}
 	for _, d := range m.definitions {
-		kind := schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
-		for _, version := range d.Spec.Versions {
-			entry := owned{
-				Name: d.Name, Version: version.Name, Kind: d.Spec.Names.Kind,
-				DisplayName: words(d.Spec.Names.Kind), Resources: examples.kinds[kind],
-			}
+		kind := schema.GroupKind{Group: d.as.Spec.Group, Kind: d.as.Spec.Names.Kind}
+		for _, version := range d.as.Spec.Versions {
+			entry := owned{Name: d.as.Name, Version: version.Name, Kind: kind.Kind, DisplayName: words(kind.Kind), Resources: examples.kinds[kind]}
 			if version.Schema != nil && version.Schema.OpenAPIV3Schema != nil {
 				entry.Description = version.Schema.OpenAPIV3Schema.Description
 				entry.SpecDescriptors = specDescriptors(version)
@@ -213,10 +208,8 @@ func overlay(entry owned, written []any) any {
 
 // served returns the kind that serves a definition, nil if none does.
 func (m *maker) served(kind schema.GroupKind) *catalog.Kind {
-	for i, served := range m.Kinds {
-		if served.GVK().GroupKind() == kind {
-			return &m.Kinds[i]
-		}
+	if i := slices.IndexFunc(m.Kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == kind }); i >= 0 {
+		return &m.Kinds[i]
 	}
 	return nil
 }
@@ -234,7 +227,7 @@ func (m *maker) relatedImages(examples examples) []relatedImage {
 	}
 	add(m.spec.RelatedImages...)
 	for _, d := range m.deployments {
-		for _, container := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
+		for _, container := range slices.Concat(d.as.Spec.Template.Spec.InitContainers, d.as.Spec.Template.Spec.Containers) {
 			add(relatedImage{Name: container.Name, Image: m.imageOf(container)})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -193,24 +194,19 @@ func fieldAt(schema props, path string) (props, bool) {
 
 // words takes a name apart: existingSecret becomes Existing Secret.
 func words(name string) string {
-	var text strings.Builder
-	letters := []rune(name)
-	for i, letter := range letters {
-		if letter == '-' || letter == '_' || letter == ' ' {
-			continue
-		}
-		between := i > 0 && (letters[i-1] == '-' || letters[i-1] == '_' || letters[i-1] == ' ')
-		rises := i > 0 && unicode.IsUpper(letter) && (unicode.IsLower(letters[i-1]) || unicode.IsDigit(letters[i-1]) ||
-			i+1 < len(letters) && unicode.IsUpper(letters[i-1]) && unicode.IsLower(letters[i+1]))
-		if (between || rises) && text.Len() > 0 {
-			text.WriteRune(' ')
-		}
-		if between || i == 0 {
-			letter = unicode.ToUpper(letter)
-		}
-		text.WriteRune(letter)
+	name = acronymEnd.ReplaceAllString(name, "$1 $2")
+	name = camelCase.ReplaceAllString(name, "$1 $2")
+	parts := strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_ ", r) })
+	for i, part := range parts {
+		first, size := utf8.DecodeRuneInString(part)
+		parts[i] = string(unicode.ToUpper(first)) + part[size:]
 	}
-	return text.String()
+	return strings.Join(parts, " ")
 }
+
+var (
+	acronymEnd = regexp.MustCompile(`(\p{Lu})(\p{Lu}\p{Ll})`)
+	camelCase  = regexp.MustCompile(`([\p{Ll}\p{Nd}])(\p{Lu})`)
+)
 
 func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

@@ -52,38 +52,30 @@ type parts struct {
 	base, scorecard *unstructured.Unstructured
 	// namespace is where the operator is deployed without OLM.
 	namespace string
-	// definitions are in the order of their names; source has them as they are
-	// written.
-	definitions []*apiextensionsv1.CustomResourceDefinition
-	source      map[string]*unstructured.Unstructured
-	deployments []deployment
+	// definitions are sorted by name.
+	definitions []typed[apiextensionsv1.CustomResourceDefinition]
+	deployments []typed[appsv1.Deployment]
 	accounts    []*unstructured.Unstructured
-	roles       []role
-	bindings    []binding
+	// roles are Roles and ClusterRoles, which have no namespace. Likewise bindings.
+	roles    []typed[rbacv1.ClusterRole]
+	bindings []typed[rbacv1.ClusterRoleBinding]
 	// samples are custom resources of the definitions.
 	samples []*unstructured.Unstructured
 	// others are to be files of the bundle.
 	others []*unstructured.Unstructured
 }
 
-type deployment struct {
-	appsv1.Deployment
-
+// typed is an object as its Go type, and as config/manifests has it.
+type typed[T any] struct {
+	as     T
 	source *unstructured.Unstructured
 }
 
-// role is a Role or, without a namespace, a ClusterRole.
-type role struct {
-	rbacv1.ClusterRole
-
-	source *unstructured.Unstructured
-}
-
-// binding is a RoleBinding or, without a namespace, a ClusterRoleBinding.
-type binding struct {
-	rbacv1.ClusterRoleBinding
-
-	source *unstructured.Unstructured
+// appendTyped converts an object, strictly, and appends it to a list.
+func appendTyped[T any](list []typed[T], object *unstructured.Unstructured) ([]typed[T], error) {
+	one := typed[T]{source: object}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &one.as, true)
+	return append(list, one), err
 }
 
 const (
@@ -93,7 +85,7 @@ const (
 
 // sortObjects sorts the objects by their kind.
 func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
-	p := &parts{source: map[string]*unstructured.Unstructured{}}
+	p := &parts{}
 	var rest []*unstructured.Unstructured
 	for _, object := range objects {
 		known, err := p.add(object)
@@ -107,9 +99,14 @@ func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 	if p.base == nil {
 		return nil, errors.New("config/manifests has no ClusterServiceVersion: it is to list the one of bases/, as in a new project of 'chartwright init'")
 	}
-	slices.SortFunc(p.definitions, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.definitions, func(a, b typed[apiextensionsv1.CustomResourceDefinition]) int {
+		return strings.Compare(a.as.Name, b.as.Name)
+	})
 	for _, object := range rest {
-		if p.definition(object.GroupVersionKind().GroupKind()) != nil {
+		kind := object.GroupVersionKind().GroupKind()
+		if slices.ContainsFunc(p.definitions, func(d typed[apiextensionsv1.CustomResourceDefinition]) bool {
+			return d.as.Spec.Group == kind.Group && d.as.Spec.Names.Kind == kind.Kind
+		}) {
 			p.samples = append(p.samples, object)
 		} else {
 			p.others = append(p.others, object)
@@ -137,40 +134,17 @@ func (p *parts) add(object *unstructured.Unstructured) (known bool, err error) {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
 		p.accounts = append(p.accounts, object)
 	case schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}:
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		p.definitions = append(p.definitions, definition)
-		p.source[object.GetName()] = object
-		err = convert(object, definition)
+		p.definitions, err = appendTyped(p.definitions, object)
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
-		d := deployment{source: object}
-		err = convert(object, &d.Deployment)
-		p.deployments = append(p.deployments, d)
+		p.deployments, err = appendTyped(p.deployments, object)
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"}:
-		r := role{source: object}
-		err = convert(object, &r.ClusterRole)
-		p.roles = append(p.roles, r)
+		p.roles, err = appendTyped(p.roles, object)
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}, schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:
-		b := binding{source: object}
-		err = convert(object, &b.ClusterRoleBinding)
-		p.bindings = append(p.bindings, b)
+		p.bindings, err = appendTyped(p.bindings, object)
 	default:
 		return false, nil
 	}
 	return true, err
-}
-
-func convert(object *unstructured.Unstructured, to any) error {
-	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, to, true)
-}
-
-// definition returns the definition of a kind, nil if there is none.
-func (p *parts) definition(kind schema.GroupKind) *apiextensionsv1.CustomResourceDefinition {
-	for _, d := range p.definitions {
-		if d.Spec.Group == kind.Group && d.Spec.Names.Kind == kind.Kind {
-			return d
-		}
-	}
-	return nil
 }
 
 // supported are the kinds that OLM takes beside the ClusterServiceVersion and

@@ -32,22 +32,22 @@ func (m *maker) permissions() (permissions, cluster []permission) {
 	for _, account := range m.runAs() {
 		in, everywhere := permission{ServiceAccountName: account}, permission{ServiceAccountName: account}
 		for _, b := range m.bindings {
-			if !slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
+			if !slices.ContainsFunc(b.as.Subjects, func(s rbacv1.Subject) bool {
 				return s.Kind == rbacv1.ServiceAccountKind && s.Name == account
 			}) {
 				continue
 			}
 			bound[b.source] = true
-			r := m.role(b)
+			r := m.role(b.as)
 			if r == nil {
 				m.problemf("%s %s gives the account %s the %s %s, which config/manifests has not, so that its rules are not known: OLM takes rules, write a role that has them",
-					b.source.GetKind(), b.Name, account, b.RoleRef.Kind, b.RoleRef.Name)
+					b.source.GetKind(), b.as.Name, account, b.as.RoleRef.Kind, b.as.RoleRef.Name)
 				continue
 			}
 			bound[r.source] = true
-			for _, rule := range r.Rules {
+			for _, rule := range r.as.Rules {
 				switch {
-				case b.Namespace != "":
+				case b.as.Namespace != "":
 					in.Rules = append(in.Rules, rule)
 				case !m.supportsSomeNamespaces():
 					everywhere.Rules = append(everywhere.Rules, rule)
@@ -96,7 +96,7 @@ func (m *maker) addUnbound(bound map[*unstructured.Unstructured]bool, given []pe
 func (m *maker) runAs() []string {
 	var accounts []string
 	for _, d := range m.deployments {
-		if account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"); !slices.Contains(accounts, account) {
+		if account := cmp.Or(d.as.Spec.Template.Spec.ServiceAccountName, "default"); !slices.Contains(accounts, account) {
 			accounts = append(accounts, account)
 		}
 	}
@@ -104,12 +104,9 @@ func (m *maker) runAs() []string {
 }
 
 // role returns the role that a binding gives, nil if it is not there.
-func (m *maker) role(b binding) *role {
+func (m *maker) role(b rbacv1.ClusterRoleBinding) *typed[rbacv1.ClusterRole] {
 	for i, r := range m.roles {
-		if r.source.GetKind() != b.RoleRef.Kind || r.Name != b.RoleRef.Name {
-			continue
-		}
-		if r.Namespace == "" || r.Namespace == b.Namespace {
+		if r.source.GetKind() == b.RoleRef.Kind && r.as.Name == b.RoleRef.Name && (r.as.Namespace == "" || r.as.Namespace == b.Namespace) {
 			return &m.roles[i]
 		}
 	}
@@ -149,7 +146,7 @@ func split(rule rbacv1.PolicyRule, isCluster func(schema.GroupResource) bool) (n
 func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 	known := map[schema.GroupResource]bool{}
 	for _, d := range m.definitions {
-		known[schema.GroupResource{Group: d.Spec.Group, Resource: d.Spec.Names.Plural}] = d.Spec.Scope == apiextensionsv1.ClusterScoped
+		known[schema.GroupResource{Group: d.as.Spec.Group, Resource: d.as.Spec.Names.Plural}] = d.as.Spec.Scope == apiextensionsv1.ClusterScoped
 	}
 	for _, kind := range m.Kinds {
 		definitions, err := kind.Chart.CRDs()

@@ -4,18 +4,19 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 const schemaFile = "values.schema.json"
 
-// schema applies the rules on values.schema.json and the CRD that is made of
+// schema applies the rules on values.schema.json and the CRD that is derived from
 // it.
 func (c *check) schema() error {
 	data := c.Kind.Chart.Schema()
 	if len(data) == 0 {
-		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "there is no %s", schemaFile)
+		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "the chart has no %s", schemaFile)
 		return nil
 	}
 	_, warnings, err := crd.Generate(c.Kind)
@@ -23,7 +24,7 @@ func (c *check) schema() error {
 		c.findf(ruleSchemaUseless, location{schemaFile, 0}, "%v", err)
 		return nil
 	}
-	// Read as YAML it has lines. With tabs it is JSON alone, and has none.
+	// The YAML parser provides lines. It rejects JSON that is indented by tabs.
 	var root yaml.Node
 	if yaml.Unmarshal(data, &root) != nil {
 		root = yaml.Node{}
@@ -39,8 +40,8 @@ func (c *check) schema() error {
 	return nil
 }
 
-// lineIn returns the line of a schema that speaks of a path of the custom
-// resource, of a keyword there if it stands there.
+// lineIn returns the line in a schema for a path in the custom resource: the line of
+// the keyword if the schema of the path has it, otherwise that of the field.
 func lineIn(root *yaml.Node, path, keyword string) int {
 	if len(root.Content) == 0 {
 		return 1
@@ -48,26 +49,26 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	doc := root.Content[0]
 	node, line := follow(doc, doc), doc.Line
 	for step := range strings.SplitSeq(path, ".") {
-		key, isList := strings.CutSuffix(step, "[*]")
-		var descents [][]string
-		switch key {
+		name, isList := strings.CutSuffix(step, "[*]")
+		keys := []string{"properties", name}
+		switch name {
 		case "spec":
+			keys = nil
 		case "*":
-			descents = append(descents, []string{"additionalProperties"})
-		default:
-			descents = append(descents, []string{"properties", key})
+			keys = []string{"additionalProperties"}
 		}
 		if isList {
-			descents = append(descents, []string{"items"})
+			keys = append(keys, "items")
 		}
-		for _, keys := range descents {
-			inner, at := node, line
-			for _, key := range keys {
-				if inner, at = value(inner, key); inner == nil {
-					return line
-				}
+		for i, key := range keys {
+			inner, at := value(node, key)
+			if inner == nil {
+				return line
 			}
-			node, line = follow(doc, inner), at
+			node = follow(doc, inner)
+			if i > 0 || key != "properties" {
+				line = at
+			}
 		}
 	}
 	if _, at := value(node, keyword); at > 0 {
@@ -76,20 +77,16 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	return line
 }
 
-// value returns what a map has under a key, and the line of the key.
+// value returns the value of a key in a map, and the line of the key.
 func value(node *yaml.Node, key string) (*yaml.Node, int) {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return nil, 0
-	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == key {
-			return node.Content[i+1], node.Content[i].Line
-		}
+	if field := kyaml.NewRNode(node).Field(key); field != nil {
+		return field.Value.YNode(), field.Key.YNode().Line
 	}
 	return nil, 0
 }
 
-// follow returns what a schema refers to, in the same file, or itself.
+// follow returns the schema that a $ref in the same file refers to, or the schema
+// itself.
 func follow(doc, node *yaml.Node) *yaml.Node {
 	for range 10 {
 		ref, _ := value(node, "$ref")

@@ -43,11 +43,7 @@ type Resource struct {
 
 // String names the custom resource in messages.
 func (r Resource) String() string {
-	name := r.Object.GetName()
-	if namespace := r.Object.GetNamespace(); namespace != "" {
-		name = namespace + "/" + name
-	}
-	return fmt.Sprintf("%s %s", r.Kind.Kind, name)
+	return r.Kind.Kind + " " + strings.TrimPrefix(r.Object.GetNamespace()+"/"+r.Object.GetName(), "/")
 }
 
 // NewFile returns a file of nothing. What names no namespace is in the given
@@ -145,6 +141,7 @@ func (f *File) add(place string, object *unstructured.Unstructured) error {
 
 // source notes what a Secret or a ConfigMap holds.
 func (f *File) source(object *unstructured.Unstructured) error {
+	isSecret := object.GetKind() == string(watches.SourceSecret)
 	keys := map[string][]byte{}
 	data, _, err := unstructured.NestedStringMap(object.Object, "data")
 	if err != nil {
@@ -152,7 +149,7 @@ func (f *File) source(object *unstructured.Unstructured) error {
 	}
 	for key, text := range data {
 		keys[key] = []byte(text)
-		if object.GetKind() == string(watches.SourceSecret) {
+		if isSecret {
 			if keys[key], err = base64.StdEncoding.DecodeString(text); err != nil {
 				return fmt.Errorf("data.%s: expected base64; what is plain goes to stringData", key)
 			}
@@ -162,8 +159,8 @@ func (f *File) source(object *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	if object.GetKind() == string(watches.SourceSecret) {
-		for key, text := range plain {
+	for key, text := range plain {
+		if isSecret {
 			keys[key] = []byte(text)
 		}
 	}

@@ -70,10 +70,14 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 		}
 	}
 	r.Object = cr
-	if unserved, err := unselected(r); err != nil {
-		return preview, err
-	} else if unserved {
-		preview.warnf("the operator would leave it alone: its labels do not match the selector of the watches entry")
+	if r.Kind.Selector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(r.Kind.Selector)
+		if err != nil {
+			return preview, err
+		}
+		if !selector.Matches(labels.Set(cr.GetLabels())) {
+			preview.warnf("the operator would leave it alone: its labels do not match the selector of the watches entry")
+		}
 	}
 	given, err := f.given(ctx, r, preview)
 	if err != nil {
@@ -152,30 +156,15 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 		return err
 	}
 	var problems []string
-	for _, objects := range [][]chart.RenderedObject{p.Objects, p.Hooks} {
-		for _, o := range objects {
-			if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
-				problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
-			}
+	for _, o := range slices.Concat(p.Objects, p.Hooks) {
+		if why := helm.Refused(o, kind.Allow, p.Namespace, clusterScoped(o.GroupVersionKind().GroupKind())); why != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s", o.Source, why))
 		}
 	}
 	if len(problems) > 0 {
 		return refused("the operator would refuse what the chart renders", problems)
 	}
 	return nil
-}
-
-// unselected reports whether the selector of the watches entry excludes the
-// custom resource.
-func unselected(r Resource) (bool, error) {
-	if r.Kind.Selector == nil {
-		return false, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(r.Kind.Selector)
-	if err != nil {
-		return false, err
-	}
-	return !selector.Matches(labels.Set(r.Object.GetLabels())), nil
 }
 
 func (p *Preview) warnf(format string, args ...any) {
@@ -233,8 +222,14 @@ func (a *Admission) Refuse(object *unstructured.Unstructured) []string {
 	} else if wrong := validation.IsDNS1123Subdomain(object.GetName()); len(wrong) > 0 {
 		problems = append(problems, fmt.Sprintf("metadata.name: Invalid value: %q: %s", object.GetName(), strings.Join(wrong, "; ")))
 	}
-	if problem := a.version(object.GroupVersionKind().Version); problem != "" {
-		problems = append(problems, problem)
+	var served []string
+	for _, version := range a.definition.Spec.Versions {
+		if version.Served {
+			served = append(served, a.definition.Spec.Group+"/"+version.Name)
+		}
+	}
+	if !slices.Contains(served, object.GetAPIVersion()) {
+		problems = append(problems, fmt.Sprintf("apiVersion: the version %s is not served: expected one of %s", object.GroupVersionKind().Version, strings.Join(served, ", ")))
 	}
 	if namespace := object.GetNamespace(); namespace != "" && a.definition.Spec.Scope == apiextensionsv1.ClusterScoped {
 		problems = append(problems, fmt.Sprintf("metadata.namespace: %s: the kind has no namespace", namespace))
@@ -253,17 +248,3 @@ func (a *Admission) Invalid(object *unstructured.Unstructured) field.ErrorList {
 
 // Definition is the CRD. Nobody may change it.
 func (a *Admission) Definition() *apiextensionsv1.CustomResourceDefinition { return a.definition }
-
-// version returns the problem of a version, empty if it is served.
-func (a *Admission) version(name string) string {
-	var served []string
-	for _, version := range a.definition.Spec.Versions {
-		if version.Served {
-			served = append(served, a.definition.Spec.Group+"/"+version.Name)
-		}
-	}
-	if slices.Contains(served, a.definition.Spec.Group+"/"+name) {
-		return ""
-	}
-	return fmt.Sprintf("apiVersion: the version %s is not served: expected one of %s", name, strings.Join(served, ", "))
-}

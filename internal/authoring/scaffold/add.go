@@ -139,16 +139,10 @@ func (p Project) source(a Add) (source, error) {
 
 // below returns the path of a file or folder in another.
 func below(folder, path string) (string, bool) {
-	outer, err := filepath.Abs(folder)
-	if err != nil {
-		return "", false
-	}
-	inner, err := filepath.Abs(path)
-	if err != nil {
-		return "", false
-	}
+	outer, outerErr := filepath.Abs(folder)
+	inner, innerErr := filepath.Abs(path)
 	name, err := filepath.Rel(outer, inner)
-	if err != nil || name == "." || !filepath.IsLocal(name) {
+	if errors.Join(outerErr, innerErr, err) != nil || name == "." || !filepath.IsLocal(name) {
 		return "", false
 	}
 	return filepath.ToSlash(name), true

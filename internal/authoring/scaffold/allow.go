@@ -80,18 +80,17 @@ func lookups(loaded *chart.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
 	for _, call := range analysis.ReadCalls(loaded.Templates()).Named("lookup", 1) {
-		namespace := ""
 		if len(call.Args) > 2 {
-			namespace = call.Args[2].String()
 			if _, literal := analysis.Literal(call.Args[2]); literal {
 				scope = watches.LookupAll
 				continue
 			}
+			if analysis.Field(call.Args[2]) == "Release.Namespace" {
+				continue
+			}
 		}
-		if namespace != ".Release.Namespace" && namespace != "$.Release.Namespace" {
-			notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
-				call.File.Path, call.Line()))
-		}
+		notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
+			call.File.Path, call.Line()))
 	}
 	return scope, notes
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,43 +103,33 @@ func chartFiles(path string) (map[string][]byte, error) {
 // the folder does not exist. It follows links, and leaves out .git.
 func filesBelow(dir string) (map[string][]byte, error) {
 	found := map[string][]byte{}
-	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return found, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return found, walk(dir, "", []fs.FileInfo{info}, found)
+	return found, addFiles(found, dir, "", nil)
 }
 
-func walk(dir, prefix string, above []fs.FileInfo, found map[string][]byte) error {
-	entries, err := os.ReadDir(dir)
+// addFiles adds a file or the files of a folder. The outer folders are those that
+// it is in.
+func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) error {
+	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
+	if !info.IsDir() {
+		found[name], err = os.ReadFile(file)
+		return err
+	}
+	if slices.ContainsFunc(outer, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+		return fmt.Errorf("%s leads back to a folder that it is in", file)
+	}
+	entries, err := os.ReadDir(file)
 	for _, entry := range entries {
-		name, path := entry.Name(), filepath.Join(dir, entry.Name())
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			return err
-		case name == ".git":
-		case !info.IsDir():
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			found[prefix+name] = data
-		case slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }):
-			return fmt.Errorf("%s leads back to a folder that it is in", path)
-		default:
-			if err := walk(path, prefix+name+"/", append(slices.Clone(above), info), found); err != nil {
-				return err
-			}
+		if err == nil && entry.Name() != ".git" {
+			err = addFiles(found, filepath.Join(file, entry.Name()), path.Join(name, entry.Name()), append(slices.Clip(outer), info))
 		}
 	}
-	return nil
+	return err
 }
 
 // maxChart is what Helm takes for the name of a release, which charts name

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -23,17 +24,9 @@ type field struct {
 
 // set adds a key, unless its value is empty.
 func (e *entry) set(key string, value any) {
-	switch v := value.(type) {
-	case string:
-		if v == "" {
-			return
-		}
-	case []string:
-		if len(v) == 0 {
-			return
-		}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Bool || v.Len() > 0 {
+		*e = append(*e, field{key, value})
 	}
-	*e = append(*e, field{key, value})
 }
 
 // allow adds the allow block, and reports whether it is needed.
@@ -156,13 +149,8 @@ func same(node *yaml.Node, value any) bool {
 
 // lookup returns the key and the value of an entry of a map, nil if there is none.
 func lookup(mapping *yaml.Node, key string) (name, value *yaml.Node) {
-	if mapping.Kind != yaml.MappingNode {
-		return nil, nil
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i], mapping.Content[i+1]
-		}
+	if field := kyaml.NewRNode(mapping).Field(key); field != nil {
+		return field.Key.YNode(), field.Value.YNode()
 	}
 	return nil, nil
 }
@@ -188,10 +176,8 @@ func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([
 // strings on one line, values in brackets, and lists with an item a line.
 func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
 	switch {
-	case node.Style&yaml.FlowStyle != 0:
-		return flowEnd(f.text, from)
-	case node.Kind == yaml.ScalarNode && node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		return quoteEnd(f.text, from)
+	case node.Style&(yaml.FlowStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		return closedEnd(f.text, from)
 	case node.Kind == yaml.ScalarNode:
 		return plainEnd(f.text, from, flow), nil
 	case node.Kind == yaml.SequenceNode:

@@ -99,20 +99,16 @@ var (
 
 func (p Project) generateCRDs(plan *Plan, kinds []kind) error {
 	folder := p.config("crd", "bases")
-	wanted, resources := map[string]bool{}, []string{}
+	files, resources := map[string][]byte{}, []string{}
 	for _, k := range kinds {
-		data, err := crd.Marshal(k.definition)
-		if err != nil {
-			return err
-		}
 		file := crd.FileName(k.definition)
-		if err := plan.generated(folder+"/"+file, data); err != nil {
+		var err error
+		if files[file], err = crd.Marshal(k.definition); err != nil {
 			return err
 		}
-		wanted[file] = true
 		resources = append(resources, "bases/"+file)
 	}
-	if err := plan.expire(folder, crdFile, wanted); err != nil {
+	if err := plan.generatedFiles(folder, crdFile, files); err != nil {
 		return err
 	}
 	return plan.kustomize(p.config("crd"), resources, regexp.MustCompile(`^bases/[^/]+\.yaml$`))
@@ -137,18 +133,15 @@ func (p Project) generateRoles(plan *Plan, name string, served []catalog.Kind, k
 	if err := p.generateNamespaced(plan, name, served); err != nil {
 		return err
 	}
-	wanted, resources := map[string]bool{}, []string{"role.yaml"}
+	files, resources := map[string][]byte{}, []string{"role.yaml"}
 	for _, k := range kinds {
 		for _, level := range levels {
 			file := k.file + "_" + level.name + "_role.yaml"
-			if err := plan.generated(folder+"/"+file, level.role(name, k)); err != nil {
-				return err
-			}
-			wanted[file] = true
+			files[file] = level.role(name, k)
 			resources = append(resources, file)
 		}
 	}
-	if err := plan.expire(folder, roleFile, wanted); err != nil {
+	if err := plan.generatedFiles(folder, roleFile, files); err != nil {
 		return err
 	}
 	return plan.kustomize(folder, resources, roleFile)

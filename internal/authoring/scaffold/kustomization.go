@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -74,22 +75,20 @@ func listResources(text []byte, resources []string, gone func(string) (bool, err
 		return append(withNewline(text), "resources:"+nl+items(missing, "  ", nl)...), nil
 	case list.Kind != yaml.SequenceNode && list.Tag != "!!null":
 		return nil, fmt.Errorf("line %d: resources is no list", list.Line)
-	case list.Tag == "!!null":
-		at := offset(text, list.Line, list.Column)
-		return splice(text, at, at, nl+strings.TrimSuffix(items(missing, "  ", nl), nl)), nil
-	case list.Style&yaml.FlowStyle != 0:
+	case list.Tag == "!!null", list.Style&yaml.FlowStyle != 0:
 		from := offset(text, list.Line, list.Column)
-		to, err := flowEnd(text, from)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: resources: %w", list.Line, err)
+		to := from
+		if list.Kind == yaml.SequenceNode {
+			var err error
+			if to, err = closedEnd(text, from); err != nil {
+				return nil, fmt.Errorf("line %d: resources: %w", list.Line, err)
+			}
 		}
 		all := slices.Concat(have, missing)
 		if len(all) == 0 {
 			return splice(text, from, to, "[]"), nil
 		}
-		for from > 0 && text[from-1] == ' ' {
-			from--
-		}
+		from = len(bytes.TrimRight(text[:from], " "))
 		return splice(text, from, to, nl+strings.TrimSuffix(items(all, "  ", nl), nl)), nil
 	default:
 		return editItems(text, list, stale, missing, len(have) == 0), nil

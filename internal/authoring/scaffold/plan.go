@@ -203,15 +203,20 @@ func (p *Plan) generated(path string, data []byte) error {
 	return p.write(path, data)
 }
 
-// expire plans the removal of the generated files of a folder that are no
-// longer wanted.
-func (p *Plan) expire(folder string, match *regexp.Regexp, wanted map[string]bool) error {
+// generatedFiles plans the generated files of a folder, and the removal of other
+// generated files with matching names.
+func (p *Plan) generatedFiles(folder string, match *regexp.Regexp, files map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := p.generated(filepath.Join(folder, filepath.FromSlash(name)), files[name]); err != nil {
+			return err
+		}
+	}
 	names, err := p.list(folder)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if wanted[name] || !match.MatchString(name) {
+		if _, wanted := files[name]; wanted || !match.MatchString(name) {
 			continue
 		}
 		path := folder + "/" + name

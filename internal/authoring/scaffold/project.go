@@ -158,16 +158,16 @@ func (p Project) Bundle(ctx context.Context, folder string, options bundle.Optio
 	for _, note := range made.Notes {
 		plan.notef("%s", note)
 	}
-	manifests := map[string]bool{}
+	manifests := map[string][]byte{}
 	for path, data := range made.Files {
-		manifests[filepath.Base(path)] = true
-		if err := plan.generated(filepath.Join(folder, filepath.FromSlash(path)), data); err != nil {
+		if name, isManifest := strings.CutPrefix(path, "manifests/"); isManifest {
+			manifests[name] = data
+		} else if err := plan.generated(filepath.Join(folder, filepath.FromSlash(path)), data); err != nil {
 			return nil, err
 		}
 	}
 	if err := plan.generated(filepath.Join(filepath.Dir(folder), "bundle.Dockerfile"), made.Dockerfile); err != nil {
 		return nil, err
 	}
-	err = plan.expire(filepath.Join(folder, "manifests"), regexp.MustCompile(`\.yaml$`), manifests)
-	return plan, err
+	return plan, plan.generatedFiles(filepath.Join(folder, "manifests"), crdFile, manifests)
 }

@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
@@ -59,13 +60,11 @@ func (p *Plan) sampled(folder string, names []string) (map[schema.GroupKind]stri
 // all else the chart's values as comments.
 func (p *Plan) sample(name string, k kind) ([]byte, error) {
 	spec, err := minimalSpec(k)
+	if err == nil && k.Namespace != nil {
+		_, err = k.Namespace.For(map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec})
+	}
 	if err != nil {
 		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
-	} else if k.Namespace != nil {
-		object := map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec}
-		if _, err := k.Namespace.For(object); err != nil {
-			p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
-		}
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: %s
@@ -205,12 +204,8 @@ func minimalSpec(k kind) (map[string]any, error) {
 	names := slices.SortedFunc(maps.Keys(examples), func(a, b string) int {
 		return cmp.Or(len(examples[a])-len(examples[b]), strings.Compare(a, b))
 	})
-	var schema apiextensionsv1.JSONSchemaProps
-	for _, version := range k.definition.Spec.Versions {
-		if version.Name == k.Version {
-			schema = version.Schema.OpenAPIV3Schema.Properties["spec"]
-		}
-	}
+	// All versions have one schema.
+	schema := k.definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec := map[string]any{}
 	for _, field := range schema.Required {
 		spec[field] = valueFor(field, schema.Properties[field], func(path string) any {
@@ -291,16 +286,11 @@ func valueFor(path string, schema apiextensionsv1.JSONSchemaProps, example func(
 
 // number returns 1, or what is nearest to it.
 func number(schema apiextensionsv1.JSONSchemaProps) any {
-	value := 1.0
-	if schema.Minimum != nil && value < *schema.Minimum {
-		value = *schema.Minimum
+	least := max(1, ptr.Deref(schema.Minimum, 1))
+	if schema.Minimum != nil && schema.ExclusiveMinimum && least == *schema.Minimum {
+		least++
 	}
-	if schema.Minimum != nil && schema.ExclusiveMinimum && value <= *schema.Minimum {
-		value = *schema.Minimum + 1
-	}
-	if schema.Maximum != nil && value > *schema.Maximum {
-		value = *schema.Maximum
-	}
+	value := min(least, ptr.Deref(schema.Maximum, least))
 	if value == float64(int64(value)) {
 		return int64(value)
 	}

@@ -3,7 +3,10 @@ package scaffold
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // newline returns what ends the lines of a text.
@@ -27,11 +30,7 @@ func withNewline(text []byte) []byte {
 func offset(text []byte, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
-		end := bytes.IndexByte(text[at:], '\n')
-		if end < 0 {
-			return len(text)
-		}
-		at += end + 1
+		at = nextLine(text, at)
 	}
 	for ; column > 1 && at < len(text); column-- {
 		_, size := utf8.DecodeRune(text[at:])
@@ -42,15 +41,8 @@ func offset(text []byte, line, column int) int {
 
 // lineEnd returns where the line of a position ends, before what ends it.
 func lineEnd(text []byte, at int) int {
-	end := bytes.IndexByte(text[at:], '\n')
-	if end < 0 {
-		return len(text)
-	}
-	end += at
-	if end > at && text[end-1] == '\r' {
-		end--
-	}
-	return end
+	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
+	return at + len(bytes.TrimSuffix(line, []byte("\r")))
 }
 
 // lineStart returns where the line of a position begins.
@@ -58,68 +50,29 @@ func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], 
 
 // nextLine returns where the line after that of a position begins.
 func nextLine(text []byte, at int) int {
-	end := bytes.IndexByte(text[at:], '\n')
-	if end < 0 {
-		return len(text)
-	}
-	return at + end + 1
+	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
+	return min(at+len(line)+1, len(text))
 }
 
 // splice replaces a part of a text.
 func splice(text []byte, from, to int, by string) []byte {
-	out := make([]byte, 0, len(text)+len(by))
-	out = append(out, text[:from]...)
-	out = append(out, by...)
-	return append(out, text[to:]...)
+	return slices.Concat(text[:from], []byte(by), text[to:])
 }
 
 var errOpen = errors.New("a bracket or quote does not end")
 
-// flowEnd returns where a list or map in brackets ends that begins at a
-// position, after its closing bracket.
-func flowEnd(text []byte, at int) (int, error) {
-	depth := 0
-	for at < len(text) {
-		switch c := text[at]; c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth--
-			if depth == 0 {
-				return at + 1, nil
-			}
-		case '"', '\'':
-			// Inside of a plain text, a quote is a character as any other.
-			if before := bytes.TrimRight(text[:at], " \t\r\n"); len(before) > 0 && bytes.IndexByte([]byte("[{,:"), before[len(before)-1]) >= 0 {
-				end, err := quoteEnd(text, at)
-				if err != nil {
-					return 0, err
-				}
-				at = end
-				continue
-			}
-		case '#':
-			if at > 0 && bytes.IndexByte([]byte(" \t\n"), text[at-1]) >= 0 {
-				at = lineEnd(text, at)
-				continue
-			}
+// closedEnd returns the end of the value in brackets or quotes that begins at a
+// position: after the first closing bracket or quote with which it is valid YAML.
+func closedEnd(text []byte, at int) (int, error) {
+	// Without its anchor, an alias is not valid.
+	text = bytes.ReplaceAll(text, []byte("*"), []byte("a"))
+	closing := map[byte]byte{'[': ']', '{': '}', '"': '"', '\'': '\''}[text[at]]
+	for end := at + 1; end < len(text); end++ {
+		if text[end] != closing || closing == '\'' && end+1 < len(text) && text[end+1] == closing {
+			continue
 		}
-		at++
-	}
-	return 0, errOpen
-}
-
-// quoteEnd returns where a quoted text ends, after its closing quote.
-func quoteEnd(text []byte, at int) (int, error) {
-	quote := text[at]
-	for at++; at < len(text); at++ {
-		switch {
-		case text[at] == '\\' && quote == '"':
-			at++
-		case text[at] == quote && quote == '\'' && at+1 < len(text) && text[at+1] == quote:
-			at++
-		case text[at] == quote:
-			return at + 1, nil
+		if yaml.Unmarshal(text[at:end+1], &yaml.Node{}) == nil {
+			return end + 1, nil
 		}
 	}
 	return 0, errOpen

@@ -101,7 +101,7 @@ func (f *watchesFile) added(e entry) ([]byte, error) {
 		last = f.list.Content[len(f.entries)-1]
 	}
 	from := offset(f.text, last.Line, last.Column)
-	to, err := flowEnd(f.text, from)
+	to, err := closedEnd(f.text, from)
 	if err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", f.name, last.Line, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Call is one place where a template calls a function or reads a field of the
@@ -46,7 +48,7 @@ func (c Call) includes() string {
 type Calls struct {
 	All []Call
 	// readers are the templates that read the cluster, themselves or by others.
-	readers map[string]bool
+	readers sets.Set[string]
 	// lookedUp are the variables, by template, that may hold what a lookup found.
 	lookedUp map[string]map[string]bool
 	// rendered are the templates that Helm executes by itself.
@@ -132,15 +134,17 @@ func (c *Calls) kept(call Call, isSet func(file File, path string) bool, seen ma
 
 // clusterReaders returns the names of the templates in which lookup is called,
 // and of those that include them.
-func clusterReaders(files []File) map[string]bool {
-	readers := map[string]bool{}
+func clusterReaders(files []File) sets.Set[string] {
+	readers := sets.Set[string]{}
 	includedBy := map[string][]string{}
 	for _, file := range files {
 		for _, tree := range file.Trees {
 			Walk(tree.Root, func(node parse.Node) bool {
 				switch n := node.(type) {
 				case *parse.IdentifierNode:
-					readers[tree.Name] = readers[tree.Name] || n.Ident == "lookup"
+					if n.Ident == "lookup" {
+						readers.Insert(tree.Name)
+					}
 				case *parse.StringNode:
 					// The name in an include; any other text does no harm.
 					includedBy[n.Text] = append(includedBy[n.Text], tree.Name)
@@ -351,7 +355,7 @@ func (r *callReader) looksUp(pipe *parse.PipeNode, byInclude bool) bool {
 		case *parse.CommandNode:
 			if byInclude && len(n.Args) > 1 && Function(n.Args[0]) == "include" {
 				name, ok := Literal(n.Args[1])
-				found = found || ok && r.readers[name]
+				found = found || ok && r.readers.Has(name)
 			}
 		}
 		return !found

@@ -132,7 +132,7 @@ func (e *Evaluator) Documents() []*Document {
 			if file.Rendered(tree) {
 				r := &documentReader{Evaluator: e, file: file, doc: &Document{File: file}, open: []partialLine{{}}}
 				r.list(tree.Root, scope{file: file})
-				r.endLine()
+				r.endLine(nil)
 				all = append(append(all, r.done...), r.doc)
 			}
 		}
@@ -199,8 +199,7 @@ func (r *documentReader) branch(n *parse.BranchNode, node parse.Node, at scope) 
 		r.list(list, at)
 		return r.open
 	}
-	then, otherwise := r.into(node, at)
-	r.open = append(side(n.List, then, 0), side(n.ElseList, otherwise, 1)...)
+	r.open = append(side(n.List, r.into(node, at), 0), side(n.ElseList, at, 1)...)
 	r.bound()
 }
 
@@ -208,12 +207,11 @@ func (r *documentReader) branch(n *parse.BranchNode, node parse.Node, at scope) 
 func (r *documentReader) bound() {
 	var kept []partialLine
 	for _, open := range r.open {
-		at := slices.IndexFunc(kept, func(k partialLine) bool { return k.text == open.text })
-		if at < 0 {
+		if at := slices.IndexFunc(kept, func(k partialLine) bool { return k.text == open.text }); at >= 0 {
+			kept[at].in = kept[at].in.common(open.in)
+		} else {
 			kept = append(kept, open)
-			continue
 		}
-		kept[at].in = kept[at].in.common(open.in)
 	}
 	r.open = kept[:min(len(kept), maxTexts)]
 }
@@ -221,8 +219,7 @@ func (r *documentReader) bound() {
 func (r *documentReader) text(text string, pos parse.Pos, at scope) {
 	for i, piece := range strings.Split(text, "\n") {
 		if i > 0 {
-			r.endLine()
-			r.open = []partialLine{{in: at.in}}
+			r.endLine(at.in)
 		}
 		r.append([]string{piece}, at.file.Line(pos), at)
 		pos += parse.Pos(len(piece) + 1)
@@ -239,8 +236,7 @@ func (r *documentReader) blank() bool {
 func (r *documentReader) action(pipe *parse.PipeNode, at scope) {
 	v := r.pipe(pipe, at)
 	if v.newline {
-		r.endLine()
-		r.open = []partialLine{{in: at.in}}
+		r.endLine(at.in)
 	}
 	if r.blank() && v.includes != nil {
 		kinds := len(r.doc.kinds)
@@ -322,10 +318,12 @@ var (
 	hookLine  = regexp.MustCompile(`["']?helm\.sh/hook["']?\s*:`)
 )
 
-func (r *documentReader) endLine() {
+// endLine ends the line, and begins the next one in these branches.
+func (r *documentReader) endLine(in branches) {
 	for _, open := range r.open {
 		r.line(open)
 	}
+	r.open = []partialLine{{in: in}}
 }
 
 func (r *documentReader) line(open partialLine) {

@@ -77,16 +77,17 @@ type scope struct {
 	depth int
 }
 
-// into returns the scopes of both branches of an if, with or range.
-func (e *Evaluator) into(node parse.Node, at scope) (then, otherwise scope) {
-	then = at
+// into returns the scope of the first branch of an if, with or range. The scope of
+// the else is at.
+func (e *Evaluator) into(node parse.Node, at scope) scope {
+	inner := at
 	switch n := node.(type) {
 	case *parse.WithNode:
-		then.dot = e.pipe(n.Pipe, at).Texts
+		inner.dot = e.pipe(n.Pipe, at).Texts
 	case *parse.RangeNode:
-		then.dot = e.pipe(n.Pipe, at).items
+		inner.dot = e.pipe(n.Pipe, at).items
 	}
-	return then, at
+	return inner
 }
 
 // assignments notes what is assigned to the variables of a file.
@@ -149,7 +150,7 @@ func (e *Evaluator) command(command *parse.CommandNode, piped []value, at scope)
 	case name == "":
 		return e.operand(command.Args[0], at)
 	}
-	args := make([]value, 0, len(command.Args))
+	var args []value
 	for _, arg := range command.Args[1:] {
 		args = append(args, e.operand(arg, at))
 	}
@@ -251,8 +252,7 @@ func (e *Evaluator) output(list *parse.ListNode, at scope) Texts {
 			all = all.then(e.include([]value{{Texts: known(n.Name)}}, at).Texts)
 		default:
 			if branch := branchOf(node); branch != nil {
-				then, otherwise := e.into(node, at)
-				all = all.then(e.output(branch.List, then).or(e.output(branch.ElseList, otherwise)))
+				all = all.then(e.output(branch.List, e.into(node, at)).or(e.output(branch.ElseList, at)))
 			}
 		}
 	}

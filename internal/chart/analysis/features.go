@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Features is what a chart's templates read beyond values and files, and what
@@ -51,7 +53,7 @@ type Usage struct {
 	Chart, All Features
 	// readers are the named templates that read .Capabilities. It is nil if that
 	// makes no difference.
-	readers map[string]bool
+	readers sets.Set[string]
 }
 
 // computedHook finds hooks that may be of any phase.
@@ -91,7 +93,7 @@ func (u Usage) Features(values map[string]any) Features {
 	}
 	calls := newCallees()
 	EachText(values, calls.text)
-	if calls.unknown || calls.any(u.readers) {
+	if calls.unknown || u.readers.HasAny(slices.Collect(maps.Keys(calls.names))...) {
 		return u.All
 	}
 	return u.Chart
@@ -136,12 +138,8 @@ func (f *Features) visit(node parse.Node) bool {
 			f.APIs = append(f.APIs, api)
 			return false
 		}
-	case *parse.ChainNode:
-		f.field(n.Field)
-	case *parse.FieldNode:
-		f.field(n.Ident)
-	case *parse.VariableNode:
-		f.field(n.Ident[1:])
+	case *parse.ChainNode, *parse.FieldNode, *parse.VariableNode:
+		f.field(Fields(n))
 	case *parse.StringNode:
 		// index . "Capabilities", or a text that tpl may execute.
 		if strings.Contains(n.Text, "Capabilities") {
@@ -171,16 +169,10 @@ func (f *Features) field(names []string) {
 // chart which asks for one API does not depend on every other. It is nil for any
 // other command.
 func askedAPI(command *parse.CommandNode) parse.Node {
-	if len(command.Args) != 2 {
+	if len(command.Args) != 2 || command.Args[0].Type() == parse.NodeChain {
 		return nil
 	}
-	var names []string
-	switch n := command.Args[0].(type) {
-	case *parse.FieldNode:
-		names = n.Ident
-	case *parse.VariableNode:
-		names = n.Ident[1:]
-	}
+	names := Fields(command.Args[0])
 	if len(names) < 3 || !slices.Equal(names[len(names)-3:], []string{"Capabilities", "APIVersions", "Has"}) {
 		return nil
 	}
@@ -189,7 +181,7 @@ func askedAPI(command *parse.CommandNode) parse.Node {
 
 // features adds what the templates that can be executed read of .Capabilities.
 func (g *includeGraph) features(to *Features) {
-	names := slices.Sorted(maps.Keys(g.reached))
+	names := sets.List(g.reached)
 	known := map[parse.Node]bool{}
 	for _, name := range names {
 		for _, asked := range g.askedByKey(name) {
@@ -206,13 +198,15 @@ func (g *includeGraph) features(to *Features) {
 
 // capabilityReaders returns the names of the templates that read .Capabilities,
 // themselves or by one that they include.
-func (g *includeGraph) capabilityReaders() map[string]bool {
-	readers := map[string]bool{}
+func (g *includeGraph) capabilityReaders() sets.Set[string] {
+	readers := sets.Set[string]{}
 	includedBy := map[string][]string{}
 	for name, template := range g.templates {
 		var f Features
 		g.walk(name, f.visit)
-		readers[name] = f.Capabilities() || template.unknown
+		if f.Capabilities() || template.unknown {
+			readers.Insert(name)
+		}
 		for included := range template.names {
 			includedBy[included] = append(includedBy[included], name)
 		}

@@ -126,12 +126,11 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 
 // either returns what any of the values is.
 func either(args []value) value {
-	var v value
-	for i, arg := range args {
-		if i == 0 {
-			v = arg
-			continue
-		}
+	if len(args) == 0 {
+		return value{}
+	}
+	v := args[0]
+	for _, arg := range args[1:] {
 		v.Texts = v.or(arg.Texts)
 		v.includes = append(v.includes, arg.includes...)
 	}
@@ -149,11 +148,11 @@ func formatted(args []value) Texts {
 	printed := known("")
 	for i, piece := range strings.Split(args[0].List[0], "%s") {
 		if i > 0 {
-			arg := value{}
+			var arg Texts
 			if i < len(args) {
-				arg = args[i]
+				arg = args[i].Texts
 			}
-			printed = printed.then(arg.Texts)
+			printed = printed.then(arg)
 		}
 		if strings.Contains(piece, "%") {
 			piece = Unknown

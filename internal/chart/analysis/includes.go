@@ -1,11 +1,12 @@
 package analysis
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"text/template/parse"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // includeGraph knows which named templates a chart can execute. A library chart
@@ -14,7 +15,7 @@ import (
 type includeGraph struct {
 	templates map[string]*namedTemplate
 	// reached are the names of the templates that can be executed.
-	reached map[string]bool
+	reached sets.Set[string]
 	// texts are the templates that default values and files of the chart include.
 	texts *callees
 }
@@ -30,7 +31,7 @@ type namedTemplate struct {
 // the files and from texts of the chart, which tpl may execute. If the name of
 // an included template is computed, every template can be executed.
 func newIncludeGraph(s Source) *includeGraph {
-	g := &includeGraph{templates: map[string]*namedTemplate{}, reached: map[string]bool{}, texts: newCallees()}
+	g := &includeGraph{templates: map[string]*namedTemplate{}, reached: sets.Set[string]{}, texts: newCallees()}
 	for _, text := range slices.Concat(s.Values, s.Files) {
 		g.texts.text(text)
 	}
@@ -49,10 +50,10 @@ func newIncludeGraph(s Source) *includeGraph {
 	var enter func(name string)
 	enter = func(name string) {
 		template := g.templates[name]
-		if template == nil || g.reached[name] {
+		if template == nil || g.reached.Has(name) {
 			return
 		}
-		g.reached[name] = true
+		g.reached.Insert(name)
 		unknown = unknown || template.unknown
 		for included := range template.names {
 			enter(included)
@@ -65,9 +66,7 @@ func newIncludeGraph(s Source) *includeGraph {
 		enter(file.Path)
 	}
 	if unknown {
-		for name := range g.templates {
-			g.reached[name] = true
-		}
+		g.reached = sets.KeySet(g.templates)
 	}
 	return g
 }
@@ -80,19 +79,13 @@ func (g *includeGraph) walk(name string, visit func(parse.Node) bool) {
 
 // addIncluding adds to a set of templates those that include one of them, directly
 // or by others.
-func addIncluding(set map[string]bool, includedBy map[string][]string) {
-	var add func(string)
-	add = func(name string) {
-		for _, by := range includedBy[name] {
-			if !set[by] {
-				set[by] = true
-				add(by)
+func addIncluding(set sets.Set[string], includedBy map[string][]string) {
+	for queue := set.UnsortedList(); len(queue) > 0; queue = queue[1:] {
+		for _, name := range includedBy[queue[0]] {
+			if !set.Has(name) {
+				set.Insert(name)
+				queue = append(queue, name)
 			}
-		}
-	}
-	for name, in := range maps.Clone(set) {
-		if in {
-			add(name)
 		}
 	}
 }
@@ -111,16 +104,6 @@ func newCallees() *callees { return &callees{names: map[string]bool{}} }
 func (c *callees) includes(name string) bool {
 	_, ok := c.names[name]
 	return ok
-}
-
-// any reports whether one of these templates is included.
-func (c *callees) any(names map[string]bool) bool {
-	for name := range c.names {
-		if names[name] {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *callees) add(name string, inText bool) { c.names[name] = c.names[name] || inText }

@@ -149,19 +149,23 @@ var rootFields = []string{"Values", "Release", "Files", "Capabilities", "Chart",
 // Field returns the path of a field of the root object, empty for any other node.
 // .Release.Name, $.Release.Name and $top.Release.Name are the same field.
 func Field(node parse.Node) string {
-	var names []string
+	names := Fields(node)
+	at := slices.IndexFunc(names, func(name string) bool { return slices.Contains(rootFields, name) })
+	if at < 0 {
+		return ""
+	}
+	return strings.Join(names[at:], ".")
+}
+
+// Fields returns the names of the fields, keys or methods that an operand reads.
+func Fields(node parse.Node) []string {
 	switch n := node.(type) {
 	case *parse.FieldNode:
-		names = n.Ident
+		return n.Ident
 	case *parse.VariableNode:
-		names = n.Ident[1:]
+		return n.Ident[1:]
 	case *parse.ChainNode:
-		names = n.Field
+		return n.Field
 	}
-	for i, name := range names {
-		if slices.Contains(rootFields, name) {
-			return strings.Join(names[i:], ".")
-		}
-	}
-	return ""
+	return nil
 }

@@ -26,24 +26,28 @@ func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at loc
 			c.lose(at, "allOf, in part")
 		}
 	}
-	if schemas, ok := n["anyOf"].([]any); ok {
-		branches, exact := c.branches(schemas, &shape, at)
-		if !slices.ContainsFunc(branches, isTrivial) {
-			out.AnyOf = branches
+	for _, key := range []string{"anyOf", "oneOf"} {
+		schemas, ok := n[key].([]any)
+		if !ok {
+			continue
 		}
-		c.loseUnless(exact, at, "anyOf", branches)
-	}
-	if schemas, ok := n["oneOf"].([]any); ok {
 		branches, exact := c.branches(schemas, &shape, at)
 		switch {
-		case exact:
+		case key == "oneOf" && exact:
 			out.OneOf = branches
+		case slices.ContainsFunc(branches, isTrivial):
 		case out.AnyOf == nil:
 			out.AnyOf = branches
 		case branches != nil:
 			out.AllOf = append(out.AllOf, apiextensionsv1.JSONSchemaProps{AnyOf: branches})
 		}
-		c.loseUnless(exact, at, "oneOf", branches)
+		switch {
+		case exact:
+		case branches == nil:
+			c.lose(at, key)
+		default:
+			c.lose(at, key+", in part")
+		}
 	}
 	if schema, ok := n["not"]; ok {
 		if branch, exact := c.narrow(schema, &shape, at); exact {
@@ -51,16 +55,6 @@ func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at loc
 		} else {
 			c.lose(at, "not")
 		}
-	}
-}
-
-func (c *converter) loseUnless(exact bool, at location, keyword string, branches []apiextensionsv1.JSONSchemaProps) {
-	switch {
-	case exact:
-	case branches == nil:
-		c.lose(at, keyword)
-	default:
-		c.lose(at, keyword+", in part")
 	}
 }
 
@@ -145,9 +139,8 @@ func (c *converter) narrowObject(n node, shape *apiextensionsv1.JSONSchemaProps,
 	}
 	properties, _ := n["properties"].(node)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if _, has := defaults[name]; has {
-			exact = false
-		}
+		_, has := defaults[name]
+		exact = exact && !has
 		inner, declared := shape.Properties[name]
 		if !declared || name == "metadata" {
 			exact = exact && isTrue(properties[name])
@@ -190,9 +183,8 @@ func shapeTypes(s *apiextensionsv1.JSONSchemaProps) types {
 		return newTypes([]string{s.Type})
 	case s.XIntOrString:
 		return newTypes([]string{"integer", "string"})
-	default:
-		return types{}
 	}
+	return types{}
 }
 
 func isTrivial(s apiextensionsv1.JSONSchemaProps) bool {

@@ -19,15 +19,7 @@ type texts struct {
 	keys  map[string]*texts
 }
 
-// key returns the texts of a key, to be read.
-func (t *texts) key(name string) *texts {
-	if inner := t.keys[name]; inner != nil {
-		return inner
-	}
-	return &texts{}
-}
-
-// at returns the texts of a key, to be added to.
+// at returns the texts of a key, and adds the key if it is missing.
 func (t *texts) at(name string) *texts {
 	if t.keys == nil {
 		t.keys = map[string]*texts{}

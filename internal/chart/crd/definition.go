@@ -3,6 +3,7 @@ package crd
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -105,15 +106,10 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	if len(kind.AdditionalPrinterColumns) == 0 {
 		return usual()
 	}
-	all := make([]apiextensionsv1.CustomResourceColumnDefinition, 0, len(kind.AdditionalPrinterColumns)+len(usual()))
-	named := map[string]bool{}
-	for _, own := range kind.AdditionalPrinterColumns {
-		all = append(all, own)
-		named[strings.ToLower(own.Name)] = true
-	}
+	all := slices.Clone(kind.AdditionalPrinterColumns)
 	for _, column := range usual() {
 		column.Priority = 1
-		if !named[strings.ToLower(column.Name)] {
+		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool { return strings.EqualFold(own.Name, column.Name) }) {
 			all = append(all, column)
 		}
 	}

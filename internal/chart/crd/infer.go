@@ -22,19 +22,13 @@ func inferSpec(defaults map[string]any, comments *texts, kept map[string]string)
 	spec.Description = aboutSpec
 	for key, about := range kept {
 		field, shown := spec.Properties[key]
-		switch {
-		case shown && field.Description == "":
-			field.Description = about
-		case !shown && key != "global":
+		if !shown {
 			field = anything()
+		}
+		if field.Description == "" && (shown || key != "global") {
 			field.Description = about
-		default:
-			continue
+			spec.Properties[key] = field
 		}
-		if spec.Properties == nil {
-			spec.Properties = props{}
-		}
-		spec.Properties[key] = field
 	}
 	return spec
 }
@@ -78,17 +72,14 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 }
 
 func (i *inferrer) object(values map[string]any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
-	s := object("", nil)
+	s := object("", props{})
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.key(key).about == "" {
+		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.at(key).about == "" {
 			// Helm's own doing.
 			continue
 		}
-		if s.Properties == nil {
-			s.Properties = props{}
-		}
-		s.Properties[key] = i.value(values[key], comments.key(key), at.child(key))
+		s.Properties[key] = i.value(values[key], comments.at(key), at.child(key))
 	}
 	return s
 }

@@ -10,16 +10,11 @@ import (
 // merged in, and the location with the references that are inlined in it. What is
 // left in allOf are validations.
 func (c *converter) resolve(schema any, at location) (node, location) {
-	var n node
-	switch s := schema.(type) {
-	case node:
-		n = s
-	case bool:
-		if !s {
-			return node{"not": node{}}, at
-		}
-		return node{}, at
-	default:
+	n, ok := schema.(node)
+	switch {
+	case isFalse(schema):
+		return node{"not": node{}}, at
+	case !ok:
 		return node{}, at
 	}
 	if ref, ok := n["$ref"].(string); ok {
@@ -129,18 +124,17 @@ func mergeProperties(a, b any) any {
 // both returns a schema that takes what both take. False takes nothing, and
 // true everything.
 func both(a, b any) any {
+	_, first := a.([]any)
+	_, second := b.([]any)
 	switch {
 	case isFalse(a), isTrue(b):
 		return a
 	case isFalse(b), isTrue(a):
 		return b
-	case reflect.DeepEqual(a, b):
+	case first, reflect.DeepEqual(a, b):
+		// A list has one schema for each position.
 		return a
-	}
-	if _, isTuple := a.([]any); isTuple {
-		return a
-	}
-	if _, isTuple := b.([]any); isTuple {
+	case second:
 		return b
 	}
 	return node{"allOf": []any{a, b}}

@@ -78,14 +78,14 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 // rest now and then, and a status that it wrote must stay writable.
 func conditions() apiextensionsv1.JSONSchemaProps {
 	holds, generation := text("Whether it holds."), integer("The generation of the spec that this condition speaks of.")
-	holds.Enum = enum(`"True"`, `"False"`, `"Unknown"`)
+	holds.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
 	generation.Minimum = new(0.0)
 	condition := object("One aspect of the state.", props{
-		"type":               limited(text("Which aspect it is, in CamelCase."), 316),
+		"type":               limited("Which aspect it is, in CamelCase.", 316),
 		"status":             holds,
 		"observedGeneration": generation,
-		"reason":             limited(text("Why, as one CamelCase word for programs."), 1024),
-		"message":            limited(text("Why, as a sentence for people."), 32768),
+		"reason":             limited("Why, as one CamelCase word for programs.", 1024),
+		"message":            limited("Why, as a sentence for people.", 32768),
 		"lastTransitionTime": date("When the status last changed."),
 	})
 	condition.Required = []string{"type", "status"}
@@ -110,9 +110,8 @@ func text(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string"}
 }
 
-func limited(text apiextensionsv1.JSONSchemaProps, length int64) apiextensionsv1.JSONSchemaProps {
-	text.MaxLength = new(length)
-	return text
+func limited(description string, length int64) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "string", MaxLength: &length}
 }
 
 func date(description string) apiextensionsv1.JSONSchemaProps {
@@ -121,14 +120,6 @@ func date(description string) apiextensionsv1.JSONSchemaProps {
 
 func integer(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "integer", Format: "int64"}
-}
-
-func enum(raw ...string) []apiextensionsv1.JSON {
-	values := make([]apiextensionsv1.JSON, len(raw))
-	for i, r := range raw {
-		values[i] = apiextensionsv1.JSON{Raw: []byte(r)}
-	}
-	return values
 }
 
 // addFields puts the kind's own fields into the schema of its status, with the

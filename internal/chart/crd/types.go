@@ -54,11 +54,7 @@ func (t types) sentence() string {
 
 // disjoint reports whether no value has a type of both.
 func (t types) disjoint(other types) bool {
-	return t.known && other.known && !slices.ContainsFunc(t.names, func(name string) bool {
-		return slices.Contains(other.names, name) ||
-			name == "integer" && slices.Contains(other.names, "number") ||
-			name == "number" && slices.Contains(other.names, "integer")
-	})
+	return t.known && other.known && !slices.ContainsFunc(t.names, other.has) && !slices.ContainsFunc(other.names, t.has)
 }
 
 // within reports whether every value of t's types is of other's types, too.
@@ -156,7 +152,7 @@ func (c *converter) scalars(n node, kind types, at location, out *apiextensionsv
 	}
 	if format, ok := n["format"].(string); ok {
 		switch {
-		case knows(kind, format):
+		case len(kind.names) == 1 && slices.Contains(formats[kind.names[0]], format):
 			out.Format = format
 		case c.doc.asserts(format):
 			c.lose(at, "format "+format)
@@ -201,25 +197,16 @@ func (c *converter) numbers(n node, kind types, at location, out *apiextensionsv
 	}
 }
 
-// stringFormats holds the formats of strings that every API server checks, and
-// by the same rules as JSON Schema where that has them, too. A duration is not
-// here: it is ISO 8601 there and Go's here.
-var stringFormats = []string{
-	"bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "email", "hexcolor", "hostname",
-	"ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
-}
-
-// knows reports whether the API server checks a format of values of the type.
-func knows(kind types, format string) bool {
-	switch {
-	case kind.only("string"):
-		return slices.Contains(stringFormats, format)
-	case kind.only("integer"):
-		return format == "int32" || format == "int64"
-	case kind.only("number"):
-		return format == "float" || format == "double"
-	}
-	return false
+// formats holds, by type, the formats that every API server checks, by the same
+// rules as JSON Schema if that has the format, too. The format duration is missing:
+// JSON Schema means ISO 8601 by it, and the API server means Go's durations.
+var formats = map[string][]string{
+	"string": {
+		"bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "email", "hexcolor", "hostname",
+		"ipv4", "ipv6", "isbn", "isbn10", "isbn13", "mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
+	},
+	"integer": {"int32", "int64"},
+	"number":  {"float", "double"},
 }
 
 // limit returns the narrower of an inclusive and an exclusive limit. The sign
@@ -238,11 +225,10 @@ func number(value any) *float64 {
 	if !ok {
 		return nil
 	}
-	f, err := n.Float64()
-	if err != nil {
-		return nil
+	if f, err := n.Float64(); err == nil {
+		return &f
 	}
-	return new(f)
+	return nil
 }
 
 // whole returns a JSON number that counts something, nil if it is none.

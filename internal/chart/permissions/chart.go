@@ -38,27 +38,20 @@ type use struct {
 	sources []string
 }
 
-func newChartNeeds(n *needs, kind catalog.Kind, served resources) (*chartNeeds, error) {
+// chart adds the permissions that the chart of a kind needs.
+func (n *needs) chart(kind catalog.Kind, served resources) (err error) {
 	c := &chartNeeds{needs: n, kind: kind, resources: maps.Clone(served), uses: map[schema.GroupKind]*use{}}
-	var err error
 	if c.crds, err = kind.Chart.CRDs(); err != nil {
-		return nil, err
-	}
-	for _, definition := range c.crds {
-		if err := c.resources.define(definition.Unstructured); err != nil {
-			return nil, fmt.Errorf("%s: %w", definition.Source, err)
-		}
+		return err
 	}
 	if c.templates, err = readTemplates(kind.Chart); err != nil {
-		return nil, err
+		return err
 	}
-	c.rendered, err = renderAll(kind, c.templates.apiVersions())
-	return c, err
-}
-
-func (c *chartNeeds) derive() error {
-	// A definition among the templates names resources, too.
-	for _, object := range c.rendered.objects {
+	if c.rendered, err = renderAll(kind, c.templates.apiVersions()); err != nil {
+		return err
+	}
+	// Templates can render CRDs, too.
+	for _, object := range slices.Concat(c.crds, c.rendered.objects) {
 		if object.GroupVersionKind().GroupKind() == definitionKind {
 			if err := c.resources.define(object.Unstructured); err != nil {
 				return fmt.Errorf("%s: %w", object.Source, err)
@@ -67,8 +60,7 @@ func (c *chartNeeds) derive() error {
 	}
 	c.ownCRDs()
 	for _, object := range c.rendered.objects {
-		u := c.use(object.GroupVersionKind().GroupKind(), object.Source)
-		u.plain = true
+		c.use(object.GroupVersionKind().GroupKind(), object.Source).plain = true
 	}
 	for _, object := range c.rendered.hooks {
 		u := c.use(object.GroupVersionKind().GroupKind(), object.Source)

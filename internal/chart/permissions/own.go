@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -61,11 +62,10 @@ func SeesDefinitions(rule rbacv1.PolicyRule) bool {
 
 // installCRDs adds the permissions of "run --install-crds". The API server knows
 // no names when it authorizes a create.
-func (n *needs) installCRDs(kinds []catalog.Kind, served resources) {
-	names := make([]string, 0, len(kinds))
+func (n *needs) installCRDs(kinds []catalog.Kind) {
+	var names []string
 	for _, kind := range kinds {
-		r := served.of(kind.GVK().GroupKind())
-		names = append(names, r.Resource+"."+r.Group)
+		names = append(names, crd.Name(kind))
 	}
 	const why = "run --install-crds"
 	n.addNamed(why, definitions, names, "get", "patch")

@@ -66,14 +66,10 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	}
 	needs.own(kinds, served)
 	if o.InstallCRDs {
-		needs.installCRDs(kinds, served)
+		needs.installCRDs(kinds)
 	}
 	for _, kind := range kinds {
-		c, err := newChartNeeds(needs, kind, served)
-		if err == nil {
-			err = c.derive()
-		}
-		if err != nil {
+		if err := needs.chart(kind, served); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}

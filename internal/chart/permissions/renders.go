@@ -118,9 +118,7 @@ type leaf struct {
 	values []any
 }
 
-type leaves struct {
-	list []*leaf
-}
+type leaves struct{ list []*leaf }
 
 func (l *leaves) add(path []string, more ...any) {
 	to := l.at(path)

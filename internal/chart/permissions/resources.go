@@ -46,18 +46,11 @@ func resourcesOf(kinds []catalog.Kind) (resources, error) {
 
 // define adds the resource of a definition in a chart.
 func (r resources) define(definition *unstructured.Unstructured) error {
-	text := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(definition.Object, append([]string{"spec"}, fields...)...)
-		return value
-	}
-	group, kind, plural := text("group"), text("names", "kind"), text("names", "plural")
-	if group == "" || kind == "" || plural == "" {
+	kind, plural, cluster := chart.DefinedKind(definition)
+	if kind.Group == "" || kind.Kind == "" || plural == "" {
 		return fmt.Errorf("CustomResourceDefinition %s: expected spec.group, spec.names.kind and spec.names.plural", definition.GetName())
 	}
-	r[schema.GroupKind{Group: group, Kind: kind}] = resource{
-		GroupResource: schema.GroupResource{Group: group, Resource: plural},
-		cluster:       text("scope") == "Cluster",
-	}
+	r[kind] = resource{GroupResource: schema.GroupResource{Group: kind.Group, Resource: plural}, cluster: cluster}
 	return nil
 }
 

@@ -25,11 +25,11 @@ var functions = func() template.FuncMap {
 	maps.Copy(all, template.FuncMap{
 		"toToml":        toTOML,
 		"fromToml":      readMap(toml.Unmarshal),
-		"toYaml":        toYAML,
-		"toYamlPretty":  toYAMLPretty,
+		"toYaml":        write(yaml.Marshal),
+		"toYamlPretty":  write(marshalPretty),
 		"fromYaml":      readMap(unmarshalYAML),
 		"fromYamlArray": readList(unmarshalYAML),
-		"toJson":        toJSON,
+		"toJson":        write(json.Marshal),
 		"fromJson":      readMap(json.Unmarshal),
 		"fromJsonArray": readList(json.Unmarshal),
 		"required":      required,
@@ -59,22 +59,22 @@ func required(message string, value any) (any, error) {
 // The functions below return no error: what is wrong is part of the result, or
 // it is empty.
 
-func toYAML(value any) string {
-	data, err := yaml.Marshal(value)
-	if err != nil {
-		return ""
+func write(marshal func(any) ([]byte, error)) func(any) string {
+	return func(value any) string {
+		data, err := marshal(value)
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSuffix(string(data), "\n")
 	}
-	return strings.TrimSuffix(string(data), "\n")
 }
 
-func toYAMLPretty(value any) string {
+func marshalPretty(value any) ([]byte, error) {
 	var data bytes.Buffer
 	encoder := goyaml.NewEncoder(&data)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(value); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(data.String(), "\n")
+	err := encoder.Encode(value)
+	return data.Bytes(), err
 }
 
 func unmarshalYAML(data []byte, into any) error { return yaml.Unmarshal(data, into) }
@@ -105,12 +105,4 @@ func toTOML(value any) string {
 		return err.Error()
 	}
 	return data.String()
-}
-
-func toJSON(value any) string {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }

@@ -53,8 +53,8 @@ func (b *budget) count(what string, start, stop, step int) float64 {
 // guardCounts guards what makes as much as a number says.
 func guardCounts(b *budget, all template.FuncMap) {
 	all["until"] = wrap1(b, of[func(int) []int]("until"), func(n int) { b.want("until", 8*b.count("until", 0, n, 1)) })
-	all["untilStep"] = wrap3(b, of[func(int, int, int) []int]("untilStep"), func(start, stop, step int) {
-		b.want("untilStep", 8*b.count("untilStep", start, stop, step))
+	all["untilStep"] = wrapAny(b, functions["untilStep"], func(n []reflect.Value) {
+		b.want("untilStep", 8*b.count("untilStep", int(n[0].Int()), int(n[1].Int()), int(n[2].Int())))
 	})
 	all["seq"] = wrapAll(b, of[func(...int) string]("seq"), func(n []int) {
 		switch len(n) {
@@ -75,11 +75,12 @@ func guardCounts(b *budget, all template.FuncMap) {
 	for _, name := range []string{"randAlpha", "randAlphaNum", "randAscii", "randNumeric"} {
 		all[name] = wrap1(b, of[func(int) string](name), func(n int) { b.want(name, 64*math.Abs(float64(n))) })
 	}
-	all["randBytes"] = wrap1e(b, of[func(int) (string, error)]("randBytes"), func(n int) { b.want("randBytes", 2*math.Abs(float64(n))) })
+	all["randBytes"] = wrapAny(b, functions["randBytes"], func(given []reflect.Value) { b.want("randBytes", 2*math.Abs(float64(given[0].Int()))) })
 	// What wraps at n breaks a text at most twice every n signs.
 	all["wrap"] = wrap2(b, of[func(int, string) string]("wrap"), func(_ int, text string) { b.want("wrap", 2*float64(len(text))) })
-	all["wrapWith"] = wrap3(b, of[func(int, string, string) string]("wrapWith"), func(n int, sep, text string) {
-		b.want("wrapWith", float64(len(text))+product(2*len(text)/max(1, n)+1, len(sep)))
+	all["wrapWith"] = wrapAny(b, functions["wrapWith"], func(given []reflect.Value) {
+		n, sep, text := int(given[0].Int()), given[1].Len(), given[2].Len()
+		b.want("wrapWith", float64(text)+product(2*text/max(1, n)+1, sep))
 	})
 	all["printf"] = func(format string, args ...any) string {
 		b.want("printf", b.formatted(format, args))
@@ -124,23 +125,20 @@ func (b *budget) formatted(format string, args []any) float64 {
 
 // guardTexts guards what puts one text into another, as often as a third says.
 func guardTexts(b *budget, all template.FuncMap) {
-	all["replace"] = wrap3(b, of[func(string, string, string) string]("replace"), func(old, with, text string) {
+	all["replace"] = wrapAny(b, functions["replace"], func(given []reflect.Value) {
+		old, with, text := given[0].String(), given[1].String(), given[2].String()
 		b.want("replace", float64(len(text))+product(occurrences(old, text), len(with)))
 	})
-	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
-		before := func(pattern, text, with string) { b.replaced(name, pattern, text, with) }
-		all[name] = wrap3(b, of[func(string, string, string) string](name), before)
-		must := "mustR" + name[1:]
-		all[must] = wrap3e(b, of[func(string, string, string) (string, error)](must), before)
+	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAll", "mustRegexReplaceAllLiteral"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.replaced(name, given[0].String(), given[1].String(), given[2].String())
+		})
 	}
-	for _, name := range []string{"regexFindAll", "regexSplit"} {
-		before := func(pattern, text string, _ int) {
-			b.match(pattern, text)
-			b.want(name, 24*float64(len(text)+1))
-		}
-		all[name] = wrap3(b, of[func(string, string, int) []string](name), before)
-		must := "mustR" + name[1:]
-		all[must] = wrap3e(b, of[func(string, string, int) ([]string, error)](must), before)
+	for _, name := range []string{"regexFindAll", "regexSplit", "mustRegexFindAll", "mustRegexSplit"} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			b.match(given[0].String(), given[1].String())
+			b.want(name, 24*float64(given[1].Len()+1))
+		})
 	}
 	for _, name := range []string{"regexMatch", "mustRegexMatch", "regexFind", "mustRegexFind"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.match(given[0].String(), given[1].String()) })
@@ -149,15 +147,12 @@ func guardTexts(b *budget, all template.FuncMap) {
 		// Each sign of the text may be looked for among all of the others.
 		all[name] = wrap2(b, of[func(string, string) string](name), func(signs, text string) { b.compareAll(len(signs), len(text), 1024) })
 	}
-	all["splitList"] = wrap2(b, of[func(string, string) []string]("splitList"), func(sep, text string) {
-		b.want("splitList", float64(len(text))+16*float64(occurrences(sep, text)))
-	})
-	all["split"] = wrap2(b, of[func(string, string) map[string]string]("split"), func(sep, text string) {
-		b.want("split", float64(len(text))+64*float64(occurrences(sep, text)))
-	})
-	all["splitn"] = wrap3(b, of[func(string, int, string) map[string]string]("splitn"), func(sep string, _ int, text string) {
-		b.want("splitn", float64(len(text))+64*float64(occurrences(sep, text)))
-	})
+	for name, perPart := range map[string]float64{"splitList": 16, "split": 64, "splitn": 64} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
+			sep, text := given[0].String(), given[len(given)-1].String()
+			b.want(name, float64(len(text))+perPart*float64(occurrences(sep, text)))
+		})
+	}
 	all["join"] = wrap2(b, of[func(string, any) string]("join"), func(sep string, parts any) {
 		bytes, number := b.weigh("join", parts)
 		b.want("join", float64(bytes)+product(number, len(sep)))
@@ -208,29 +203,22 @@ func guardWalks(b *budget, all template.FuncMap) {
 		all[name] = wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
 	}
 	all["toString"] = wrap1(b, of[func(any) string]("toString"), func(value any) { b.weigh("toString", value) })
-	for _, name := range []string{"toJson", "toRawJson"} {
-		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encode(name, value) })
+	for name, by := range map[string]weigher{
+		"toJson": {}, "toRawJson": {}, "toYaml": {indent: 2}, "toYamlPretty": {indent: 2}, "toPrettyJson": {indent: 2},
+		"toToml": {indent: 2, paths: true},
+	} {
+		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encodeAs(name, by, value) })
 	}
-	for _, name := range []string{"toYaml", "toYamlPretty", "toPrettyJson"} {
-		all[name] = wrap1(b, of[func(any) string](name), func(value any) { b.encodeAs(name, weigher{indent: 2}, value) })
+	for name, by := range map[string]weigher{
+		"mustToJson": {}, "mustToRawJson": {}, "mustToPrettyJson": {indent: 2}, "deepCopy": {}, "mustDeepCopy": {}, "toStrings": {}, "sortAlpha": {},
+	} {
+		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.encodeAs(name, by, given[0].Interface()) })
 	}
-	all["toToml"] = wrap1(b, of[func(any) string]("toToml"), func(value any) { b.encodeAs("toToml", weigher{indent: 2, paths: true}, value) })
-	for _, name := range []string{"mustToJson", "mustToRawJson"} {
-		all[name] = wrap1e(b, of[func(any) (string, error)](name), func(value any) { b.encode(name, value) })
-	}
-	all["mustToPrettyJson"] = wrap1e(b, of[func(any) (string, error)]("mustToPrettyJson"), func(value any) {
-		b.encodeAs("mustToPrettyJson", weigher{indent: 2}, value)
-	})
-	all["deepCopy"] = wrap1(b, of[func(any) any]("deepCopy"), func(value any) { b.encode("deepCopy", value) })
-	all["mustDeepCopy"] = wrap1e(b, of[func(any) (any, error)]("mustDeepCopy"), func(value any) { b.encode("mustDeepCopy", value) })
 	for _, name := range []string{"merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
 			b.weigh(name, given[0].Interface())
-			b.encode(name, given[1].Interface())
+			b.encodeAs(name, weigher{}, given[1].Interface())
 		})
-	}
-	for _, name := range []string{"toStrings", "sortAlpha"} {
-		all[name] = wrap1(b, of[func(any) []string](name), func(value any) { b.encode(name, value) })
 	}
 	for _, name := range []string{"deepEqual", "has", "mustHas"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[0].Interface(), given[1].Interface()) })
@@ -271,10 +259,7 @@ func guardWalks(b *budget, all template.FuncMap) {
 	}
 }
 
-// encode is called before something is made of all of a value.
-func (b *budget) encode(what string, value any) { b.encodeAs(what, weigher{}, value) }
-
-// encodeAs is encode for what writes more before each line.
+// encodeAs is called before all of a value is written or copied.
 func (b *budget) encodeAs(what string, by weigher, value any) {
 	_, number := b.weighBy(by, what, value)
 	b.keep(number * bytesOfToken / 4)
@@ -297,7 +282,7 @@ func guardReads(b *budget, all template.FuncMap) {
 	for _, name := range []string{"fromYaml", "fromJson"} {
 		all[name+"Array"] = wrap1(b, of[func(string) []any](name+"Array"), before[name])
 	}
-	all["mustFromJson"] = wrap1e(b, of[func(string) (any, error)]("mustFromJson"), before["fromJson"])
+	all["mustFromJson"] = wrapAny(b, functions["mustFromJson"], func(given []reflect.Value) { before["fromJson"](given[0].String()) })
 }
 
 // aliases counts what the aliases of a YAML text stand for.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"text/template/parse"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // Functions that stand in no chart: they are put into the parsed templates.
@@ -129,9 +131,9 @@ func (i *instrumenter) operand(node parse.Node, argument bool) parse.Node {
 
 // making counts what a method makes that is called with nothing before it.
 func (i *instrumenter) making(command *parse.CommandNode) *parse.CommandNode {
-	at := slices.Index(fields(command.Args[0]), "YAML")
+	at := slices.Index(analysis.Fields(command.Args[0]), "YAML")
 	if at < 0 {
-		return i.around(command, madeFunction)
+		return i.command(madeFunction, command.Pos, i.pipeOf(command))
 	}
 	return i.command(afterFunction, command.Pos, i.pipeOf(i.weighing(command.Args[0], at)), i.pipeOf(command))
 }
@@ -148,7 +150,7 @@ func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 		from = &parse.DotNode{NodeType: parse.NodeDot, Pos: node.Position()}
 	}
 	command := i.command(weighFunction, node.Position(), from)
-	for _, name := range fields(node)[:at] {
+	for _, name := range analysis.Fields(node)[:at] {
 		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: node.Position(), Quoted: strconv.Quote(name), Text: name})
 	}
 	return command
@@ -165,22 +167,7 @@ var makers = []string{
 	"MarshalText", "MarshalJSON", "MarshalBinary", "GobEncode", "AppendText", "AppendBinary", "Value",
 }
 
-func callsMaker(node parse.Node) bool {
-	return slices.ContainsFunc(fields(node), Makes)
-}
-
-// fields are the names of fields, keys or methods in an operand.
-func fields(node parse.Node) []string {
-	switch n := node.(type) {
-	case *parse.FieldNode:
-		return n.Ident
-	case *parse.VariableNode:
-		return n.Ident[1:]
-	case *parse.ChainNode:
-		return n.Field
-	}
-	return nil
-}
+func callsMaker(node parse.Node) bool { return slices.ContainsFunc(analysis.Fields(node), Makes) }
 
 // returns reports whether a pipeline ends in a constant or in a function that
 // always returns what is of the kind.
@@ -216,11 +203,6 @@ func (i *instrumenter) wrap(pipe *parse.PipeNode, function string) {
 	inner := i.pipeOf(pipe.Cmds...)
 	inner.Line = pipe.Line
 	pipe.Cmds = []*parse.CommandNode{i.command(function, pipe.Pos, inner)}
-}
-
-// around has a function pass on what a command returns.
-func (i *instrumenter) around(command *parse.CommandNode, function string) *parse.CommandNode {
-	return i.command(function, command.Pos, i.pipeOf(command))
 }
 
 func (i *instrumenter) command(name string, pos parse.Pos, args ...parse.Node) *parse.CommandNode {

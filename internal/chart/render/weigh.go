@@ -153,20 +153,17 @@ func (b *budget) result(value any) {
 			bytes += len(one)
 		}
 		b.keep(bytes)
-	case []any:
-		b.keep(16 * len(v))
-	case []int:
-		b.keep(8 * len(v))
 	case [][]any:
 		b.keep(40 * len(v))
-	case map[string]any:
-		b.keep(48 * len(v))
-	case map[string]string:
-		b.keep(48 * len(v))
 	case bool, int, int64, float64:
 	default:
-		// A certificate and its key.
-		if v := reflect.ValueOf(value); v.Kind() == reflect.Struct {
+		switch v := reflect.ValueOf(value); v.Kind() {
+		case reflect.Slice:
+			b.keep(v.Len() * int(v.Type().Elem().Size()))
+		case reflect.Map:
+			b.keep(48 * v.Len())
+		case reflect.Struct:
+			// A certificate and its key.
 			for _, field := range v.Fields() {
 				if field.Kind() == reflect.String {
 					b.keep(field.Len())

@@ -21,18 +21,6 @@ func wrap1[A, R any](b *budget, f func(A) R, before func(A)) func(A) R {
 	}
 }
 
-func wrap1e[A, R any](b *budget, f func(A) (R, error), before func(A)) func(A) (R, error) {
-	return func(a A) (R, error) {
-		b.step()
-		if before != nil {
-			before(a)
-		}
-		r, err := f(a)
-		count(b, r)
-		return r, err
-	}
-}
-
 func wrap2[A, B, R any](b *budget, f func(A, B) R, before func(A, B)) func(A, B) R {
 	return func(x A, y B) R {
 		b.step()
@@ -42,28 +30,6 @@ func wrap2[A, B, R any](b *budget, f func(A, B) R, before func(A, B)) func(A, B)
 		r := f(x, y)
 		count(b, r)
 		return r
-	}
-}
-
-func wrap3[A, B, C, R any](b *budget, f func(A, B, C) R, before func(A, B, C)) func(A, B, C) R {
-	return func(x A, y B, z C) R {
-		b.step()
-		if before != nil {
-			before(x, y, z)
-		}
-		r := f(x, y, z)
-		count(b, r)
-		return r
-	}
-}
-
-func wrap3e[A, B, C, R any](b *budget, f func(A, B, C) (R, error), before func(A, B, C)) func(A, B, C) (R, error) {
-	return func(x A, y B, z C) (R, error) {
-		b.step()
-		before(x, y, z)
-		r, err := f(x, y, z)
-		count(b, r)
-		return r, err
 	}
 }
 
@@ -159,8 +125,6 @@ func wrapped(b *budget, name string, f any) any {
 		return wrap1(b, f, nil)
 	case func(string, any) bool:
 		return wrap2(b, f, nil)
-	case func(any, any, bool) any:
-		return wrap3(b, f, nil)
 	case func(...any) []any:
 		return wrapAll(b, f, nil)
 	case func(...any) any:
@@ -169,11 +133,6 @@ func wrapped(b *budget, name string, f any) any {
 		return func(first any, more ...any) any {
 			b.step()
 			return f(first, more...)
-		}
-	case func(string, any) (any, error): // required
-		return func(message string, value any) (any, error) {
-			b.step()
-			return f(message, value)
 		}
 	default:
 		return wrapAny(b, f, nil)

@@ -14,48 +14,40 @@ import (
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
-// Rules are the health rules of a watches entry, by the kind of the objects.
+// Rules are the health rules of an entry in watches.yaml, by the kind of the objects.
 type Rules map[schema.GroupKind]*Rule
 
-// Rule is one compiled health rule. It may be used concurrently.
+// Rule is a compiled health rule. It is safe for concurrent use.
 type Rule struct {
 	ready, failed, message cel.Program
-	// ownGeneration: the rule itself reads observedGeneration.
+	// ownGeneration is true if the rule itself reads observedGeneration.
 	ownGeneration bool
 }
 
-// self is the variable that holds the object, as in the validation rules of a
-// CustomResourceDefinition.
+// self is the CEL variable that holds the object, as in the validation rules of a CRD.
 const self = "self"
 
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return expression.Environment(cel.Variable(self, cel.MapType(cel.StringType, cel.DynType)))
 })
 
-// Compile checks the expressions of a rule, their types too. Failed and message
-// may be empty. Every mistake is returned.
+// Compile compiles the expressions of a rule and checks their types. The arguments failed
+// and message may be empty. It returns all errors.
 func Compile(ready, failed, message string) (*Rule, []expression.Error) {
 	rule := &Rule{ownGeneration: strings.Contains(ready+failed, "observedGeneration")}
 	var mistakes []expression.Error
-	for _, field := range []struct {
-		name, text string
-		gives      *cel.Type
-		into       *cel.Program
-	}{
-		{"ready", ready, cel.BoolType, &rule.ready},
-		{"failed", failed, cel.BoolType, &rule.failed},
-		{"message", message, cel.StringType, &rule.message},
-	} {
-		if field.text == "" {
-			continue
+	field := func(name, text string, gives *cel.Type) (program cel.Program) {
+		if text == "" {
+			return nil
 		}
-		program, err := compile(field.text, field.gives)
+		program, err := compile(text, gives)
 		if err != nil {
-			mistakes = append(mistakes, expression.Error{Field: field.name, Message: err.Error()})
-			continue
+			mistakes = append(mistakes, expression.Error{Field: name, Message: err.Error()})
 		}
-		*field.into = program
+		return program
 	}
+	rule.ready, rule.failed = field("ready", ready, cel.BoolType), field("failed", failed, cel.BoolType)
+	rule.message = field("message", message, cel.StringType)
 	if len(mistakes) > 0 {
 		return nil, mistakes
 	}
@@ -71,52 +63,45 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The fields of an object have no known type.
+	// CEL does not know the types of the fields of an object.
 	if actual := ast.OutputType(); !actual.IsExactType(gives) && !actual.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("got an expression of type %s, want %s", actual, gives)
 	}
 	return expression.Program(env, ast)
 }
 
-// evaluate evaluates the rule. An expression that fails, most often because a field is
-// not there yet, never makes the object fail.
+// evaluate evaluates the rule. An expression that cannot be evaluated, usually because a
+// field does not exist yet, never makes the object fail.
 func (r *Rule) evaluate(s subject) Result {
-	if behind, ok := s.outdated(); ok && !r.ownGeneration {
+	if behind := s.outdated(); behind.decided() && !r.ownGeneration {
 		return behind
 	}
-	variables := map[string]any{self: s.object}
+	variables := map[string]any{self: s.Object}
 	if r.failed != nil {
 		if has, err := boolean(r.failed, variables); err == nil && has {
-			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "the health rule's failed is true"))
+			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "health rule: failed is true"))
 		}
 	}
-	is, err := boolean(r.ready, variables)
-	switch {
-	case err != nil:
-		return Result{
-			OpenEnded: true, Reported: reported(s.status()), Reason: ReasonRuleNotEvaluated,
-			Message: api.Truncate(fmt.Sprintf("the health rule's ready cannot be evaluated yet: %v", err), maxMessage),
-		}
-	case is:
-		return Result{Ready: true, Reported: reported(s.status())}
-	default:
-		waits := progressing(ReasonRuleNotReady, cmp.Or(r.explanation(variables), "the health rule's ready is false"))
-		waits.Reported = reported(s.status())
-		return waits
+	result := Result{Ready: true}
+	if is, err := boolean(r.ready, variables); err != nil {
+		message := api.Truncate(fmt.Sprintf("health rule: cannot evaluate ready yet: %v", err), maxMessage)
+		result = Result{OpenEnded: true, Reason: ReasonRuleNotEvaluated, Message: message}
+	} else if !is {
+		result = progressing(ReasonRuleNotReady, cmp.Or(r.explanation(variables), "health rule: ready is false"))
 	}
+	result.Reported = reported(s.status())
+	return result
 }
 
-// explanation returns the rule's message, empty where there is none.
+// explanation returns the message of the rule, or "".
 func (r *Rule) explanation(variables map[string]any) string {
 	if r.message == nil {
 		return ""
 	}
-	value, err := expression.Evaluate(r.message, variables)
-	if err != nil {
-		return ""
-	}
-	said, _ := value.(types.String)
-	return string(said)
+	// An expression that fails has no value.
+	value, _ := expression.Evaluate(r.message, variables)
+	message, _ := value.(types.String)
+	return string(message)
 }
 
 func boolean(program cel.Program, variables map[string]any) (bool, error) {

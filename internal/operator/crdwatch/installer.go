@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/go-logr/logr"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,28 +32,16 @@ var errLeft = errors.New("the CustomResourceDefinition is left as it is")
 // retryBackoff is the time between tries to install a CRD.
 var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: math.MaxInt, Cap: 5 * time.Minute}
 
-// InstallerConfig is what an Installer needs.
-type InstallerConfig struct {
-	Client client.Client
-	Kinds  []catalog.Kind
-	// Operator is the name of the operator.
-	Operator  string
-	Readiness *readiness.Checker
-	// Warn emits a warning for the administrator.
-	Warn   func(reason, message string)
-	Logger logr.Logger
-}
-
 // Installer installs the CRDs of the kinds. It is a Runnable of the leader: a
 // standby may be of another version.
 type Installer struct {
-	InstallerConfig
+	Config
 	tried chan struct{}
 }
 
 // NewInstaller returns an Installer that has tried nothing yet.
-func NewInstaller(config InstallerConfig) *Installer {
-	return &Installer{InstallerConfig: config, tried: make(chan struct{})}
+func NewInstaller(config Config) *Installer {
+	return &Installer{Config: config, tried: make(chan struct{})}
 }
 
 // Tried returns a channel that is closed when the installation of each CRD was
@@ -66,7 +53,10 @@ func (i *Installer) NeedLeaderElection() bool { return true }
 
 // Start installs the CRDs. It retries those that failed until the context ends.
 func (i *Installer) Start(ctx context.Context) error {
-	left := i.install(ctx, i.Kinds)
+	var left []catalog.Kind
+	if i.Install {
+		left = i.install(ctx, i.Kinds)
+	}
 	close(i.tried)
 	for backoff := retryBackoff; len(left) > 0; {
 		select {
@@ -82,7 +72,7 @@ func (i *Installer) Start(ctx context.Context) error {
 // install returns the kinds whose CRDs are to be tried again.
 func (i *Installer) install(ctx context.Context, kinds []catalog.Kind) (left []catalog.Kind) {
 	for _, kind := range kinds {
-		done, err := installCRD(ctx, i.Client, kind, i.Operator)
+		done, err := installCRD(ctx, i.Manager.GetClient(), kind, i.Operator)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -109,7 +99,7 @@ func (i *Installer) report(kind catalog.Kind, done string, err error) {
 		isNew = k.CRD != text
 		k.CRD = text
 	})
-	logger := i.Logger.WithValues("kind", kind.Kind, "group", kind.Group)
+	logger := i.Manager.GetLogger().WithValues("kind", kind.Kind, "group", kind.Group)
 	switch {
 	case done != "":
 		logger.Info(done)

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,49 +17,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
+	"github.com/chartwright/chartwright/internal/operator/readiness"
 )
 
 var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// lookupTimeout is how long a list of CRDs waits for the names of the kinds' CRDs.
-const lookupTimeout = time.Second
-
-// WatcherConfig is what a Watcher needs.
-type WatcherConfig struct {
-	Kinds []catalog.Kind
+// Config configures a Watcher and an Installer.
+type Config struct {
+	Manager manager.Manager
+	// Operator is the name of the operator.
+	Operator string
+	Kinds    []catalog.Kind
+	// Install installs the CRDs of the kinds.
+	Install bool
 	// Namespaced: the operator watches some namespaces only. It works without the
 	// permission to watch CRDs, and checks whether it has it.
 	Namespaced  bool
-	REST        *rest.Config
-	HTTP        *http.Client
-	Mapper      meta.RESTMapper
 	Reviews     authorizationclient.SelfSubjectAccessReviewInterface
 	Permissions *permissions.Checker
+	Readiness   *readiness.Checker
 	// OnPause is called when a user has paused or resumed the rollout of a kind's
 	// chart, with the name of the CRD.
 	OnPause func(crdName string, paused bool)
-	Logger  logr.Logger
+	// Warn emits a warning for the administrator.
+	Warn func(reason, message string)
 }
 
-// Watcher watches CRDs. It is a Runnable that runs on every replica.
+// Watcher watches CRDs. It runs on every replica.
 type Watcher struct {
-	WatcherConfig
+	Config
 
 	changes   chan struct{}
 	known     chan struct{}
 	setKnown  func()
 	forbidden atomic.Bool
-	lookups   sync.WaitGroup
+	tasks     sync.WaitGroup
+	lookups   *Lookups
 
 	mu sync.Mutex
 	// paused are the CRDs on which a user has paused the rollout, by name.
@@ -69,8 +71,9 @@ type Watcher struct {
 }
 
 // NewWatcher returns a Watcher that has not started.
-func NewWatcher(config WatcherConfig) *Watcher {
-	w := &Watcher{WatcherConfig: config, changes: make(chan struct{}, 1), known: make(chan struct{}), paused: map[string]bool{}}
+func NewWatcher(config Config) *Watcher {
+	w := &Watcher{Config: config, changes: make(chan struct{}, 1), known: make(chan struct{}), paused: map[string]bool{}}
+	w.lookups = NewLookups(config.Manager.GetRESTMapper(), &w.tasks)
 	w.setKnown = sync.OnceFunc(func() { close(w.known) })
 	return w
 }
@@ -93,16 +96,13 @@ func (w *Watcher) Paused(crdName string) bool {
 	return w.paused[crdName]
 }
 
-// NeedLeaderElection returns false: a standby starts its watches, too.
-func (w *Watcher) NeedLeaderElection() bool { return false }
-
 // Start watches CRDs until the context ends, as soon as the operator may.
 func (w *Watcher) Start(ctx context.Context) error {
-	defer w.lookups.Wait()
+	defer w.tasks.Wait()
 	changed := w.Permissions.Changed()
 	for w.Namespaced && !w.allowed(ctx) {
 		if !w.forbidden.Swap(true) {
-			w.Logger.Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
+			w.Manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
 			w.setKnown()
 		}
 		select {
@@ -117,13 +117,13 @@ func (w *Watcher) Start(ctx context.Context) error {
 			return err
 		}
 		// Kinds are served already, and are looked for now and then.
-		w.Logger.Error(err, "CRDs not watched")
+		w.Manager.GetLogger().Error(err, "CRDs not watched")
 	}
 	return nil
 }
 
 func (w *Watcher) watch(ctx context.Context) error {
-	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(w.REST), w.HTTP)
+	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(w.Manager.GetConfig()), w.Manager.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("watch CRDs: %w", err)
 	}
@@ -154,7 +154,7 @@ func (w *Watcher) watch(ctx context.Context) error {
 	case <-synced:
 	case <-refused:
 		w.forbidden.Store(true)
-		w.Logger.Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
+		w.Manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
 		w.Permissions.Check()
 	case <-ctx.Done():
 		return nil
@@ -227,32 +227,87 @@ func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 // for which the API server does not answer in time, is expected under the name
 // that Chartwright generates; the watch reports it if it has another name.
 func (w *Watcher) crdNames(ctx context.Context) []string {
-	names, found := make([]string, len(w.Kinds)), make([]chan string, len(w.Kinds))
-	for i, kind := range w.Kinds {
-		names[i], found[i] = crd.Name(kind), make(chan string, 1)
-		w.lookups.Go(func() { found[i] <- Name(w.Mapper, kind) })
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	for i := range names {
-		select {
-		case name := <-found[i]:
-			names[i] = cmp.Or(name, names[i])
-		case <-ctx.Done():
-		}
+	names := make([]string, len(w.Kinds))
+	for i, found := range w.lookups.Find(ctx, w.Kinds) {
+		names[i] = cmp.Or(found.crdName(), crd.Name(found.Kind))
 	}
 	return names
 }
 
 // Name returns the name of a kind's CRD, empty if the API server does not serve
 // the kind.
-func Name(mapper meta.RESTMapper, kind catalog.Kind) string {
-	gvk := kind.GVK()
-	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
+func Name(mapper meta.RESTMapper, kind catalog.Kind) string { return lookUp(mapper, kind).crdName() }
+
+// lookupTimeout is how long Find waits for the API server to look up a kind.
+const lookupTimeout = time.Second
+
+// errNotAnswered marks a lookup that the API server has not answered yet.
+var errNotAnswered = errors.New("the API server has not answered yet whether it has the kind")
+
+// Lookups looks up whether the API server serves kinds.
+type Lookups struct {
+	mapper meta.RESTMapper
+	tasks  *sync.WaitGroup
+	// pending are the lookups without an answer.
+	pending map[schema.GroupVersionKind]chan Lookup
+}
+
+// Lookup is the resource of a kind, or the error if the API server does not serve the
+// kind.
+type Lookup struct {
+	Kind    catalog.Kind
+	Mapping *meta.RESTMapping
+	Err     error
+}
+
+// NewLookups returns Lookups that run as tasks.
+func NewLookups(mapper meta.RESTMapper, tasks *sync.WaitGroup) *Lookups {
+	return &Lookups{mapper: mapper, tasks: tasks, pending: map[schema.GroupVersionKind]chan Lookup{}}
+}
+
+// Find looks up kinds concurrently, so that a group of the API server that does not
+// answer does not delay kinds of other groups. A lookup without an answer continues, and
+// the next call returns its answer. Find must not be called concurrently.
+func (l *Lookups) Find(ctx context.Context, kinds []catalog.Kind) []Lookup {
+	for _, kind := range kinds {
+		if l.pending[kind.GVK()] != nil {
+			continue
+		}
+		answer := make(chan Lookup, 1)
+		l.pending[kind.GVK()] = answer
+		l.tasks.Go(func() { answer <- lookUp(l.mapper, kind) })
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	answers := make([]Lookup, len(kinds))
+	for i, kind := range kinds {
+		answer := l.pending[kind.GVK()]
+		select {
+		case answers[i] = <-answer:
+		case <-ctx.Done():
+			select {
+			case answers[i] = <-answer:
+			default:
+				answers[i] = Lookup{Kind: kind, Err: errNotAnswered}
+				continue
+			}
+		}
+		delete(l.pending, kind.GVK())
+	}
+	return answers
+}
+
+func lookUp(mapper meta.RESTMapper, kind catalog.Kind) Lookup {
+	mapping, err := mapper.RESTMapping(kind.GVK().GroupKind(), kind.Version)
+	return Lookup{Kind: kind, Mapping: mapping, Err: err}
+}
+
+// crdName returns the name of the kind's CRD, empty if the kind is not served.
+func (l Lookup) crdName() string {
+	if l.Err != nil {
 		return ""
 	}
-	return mapping.Resource.Resource + "." + gvk.Group
+	return l.Mapping.Resource.Resource + "." + l.Kind.Group
 }
 
 // listCRDs reads CRDs by their names, each by a request. The resourceVersion of

@@ -47,7 +47,7 @@ func NewFence() *Fence { return &Fence{now: time.Now} }
 // CheckLease wraps the transport of all requests but those about the lease. It
 // refuses writes while the process does not hold the lease.
 func (f *Fence) CheckLease(next http.RoundTripper) http.RoundTripper {
-	return roundTripFunc(func(request *http.Request) (*http.Response, error) {
+	return RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		if isRead(request) || f.holdsLease() {
 			return next.RoundTrip(request)
 		}
@@ -61,7 +61,7 @@ func (f *Fence) CheckLease(next http.RoundTripper) http.RoundTripper {
 // ObserveLease wraps the transport of the leader election. It ignores the events
 // that the leader election sends, too.
 func (f *Fence) ObserveLease(next http.RoundTripper) http.RoundTripper {
-	return roundTripFunc(func(request *http.Request) (*http.Response, error) {
+	return RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodGet || !leasePath.MatchString(request.URL.Path) {
 			return next.RoundTrip(request)
 		}
@@ -82,10 +82,11 @@ func (f *Fence) ObserveLease(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-type roundTripFunc func(*http.Request) (*http.Response, error)
+// RoundTripFunc is a function that sends a request.
+type RoundTripFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip sends a request.
-func (r roundTripFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+func (r RoundTripFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // isRead reports whether a request changes nothing. It also returns true for
 // reviews, and for events, which a standby emits, too.

@@ -21,7 +21,7 @@ func TestFence(t *testing.T) {
 	clock := time.Now()
 	f := &Fence{now: func() time.Time { return clock }}
 	status, sent := http.StatusOK, ""
-	server := roundTripFunc(func(r *http.Request) (*http.Response, error) {
+	server := RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 		sent = ""
 		if r.Body != nil {
 			data, err := io.ReadAll(r.Body)

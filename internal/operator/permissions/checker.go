@@ -72,11 +72,11 @@ type Config struct {
 	Logger     logr.Logger
 	// OnChange is called when the missing rules of a kind have changed, or the
 	// reason why they are unknown.
-	OnChange func(kind schema.GroupKind, missing []MissingRule, unknown string)
+	OnChange func(kind schema.GroupKind, missing []Rule, unknown string)
 }
 
-// Checker finds out which rules the operator lacks for its kinds. It is a
-// Runnable that runs on every replica.
+// Checker finds out which rules the operator lacks for its kinds. It runs
+// on every replica.
 type Checker struct {
 	Config
 
@@ -98,13 +98,13 @@ type KindChecker struct {
 
 	// The other fields are guarded by all.mu.
 
-	required []requiredRule
+	required []Rule
 	// marked: the rules that every release requires are marked in required.
 	marked bool
 	// underived is why the required rules are unknown, but for those that were
 	// added because a request was forbidden.
 	underived error
-	missing   []MissingRule
+	missing   []Rule
 	unknown   string
 	// checked: missing and unknown are known.
 	checked bool
@@ -124,9 +124,6 @@ func NewChecker(config Config) *Checker {
 	}
 	return c
 }
-
-// NeedLeaderElection returns false: a standby reports missing rules, too.
-func (c *Checker) NeedLeaderElection() bool { return false }
 
 // Start checks once, again every checkInterval while rules are missing, and after
 // each call of Check.
@@ -252,7 +249,7 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 	if k.underived != nil {
 		unknown = k.underived.Error()
 	}
-	changed := !k.checked && (len(missing) > 0 || unknown != "") || !slices.EqualFunc(missing, k.missing, MissingRule.equal) || unknown != k.unknown
+	changed := !k.checked && (len(missing) > 0 || unknown != "") || !slices.EqualFunc(missing, k.missing, Rule.equal) || unknown != k.unknown
 	k.missing, k.unknown, k.checked = missing, unknown, true
 	c.mu.Unlock()
 	if changed {
@@ -270,7 +267,7 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 func (k *KindChecker) Missing(namespace string) (rules string, known bool) {
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
-	return Text(slices.DeleteFunc(slices.Clone(k.missing), func(m MissingRule) bool { return !m.Always || !m.in(namespace) })), k.checked
+	return Text(slices.DeleteFunc(slices.Clone(k.missing), func(m Rule) bool { return !m.Always || !m.in(namespace) })), k.checked
 }
 
 // Refused returns advice on which rules would have allowed a request that was
@@ -307,10 +304,10 @@ func (k *KindChecker) forbidden(refused Refusal) []rbacv1.PolicyRule {
 		have = k.all.have[refused.namespace]
 	}
 	missing := missingFrom(k.required, have, refused.rule)
-	if !slices.ContainsFunc(k.required, func(r requiredRule) bool {
+	if !slices.ContainsFunc(k.required, func(r Rule) bool {
 		return len(permissions.Allowed([]rbacv1.PolicyRule{r.PolicyRule}, refused.rule)) == 0
 	}) {
-		k.required = append(k.required, requiredRule{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "it was forbidden"}})
+		k.required = append(k.required, Rule{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "it was forbidden"}})
 	}
 	return missing
 }

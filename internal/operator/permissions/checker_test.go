@@ -71,7 +71,7 @@ func looking(t *testing.T, a *account, namespaces ...string) (r *Checker, told *
 	told = &[]string{}
 	r = NewChecker(Config{
 		Operator: "x", Kinds: []catalog.Kind{podSet(t)}, Namespaces: namespaces, Mapper: mapper, Review: a.review, Logger: logr.Discard(),
-		OnChange: func(kind schema.GroupKind, missing []MissingRule, unknown string) {
+		OnChange: func(kind schema.GroupKind, missing []Rule, unknown string) {
 			*told = append(*told, fmt.Sprintf("%s lacks [%s] %s", kind.Kind, Text(missing), unknown))
 		},
 	})

@@ -16,16 +16,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// requiredRule is a rule that serving a kind requires. It has one group and one
-// resource.
-type requiredRule struct {
-	permissions.Rule
-	// always: every release of the kind requires it, whatever its values are.
-	always bool
-}
-
-// MissingRule is a rule, or a part of one, that the operator lacks.
-type MissingRule struct {
+// Rule is a rule about one resource that serving a kind requires, or the part of it
+// that the operator lacks.
+type Rule struct {
 	permissions.Rule
 	// Always: every release of the kind requires it, whatever its values are.
 	Always bool
@@ -36,19 +29,19 @@ type MissingRule struct {
 
 // rulesOf returns the rules that serving a kind requires, one resource a rule.
 // An operator of some namespaces works without the permission to watch CRDs.
-func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]requiredRule, error) {
+func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]Rule, error) {
 	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
 	if err != nil {
 		return nil, fmt.Errorf("derive its rules: %w", err)
 	}
-	var required []requiredRule
+	var required []Rule
 	for _, rule := range report.Rules {
 		// Without any rules the whole rule is missing, split by resource.
 		for _, single := range permissions.Allowed(nil, rule.PolicyRule) {
 			if namespaced && permissions.SeesDefinitions(single) {
 				continue
 			}
-			required = append(required, requiredRule{Rule: permissions.Rule{PolicyRule: single, Why: rule.Why}})
+			required = append(required, Rule{Rule: permissions.Rule{PolicyRule: single, Why: rule.Why}})
 		}
 	}
 	return required, nil
@@ -57,7 +50,7 @@ func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]requiredRul
 // markAlways marks the rules that every release requires: those of the custom
 // resources and the release records, and those of the objects that the chart
 // renders with its default values, if it renders with them.
-func markAlways(kind catalog.Kind, required []requiredRule, mapper meta.RESTMapper) error {
+func markAlways(kind catalog.Kind, required []Rule, mapper meta.RESTMapper) error {
 	definition, _, err := crd.Generate(kind)
 	if err != nil {
 		return err
@@ -79,15 +72,15 @@ func markAlways(kind catalog.Kind, required []requiredRule, mapper meta.RESTMapp
 		}
 	}
 	for i := range required {
-		required[i].always = slices.ContainsFunc(always, required[i].of)
+		required[i].Always = slices.ContainsFunc(always, required[i].of)
 	}
 	return nil
 }
 
 // missingRules returns the required rules, or parts of them, that the rules of
 // each namespace do not allow. A namespace whose rules are unknown lacks none.
-func missingRules(required []requiredRule, namespaces []string, have map[string][]rbacv1.PolicyRule) []MissingRule {
-	var found []MissingRule
+func missingRules(required []Rule, namespaces []string, have map[string][]rbacv1.PolicyRule) []Rule {
+	var found []Rule
 	for _, rule := range required {
 		for _, namespace := range namespaces {
 			rules, known := have[namespace]
@@ -96,11 +89,11 @@ func missingRules(required []requiredRule, namespaces []string, have map[string]
 			}
 			for _, missing := range permissions.Allowed(rules, rule.PolicyRule) {
 				text := permissions.RuleText(missing)
-				at := slices.IndexFunc(found, func(other MissingRule) bool { return permissions.RuleText(other.PolicyRule) == text })
+				at := slices.IndexFunc(found, func(other Rule) bool { return permissions.RuleText(other.PolicyRule) == text })
 				if at < 0 {
-					at, found = len(found), append(found, MissingRule{Rule: permissions.Rule{PolicyRule: missing, Why: rule.Why}})
+					at, found = len(found), append(found, Rule{Rule: permissions.Rule{PolicyRule: missing, Why: rule.Why}})
 				}
-				found[at].Always = found[at].Always || rule.always
+				found[at].Always = found[at].Always || rule.Always
 				if !slices.Contains(found[at].Namespaces, namespace) {
 					found[at].Namespaces = append(found[at].Namespaces, namespace)
 				}
@@ -118,7 +111,7 @@ func missingRules(required []requiredRule, namespaces []string, have map[string]
 // missingFrom returns what was not allowed, when the rules were last read, of all
 // required rules about the resource of a refused request, so that one addition to
 // the role is enough. It includes the refused rule if no required rule covers it.
-func missingFrom(required []requiredRule, have []rbacv1.PolicyRule, refused rbacv1.PolicyRule) []rbacv1.PolicyRule {
+func missingFrom(required []Rule, have []rbacv1.PolicyRule, refused rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	resource := schema.GroupResource{Group: refused.APIGroups[0], Resource: refused.Resources[0]}
 	var missing []rbacv1.PolicyRule
 	covered := false
@@ -137,21 +130,21 @@ func missingFrom(required []requiredRule, have []rbacv1.PolicyRule, refused rbac
 }
 
 // of reports whether a rule is about a resource.
-func (r *requiredRule) of(resource schema.GroupResource) bool {
+func (r Rule) of(resource schema.GroupResource) bool {
 	return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource)
 }
 
 // in reports whether the rule is missing in a namespace.
-func (m MissingRule) in(namespace string) bool {
-	return len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace)
+func (r Rule) in(namespace string) bool {
+	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
 }
 
-func (m MissingRule) equal(other MissingRule) bool {
-	return m.Always == other.Always && permissions.RuleText(m.PolicyRule) == permissions.RuleText(other.PolicyRule) && slices.Equal(m.Namespaces, other.Namespaces)
+func (r Rule) equal(other Rule) bool {
+	return r.Always == other.Always && permissions.RuleText(r.PolicyRule) == permissions.RuleText(other.PolicyRule) && slices.Equal(r.Namespaces, other.Namespaces)
 }
 
 // Text writes rules on one line.
-func Text(missing []MissingRule) string {
+func Text(missing []Rule) string {
 	texts := make([]string, len(missing))
 	for i := range missing {
 		texts[i] = permissions.RuleText(missing[i].PolicyRule)
@@ -161,7 +154,7 @@ func Text(missing []MissingRule) string {
 
 // Lines lists rules so that they can be copied into a Role: the reasons are
 // comments.
-func Lines(missing []MissingRule) (lines []string) {
+func Lines(missing []Rule) (lines []string) {
 	for _, part := range []struct {
 		always bool
 		title  string

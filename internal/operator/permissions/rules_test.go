@@ -10,8 +10,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-func requiredOf(r rbacv1.PolicyRule, always bool) requiredRule {
-	return requiredRule{Rule: permissions.Rule{PolicyRule: r, Why: "why"}, always: always}
+func requiredOf(r rbacv1.PolicyRule, always bool) Rule {
+	return Rule{Rule: permissions.Rule{PolicyRule: r, Why: "why"}, Always: always}
 }
 
 func TestLacking(t *testing.T) {
@@ -19,39 +19,39 @@ func TestLacking(t *testing.T) {
 	pods := requiredOf(rule("", "pods", "list"), false)
 	for _, test := range []struct {
 		name       string
-		needs      []requiredRule
+		needs      []Rule
 		namespaces []string
 		have       map[string][]rbacv1.PolicyRule
-		want       []MissingRule
+		want       []Rule
 	}{
-		{"all is there", []requiredRule{deployments, pods}, []string{allNamespaces}, map[string][]rbacv1.PolicyRule{allNamespaces: {rule("*", "*", "*")}}, nil},
+		{"all is there", []Rule{deployments, pods}, []string{allNamespaces}, map[string][]rbacv1.PolicyRule{allNamespaces: {rule("*", "*", "*")}}, nil},
 		{
-			"a verb and a resource", []requiredRule{deployments, pods}, []string{allNamespaces}, map[string][]rbacv1.PolicyRule{allNamespaces: {rule("apps", "deployments", "get")}},
-			[]MissingRule{missingOf(true, "why", rule("apps", "deployments", "create")), missingOf(false, "why", rule("", "pods", "list"))},
+			"a verb and a resource", []Rule{deployments, pods}, []string{allNamespaces}, map[string][]rbacv1.PolicyRule{allNamespaces: {rule("apps", "deployments", "get")}},
+			[]Rule{missingOf(true, "why", rule("apps", "deployments", "create")), missingOf(false, "why", rule("", "pods", "list"))},
 		},
 		{
-			"in one namespace of two", []requiredRule{deployments}, []string{"a", "b"},
+			"in one namespace of two", []Rule{deployments}, []string{"a", "b"},
 			map[string][]rbacv1.PolicyRule{"a": {rule("apps", "deployments", "*")}, "b": {}},
-			[]MissingRule{missingOf(true, "why", rule("apps", "deployments", "get", "create"), "b")},
+			[]Rule{missingOf(true, "why", rule("apps", "deployments", "get", "create"), "b")},
 		},
 		{
-			"in each of two another", []requiredRule{deployments}, []string{"a", "b"},
+			"in each of two another", []Rule{deployments}, []string{"a", "b"},
 			map[string][]rbacv1.PolicyRule{"a": {rule("apps", "deployments", "get")}, "b": {rule("apps", "deployments", "create")}},
-			[]MissingRule{missingOf(true, "why", rule("apps", "deployments", "create"), "a"), missingOf(true, "why", rule("apps", "deployments", "get"), "b")},
+			[]Rule{missingOf(true, "why", rule("apps", "deployments", "create"), "a"), missingOf(true, "why", rule("apps", "deployments", "get"), "b")},
 		},
 		{
-			"in both", []requiredRule{pods}, []string{"a", "b"}, map[string][]rbacv1.PolicyRule{"a": {}, "b": {}},
-			[]MissingRule{missingOf(false, "why", rule("", "pods", "list"))},
+			"in both", []Rule{pods}, []string{"a", "b"}, map[string][]rbacv1.PolicyRule{"a": {}, "b": {}},
+			[]Rule{missingOf(false, "why", rule("", "pods", "list"))},
 		},
-		{"where nothing is known", []requiredRule{deployments}, []string{"a"}, map[string][]rbacv1.PolicyRule{}, nil},
+		{"where nothing is known", []Rule{deployments}, []string{"a"}, map[string][]rbacv1.PolicyRule{}, nil},
 		{
-			"for two reasons, of which one always holds", []requiredRule{requiredOf(pods.PolicyRule, false), requiredOf(pods.PolicyRule, true)}, []string{allNamespaces},
-			map[string][]rbacv1.PolicyRule{allNamespaces: nil}, []MissingRule{missingOf(true, "why", rule("", "pods", "list"))},
+			"for two reasons, of which one always holds", []Rule{requiredOf(pods.PolicyRule, false), requiredOf(pods.PolicyRule, true)}, []string{allNamespaces},
+			map[string][]rbacv1.PolicyRule{allNamespaces: nil}, []Rule{missingOf(true, "why", rule("", "pods", "list"))},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := missingRules(test.needs, test.namespaces, test.have)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(MissingRule{}, requiredRule{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Rule{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -72,7 +72,7 @@ func TestWhatIsLackingIsEnough(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		namespaces := []string{"one", "two"}
-		var needs []requiredRule
+		var needs []Rule
 		for _, r := range rapid.SliceOfN(rules, 1, 4).Draw(t, "needs") {
 			needs = append(needs, requiredOf(r, false))
 		}
@@ -102,6 +102,6 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-func missingOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) MissingRule {
-	return MissingRule{Rule: permissions.Rule{PolicyRule: r, Why: why}, Always: always, Namespaces: namespaces}
+func missingOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) Rule {
+	return Rule{Rule: permissions.Rule{PolicyRule: r, Why: why}, Always: always, Namespaces: namespaces}
 }

@@ -62,7 +62,7 @@ type Kind struct {
 	CRD string
 	// Missing are the rules that the operator lacks, and Unknown is why they are
 	// not known.
-	Missing []permissions.MissingRule
+	Missing []permissions.Rule
 	Unknown string
 }
 

@@ -29,8 +29,8 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-func missingOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) permissions.MissingRule {
-	return permissions.MissingRule{Rule: chartpermissions.Rule{PolicyRule: r, Why: why}, Always: always, Namespaces: namespaces}
+func missingOf(always bool, why string, r rbacv1.PolicyRule, namespaces ...string) permissions.Rule {
+	return permissions.Rule{Rule: chartpermissions.Rule{PolicyRule: r, Why: why}, Always: always, Namespaces: namespaces}
 }
 
 func noDetails() []string { return nil }
@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 				b.SetState(groupKind("B"), Serving, "")
 				b.Update(groupKind("A"), func(r *Kind) {
 					r.CRD = "its CRD is old"
-					r.Missing = []permissions.MissingRule{
+					r.Missing = []permissions.Rule{
 						missingOf(false, "chart a: templates/job.yaml", rule("batch", "jobs", "create"), "one", "other"),
 						missingOf(true, "chart a: templates/all.yaml", rule("apps", "deployments", "get", "list")),
 					}
@@ -168,7 +168,7 @@ func TestReadiness(t *testing.T) {
 func TestBoardCounts(t *testing.T) {
 	b := NewChecker([]catalog.Kind{kindOf("A")}, []catalog.Broken{{Folder: "/charts/a", Kind: groupKind("A"), Err: errors.New("x")}, {Folder: "/charts/b", Err: errors.New("x")}}, noDetails)
 	b.SetState(groupKind("A"), Serving, "")
-	b.Update(groupKind("A"), func(r *Kind) { r.Missing = make([]permissions.MissingRule, 2) })
+	b.Update(groupKind("A"), func(r *Kind) { r.Missing = make([]permissions.Rule, 2) })
 	want := []metrics.Kind{
 		{Kind: "A.shop.example.com", State: "Serving", RulesMissing: 2},
 		{Kind: "A.shop.example.com", Folder: "/charts/a", State: "Broken"},

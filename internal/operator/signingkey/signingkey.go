@@ -87,9 +87,6 @@ func (m *Manager) Keys() *signing.Keys { return m.keys }
 // Loaded returns a channel that is closed when there is a key.
 func (m *Manager) Loaded() <-chan struct{} { return m.loaded }
 
-// NeedLeaderElection returns false: a standby verifies records, too.
-func (m *Manager) NeedLeaderElection() bool { return false }
-
 // Start follows the Secret until the context ends. If the Secret cannot be watched,
 // the operator reports that and is not ready.
 func (m *Manager) Start(ctx context.Context) error {
@@ -112,7 +109,7 @@ func (m *Manager) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	elected, backoff := m.Elected, retryBackoff
+	backoff := retryBackoff
 	for {
 		err := m.settle(ctx)
 		if ctx.Err() != nil {
@@ -128,8 +125,8 @@ func (m *Manager) Start(ctx context.Context) error {
 		select {
 		case <-m.changed:
 		case <-again:
-		case <-elected:
-			elected = nil
+		case <-m.Elected:
+			m.Elected = nil
 		case <-ctx.Done():
 			return nil
 		}
@@ -271,16 +268,8 @@ func newKey() []byte {
 	return key
 }
 
-func (m *Manager) leads() bool { return isClosed(m.Elected) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+// leads reports whether Start has noticed that this process leads.
+func (m *Manager) leads() bool { return m.Elected == nil }
 
 // String names the Secret.
 func (m *Manager) String() string {

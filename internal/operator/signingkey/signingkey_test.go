@@ -314,3 +314,12 @@ func testKeyIsReplaced(k *keyServer) {
 		k.Error("a key that is lost verifies signatures")
 	}
 }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
