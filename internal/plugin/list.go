@@ -278,12 +278,13 @@ func (c checkOutput) table(all bool) string {
 	if c.Total == 0 {
 		return noneFound
 	}
+	summary := fmt.Sprintf("%d checked, %d failed, %d pending\n", c.Total, c.Failed, c.Pending)
 	if len(c.Findings) == 0 {
-		return fmt.Sprintf("All %d custom resources are ready.\n", c.Total)
+		return summary
 	}
 	rows := [][]string{{"NAMESPACE", "KIND", "NAME", "LEVEL", "REASON", "MESSAGE"}}
 	for _, f := range c.Findings {
 		rows = append(rows, []string{cmp.Or(f.Namespace, "-"), f.Kind, f.Name, string(f.Level), f.Reason, api.Truncate(f.Message, messageWidth)})
 	}
-	return fmt.Sprintf("%d custom resources: %d failed, %d pending.\n\n%s", c.Total, c.Failed, c.Pending, namespaced(rows, all))
+	return summary + "\n" + namespaced(rows, all)
 }
