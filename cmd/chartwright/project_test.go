@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
@@ -56,6 +59,13 @@ func TestProject_InitAddGenerate(t *testing.T) {
 	expect(output, "create    charts/web/Chart.yaml", "update    watches.yaml", "update    config/crd/kustomization.yaml")
 	if want := "\nwatches.yaml:\n  - group: shop.example.com\n    version: v1\n    kind: Web\n    chart: charts/web\n    shortNames: [w, wb]\n    categories: [all]\n"; !strings.HasSuffix(output, want) {
 		t.Errorf("--dry-run does not end with the entry:\n%s", output)
+	}
+	var plan planOutput
+	if err := json.Unmarshal([]byte(run(append(add, "--dry-run", "-o", "json")...)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(plan.Files, scaffold.File{Path: "charts/web/Chart.yaml", Op: scaffold.OpCreate}) || !strings.Contains(plan.Entry, "kind: Web") {
+		t.Errorf("--dry-run -o json: got %+v", plan)
 	}
 	if _, err := os.Stat("charts/web"); err == nil {
 		t.Error("--dry-run wrote files")

@@ -86,7 +86,7 @@ func TestFindingsOf_LevelsAndReasons(t *testing.T) {
 
 func TestCheckTable(t *testing.T) {
 	for want, out := range map[string]checkOutput{
-		noneFound:                             {},
+		noneFound:                          {},
 		"2 checked, 0 failed, 0 pending\n": {Total: 2},
 		"3 checked, 1 failed, 0 pending\n\nKIND     NAME   LEVEL    REASON          MESSAGE\nPodSet   web    Failed   UpgradeFailed   no\n": {
 			Total: 3, Failed: 1, Findings: []finding{{objectRef{"", "PodSet", "shop", "web"}, levelFailed, "UpgradeFailed", "no"}},

@@ -25,6 +25,12 @@ func newRollout(s *session) *cobra.Command {
 	cmd.Use, cmd.Short = "rollout", "Show, pause and resume the rollout of a new chart"
 	cmd.Long = `Show, pause and resume the rollout of a new chart to all custom resources of a
 kind.`
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf(`expected a command, such as "%s rollout status podset"`, commandLine)
+		}
+		return nil
+	}
 	for _, name := range []string{"wait", "timeout", "to"} {
 		must(cmd.Flags().MarkHidden(name))
 	}

@@ -289,6 +289,7 @@ func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 		{"pause nobody/web -o xml", "expected table, json or yaml"},
 		{"pause nobody/web --color loud", "expected auto, always or never"},
 		{"rollout status", `expected a kind, such as "kubectl chartwright rollout status podset"`},
+		{"rollout", `expected a command, such as "kubectl chartwright rollout status podset"`},
 		{"rollout pause", `expected a kind, such as "kubectl chartwright rollout pause podset"`},
 		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
 		{"stop nobody/web", `unknown command "stop" for "kubectl chartwright"`},

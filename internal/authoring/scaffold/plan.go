@@ -26,8 +26,8 @@ const (
 
 // File is a file of a plan.
 type File struct {
-	Path string
-	Op   Op
+	Path string `json:"path"`
+	Op   Op     `json:"op"`
 }
 
 // Plan is what is to become of files. It reads like the disk after it was
