@@ -49,7 +49,7 @@ files in the copy are not changed.`,
 	}
 	projectFlags(cmd, &project)
 	flags := cmd.Flags()
-	flags.StringVar(&add.New, "new", "", "create a chart with this name: Deployment, Service, ServiceAccount, Ingress (default: use CHART)")
+	flags.StringVar(&add.New, "new", "", "create a chart with this name, with Deployment, Service and Ingress (default: use CHART)")
 	flags.StringVar(&add.Group, "group", "", "API group; without a dot, the domain of the project is appended (required for a new kind)")
 	flags.StringVar(&add.Version, "version", "", "API version, such as v1alpha1 (required for a new kind)")
 	flags.StringVar(&add.Kind, "kind", "", "name of the kind (default: name of the chart in CamelCase)")

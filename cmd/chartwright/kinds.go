@@ -14,7 +14,7 @@ import (
 const defaultWatches = "./watches.yaml, else the embedded one"
 
 // chartsDirUsage is the help of --charts-dir.
-const chartsDirUsage = "folder with more charts, each with a kind.yaml; with --watches-file= only these are used (default: none)"
+const chartsDirUsage = "folder with more charts, or all with --watches-file= (default: none)"
 
 // watchesName returns the name of the watches file for the log.
 func watchesName(watchesFile string) string {

@@ -74,14 +74,14 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	flags.StringVar(&chartsDir, "charts-dir", "", chartsDirUsage)
-	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update those of this operator unless that breaks custom resources")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update own ones unless that breaks custom resources")
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, unique in the cluster")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply all resources again (default 0: never, changes are watched)")
 	flags.DurationVar(&options.MinReconcilePeriod, "min-reconcile-period", options.MinReconcilePeriod, "shortest period for the annotation reconcile-period")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers per kind")
 	// The help must not depend on the machine.
 	flags.Lookup("max-concurrent-reconciles").DefValue = "the number of CPUs"
-	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "concurrent Helm actions of all kinds, at most half of them per namespace")
+	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "concurrent Helm actions, at most half of them per namespace")
 	metricsFlags(cmd, &options.Metrics)
 	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz, 0 disables them")
 	flags.StringVar(&options.PprofBindAddress, "pprof-bind-address", "", "loopback address of pprof, such as 127.0.0.1:6060 (default: disabled)")
@@ -145,7 +145,7 @@ func contextNamespace() string {
 // the operator-sdk.
 func metricsFlags(cmd *cobra.Command, m *operator.Metrics) {
 	flags := cmd.Flags()
-	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint, such as :8443, 0 disables it")
+	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint, 0 disables it")
 	boolFlag(cmd, &m.Secure, "metrics-secure", "serve metrics with TLS (default: unless the address is a loopback address)")
 	boolFlag(cmd, &m.RequireRBAC, "metrics-require-rbac", "require permission to get /metrics (default: if served with TLS)")
 	flags.StringVar(&m.CertDir, "metrics-cert-path", "", "folder of the certificate for metrics, reloaded on changes (default: self-signed)")
