@@ -9,14 +9,15 @@ import (
 	"text/tabwriter"
 )
 
-// columns of the table. What a scenario has not is a dash.
+// columns of the table. Missing values are shown as a dash.
 var columns = []string{
 	"scenario", "CRs", "time", "CRs/s", "of floor", "CPU", "CPU/CR", "of floor", "RSS", "peak", "requests/CR", "of floor", "API server CPU/CR",
 }
 
 const none = "–"
 
-// cells are the rows of the table, the floor's below each scenario that it has.
+// cells returns the rows of the table, with the floor's result below each
+// scenario that it has.
 func (r Report) cells() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -49,14 +50,14 @@ func (r Result) cells(floor Result) []string {
 		row[10] = fmt.Sprintf("%.2f", r.requests())
 		row[11] = number(ratio(r.requests(), floor.requests()), "%.2f")
 	}
-	// A rate of what has no end is none.
+	// A scenario without an end has no rate.
 	if !slices.Contains([]string{scenarioInstall, scenarioUpgrade, scenarioDelete, scenarioRollout, scenarioBehind}, r.Scenario) {
 		row[3] = none
 	}
 	return row
 }
 
-// title is the scenario, and whose it is.
+// title returns the name of the scenario, with its subject.
 func (r Result) title() string {
 	if r.Subject == floorAccount {
 		return "the floor: " + r.Scenario
@@ -64,7 +65,7 @@ func (r Result) title() string {
 	return r.Scenario
 }
 
-// number is a dash for what was not measured.
+// number formats a number, or a dash if it was not measured.
 func number(value float64, format string) string {
 	if value == 0 {
 		return none
@@ -72,7 +73,7 @@ func number(value float64, format string) string {
 	return fmt.Sprintf(format, value)
 }
 
-// verbs says of each scenario which requests a custom resource takes.
+// verbs returns the requests per custom resource of each scenario.
 func (r Report) verbs() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -93,7 +94,7 @@ func (r Report) verbs() [][]string {
 	return rows
 }
 
-// numbers are those that only one scenario has.
+// numbers returns the measurements of single scenarios.
 func (r Report) numbers() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -104,7 +105,7 @@ func (r Report) numbers() [][]string {
 	return rows
 }
 
-// digits are as many as are worth printing.
+// digits returns the number of decimal places to print.
 func digits(value float64) int {
 	switch {
 	case value == float64(int64(value)):
@@ -121,7 +122,7 @@ var (
 	numberColumns = []string{"scenario", "number", "value"}
 )
 
-// conditions say what was measured where.
+// conditions describes the machine and the versions of the run.
 func (r Report) conditions() string {
 	return fmt.Sprintf("%s, %d CRs of %d objects. %d × %s, %.0f GiB, Linux %s, load %s at the start. %s, Kubernetes %s, measured by %s.",
 		r.Date.Format("2006-01-02 15:04 MST"), r.CRs, r.Objects, r.Machine.CPUs, r.Machine.CPU, float64(r.Machine.Memory)/(1<<30), r.Machine.Kernel,

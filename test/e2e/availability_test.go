@@ -45,7 +45,7 @@ func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas 
 	return r
 }
 
-// leader returns the holder of the lease, empty if there is none.
+// leader returns the holder of the lease, or "".
 func leader(env *harness.Env) string {
 	env.T().Helper()
 	lease, err := env.Typed.CoordinationV1().Leases(harness.SystemNamespace).Get(env.T().Context(), env.Namespace+".chartwright.dev", metav1.GetOptions{})

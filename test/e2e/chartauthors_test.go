@@ -163,7 +163,7 @@ func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs commands in the folder in which the previous commands ended.
+// run runs commands in the folder where the previous commands ended.
 func (a *author) run(text string) (string, error) {
 	said, err := a.command(text, a.kubeconfig).CombinedOutput()
 	return string(said), err

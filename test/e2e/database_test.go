@@ -335,8 +335,7 @@ func TestDatabase_VolumesGrow(t *testing.T) {
 	if got := claimOf(env, "data-web-2").Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "60G" {
 		t.Errorf("a new claim requests %s", got.String())
 	}
-	// The StatefulSet to which the old pods left their claims no longer exists,
-	// but the claims are deleted.
+	// The claims are deleted although their old StatefulSet no longer exists.
 	env.Kubectl("delete", "db", "web", "--timeout=60s")
 	env.Wait("the claims to be gone", func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})

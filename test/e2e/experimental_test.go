@@ -197,8 +197,7 @@ func TestExperimental_ChartTestsRunOnRequest(t *testing.T) {
 	runChartTests(t, harness.Experimental)
 }
 
-// waitVolumes waits until the status names the n volumes to which the claims of
-// a release are bound, and returns them.
+// waitVolumes waits until the status names the n volumes of a release's claims, and returns them.
 func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("the status to name %d volumes of %s", n, release), func(ctx context.Context) error {

@@ -22,8 +22,7 @@ func serveHard(env *harness.Env) (harness.Kind, *harness.Operator) {
 	}).Start()
 }
 
-// Helm changes the chart object that it renders: a subchart that one release
-// disables must be enabled for the next.
+// Helm changes the chart object that it renders: a subchart disabled by one release must be enabled for the next.
 func TestSubchart_DisabledForOneReleaseOnly(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)

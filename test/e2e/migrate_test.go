@@ -125,7 +125,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		t.Log(user.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
 	}
 
-	// The command has not written anything.
+	// The command wrote nothing.
 	if after := storedAt(env, resources); !maps.Equal(before, after) {
 		t.Errorf("resource versions of custom resources are %v, want %v", after, before)
 	}

@@ -87,8 +87,7 @@ func steady(line string) string {
 }
 
 // missing returns the first line of the page that is not a line of the output
-// after the previous lines, or "". "…" stands for any lines, or, at the end of
-// a line, for the rest of the line.
+// after the previous lines, or "". "…" matches any lines, or, at the end of a line, the rest of the line.
 func missing(prints []string, said string) string {
 	lines := strings.Split(said, "\n")
 	for _, wanted := range prints {

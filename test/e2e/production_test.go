@@ -66,8 +66,7 @@ func TestProduction(t *testing.T) {
 		var all strings.Builder
 		for _, command := range commandsOf(text) {
 			if strings.HasPrefix(command, "kubectl delete -k") {
-				// The order in which the permissions and the Deployment are
-				// deleted is undefined.
+				// The permissions and the Deployment are deleted in any order.
 				deployed.stop()
 			}
 			printed, err := admin.run(command)

@@ -23,7 +23,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// signingWindow is a period in which the operator cannot verify the signatures
+// signingWindow is a period during which the operator cannot verify the signatures
 // of records, or verifies them with a key that no longer signs.
 type signingWindow struct {
 	*harness.Env

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// newPrize creates a Secret in a namespace to which a tenant has no access.
+// newPrize creates a Secret in a namespace that no tenant can access.
 func newPrize(env *harness.Env) (namespace string) {
 	env.T().Helper()
 	namespace = env.NewNamespace("vault")
@@ -22,7 +22,7 @@ func newPrize(env *harness.Env) (namespace string) {
 }
 
 // tenant returns an entry for a kind with the chart "tenant". Its values can
-// add ConfigMaps, for which it has permission anyway.
+// add ConfigMaps, which its permissions include anyway.
 func tenant(kind harness.Kind) harness.Entry {
 	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}})
 }
