@@ -133,8 +133,7 @@ func laughs(levels int) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// merges returns levels of maps, each of which merges the previous level ten
-// times.
+// merges returns levels of maps. Each level merges the previous one ten times.
 func merges(levels int) string {
 	var text strings.Builder
 	text.WriteString("  m0: &m0 {" + pairs(1_000) + "}\n")

@@ -121,8 +121,7 @@ func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers 
 	return a.editor.Get(parasite)
 }
 
-// untouched checks that the operator has not changed or deleted an object of
-// the attacker.
+// untouched checks that an object of the attacker still exists unchanged.
 func (a *arena) untouched(before *unstructured.Unstructured) {
 	a.t.Helper()
 	now, err := a.editor.At(before).Get(a.t.Context(), before.GetName(), metav1.GetOptions{})

@@ -21,7 +21,7 @@ const (
 	// request to report that.
 	checkConcurrency = 5
 	// signatureRate is the maximum rate, per second, at which the operator
-	// signs release records that the current key has not signed, and
+	// signs release records without a signature of the current key, and
 	// signatureBurst the maximum burst.
 	signatureRate  = 10
 	signatureBurst = 10

@@ -17,8 +17,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Accounts of the measured processes, each of which is one user in the audit
-// log. They have all permissions, because permissions are not measured.
+// Accounts of the measured processes. Each account is a separate user in the
+// audit log. They have all permissions, because permissions are not measured.
 const (
 	systemNamespace = "bench-system"
 	operatorAccount = "operator"

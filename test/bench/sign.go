@@ -39,7 +39,7 @@ func (s *stage) sign(ctx context.Context, crs int, watches string) (Result, erro
 		return r, err
 	}
 	if len(after) != len(before) || len(signed) != crs {
-		return r, fmt.Errorf("%d release records after %d, %d deployed ones signed: want no new record and %d signed ones", len(after), len(before), len(signed), crs)
+		return r, fmt.Errorf("%d release records after %d, %d deployed ones signed: want %d signed ones and no new record", len(after), len(before), len(signed), crs)
 	}
 	return r.with("signatures per second", ratio(float64(r.Requests.Writes), r.Seconds), ""), nil
 }

@@ -73,7 +73,7 @@ func TestWriteChart(t *testing.T) {
 	}
 }
 
-func TestNamesAreSpread(t *testing.T) {
+func TestNames_AreDistributed(t *testing.T) {
 	count := map[string]int{}
 	all := map[name]bool{}
 	for _, n := range append(names("web", 0, 12), names("web", 12, 8)...) {

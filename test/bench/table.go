@@ -129,7 +129,7 @@ func (r Report) conditions() string {
 		r.Machine.LoadAvg, r.Versions.Operator, r.Versions.Kubernetes, r.Versions.Go)
 }
 
-// Text is the report for a terminal.
+// Text formats the report for a terminal.
 func (r Report) Text() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", r.conditions())
@@ -137,7 +137,7 @@ func (r Report) Text() string {
 		text.WriteString("\n")
 		writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		for _, row := range append([][]string{table.columns}, table.rows...) {
-			fmt.Fprintln(writer, strings.Join(row, "\t")) //nolint:errcheck // it is written into memory
+			fmt.Fprintln(writer, strings.Join(row, "\t")) //nolint:errcheck // written to memory
 		}
 		_ = writer.Flush() // see above
 	}
@@ -153,7 +153,7 @@ func (r Report) tables() []table {
 	return []table{{columns, r.cells()}, {numberColumns, r.numbers()}, {verbColumns, r.verbs()}}
 }
 
-// Markdown is the report for docs.
+// Markdown formats the report for the documentation.
 func (r Report) Markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", r.conditions())
@@ -168,18 +168,18 @@ func (r Report) Markdown() string {
 	return text.String()
 }
 
-// Marks between which a file has the table.
+// Marks around the table in a file.
 const (
 	beginMark = "<!-- what bench has measured -->\n"
 	endMark   = "<!-- end -->\n"
 )
 
-// between replaces what stands between the marks.
+// between replaces the text between the marks.
 func between(text, table string) (string, error) {
 	before, rest, found := strings.Cut(text, beginMark)
 	_, after, ended := strings.Cut(rest, endMark)
 	if !found || !ended {
-		return "", fmt.Errorf("there is no place for the table: a line %q, and later one %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
+		return "", fmt.Errorf("no place for the table: want a line %q, followed by a line %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
 	}
 	return before + beginMark + "\n" + table + "\n" + endMark + after, nil
 }
@@ -193,5 +193,5 @@ func writeMarkdown(file string, report Report) error {
 	if err != nil {
 		return fmt.Errorf("--markdown: %s: %w", file, err)
 	}
-	return os.WriteFile(file, []byte(changed), 0o644) //nolint:gosec // it is for everybody to read
+	return os.WriteFile(file, []byte(changed), 0o644) //nolint:gosec // readable by everyone
 }

@@ -174,8 +174,7 @@ func (s *subject) verify() string {
 	return value
 }
 
-// clearStatus also requests a reconciliation, because changes of the status
-// alone do not trigger one.
+// clearStatus also requests a reconciliation, because status changes do not trigger one.
 func (s *subject) clearStatus() string {
 	s.env.Patch(s.object(), `[{"op": "add", "path": "/status", "value": {}}]`, "status")
 	return "is cleared, and verified by " + s.verify()

@@ -63,7 +63,7 @@ func (w *world) bury() {
 		})
 		// The finalizer is removed last.
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + damaged + ",!" + copied})
+			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -81,8 +81,9 @@ func (w *world) bury() {
 	w.placeGone = false
 }
 
-// corrupt marks records that the operator has set aside for manual inspection.
-const damaged = "chartwright-damaged"
+// setAside is the value of the label "owner" on corrupt records that the operator
+// has set aside for manual inspection.
+const setAside = "chartwright-damaged"
 
 // noOrphans returns an error if an object has the operator's labels but no
 // owner.
@@ -93,7 +94,7 @@ func (w *world) noOrphans(ctx context.Context) error {
 	}
 	for _, place := range w.places {
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + damaged + ",!" + copied})
+			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				return err
 			}

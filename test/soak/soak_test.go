@@ -65,7 +65,7 @@ func (w *world) round(deck int, cards []card) {
 	w.rest()
 }
 
-// play applies a card to one custom resource for which the event is possible.
+// play applies a card to one suitable custom resource.
 // It returns a description of the event, or "".
 func (w *world) play(card card) string {
 	w.t.Helper()

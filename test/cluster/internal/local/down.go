@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
-// grace is how long a component may take to exit before it is killed. Killing
+// grace is the time for a component to exit before it is killed. Killing
 // it loses nothing.
 const grace = 5 * time.Second
 

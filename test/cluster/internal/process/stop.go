@@ -12,8 +12,7 @@ import (
 // usually not a child of the caller, so the caller cannot wait for it.
 const pollEvery = 20 * time.Millisecond
 
-// Stop terminates a process and its group, and kills them if they have not
-// exited after the grace period. A process that is not running is not an error.
+// Stop terminates a process and its group, and kills them if they are still running after the grace period. A process that is not running is not an error.
 func Stop(ctx context.Context, ref Ref, grace time.Duration) error {
 	for _, step := range []struct {
 		signal  syscall.Signal
