@@ -8,11 +8,11 @@
 // or stopped; requests are refused, lost and delayed. Then the faults stop, and
 // the following must be true within limited time:
 //
-//  - every resource is Ready with its spec, or held at the requested revision,
-//    or reports what is wrong,
-//  - one revision of each release is deployed, and none is pending,
-//  - the objects are those of its manifest, and no others have its labels,
-//  - nothing remains of deleted resources.
+//   - every resource is Ready with its spec, or held at the requested revision,
+//     or reports what is wrong,
+//   - one revision of each release is deployed, and none is pending,
+//   - the objects are those of its manifest, and no others have its labels,
+//   - nothing remains of deleted resources.
 //
 // At no time does a release have two pending revisions of the operator.
 //

@@ -203,11 +203,11 @@ func TestInvalidSettings_ChangeNothing(t *testing.T) {
 		calls int
 	}{
 		"a wrong password is tried once": {[]string{"GOVC_PASSWORD", "wrong"}, []string{"ensure"}, "govc: ServerFaultCode: Login failure", 1},
-		"no host":                     {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
-		"a host with credentials":      {[]string{"GOVC_URL", "https://me:" + password + "@vcenter"}, []string{"ensure"}, "vms: VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS", 0},
-		"a misspelled parent": {[]string{"VM_PARENT", "mv"}, []string{"destroy"}, "govc: folder 'mv' not found", 3},
+		"no host":                        {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
+		"a host with credentials":        {[]string{"GOVC_URL", "https://me:" + password + "@vcenter"}, []string{"ensure"}, "vms: VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS", 0},
+		"a misspelled parent":            {[]string{"VM_PARENT", "mv"}, []string{"destroy"}, "govc: folder 'mv' not found", 3},
 		"no command":                     {nil, nil, "vms: expected ensure, destroy or check", 0},
-		"an unknown command":    {nil, []string{"about"}, "vms: expected ensure, destroy or check", 0},
+		"an unknown command":             {nil, []string{"about"}, "vms: expected ensure, destroy or check", 0},
 	} {
 		v := newVSphere(t).with(test.env...)
 		o := v.run("sh", test.words...)

@@ -219,7 +219,7 @@ func (s *stubs) run(shell, script string, args ...string) (string, error) {
 
 func (s *stubs) calls() (calls []call) {
 	s.t.Helper()
-	printed, err := os.ReadFile(s.at("calls"))
+	text, err := os.ReadFile(s.at("calls"))
 	if !os.IsNotExist(err) {
 		s.must(err)
 	}
