@@ -243,13 +243,13 @@ func (a *arena) escapeSequences() {
 	for _, args := range [][]string{
 		{"status", a.plain.Resource(), "bomb"}, {"status", a.plain.Resource()}, {"history", a.plain.Resource(), "bomb"},
 	} {
-		said := admin.Chartwright(args...)
-		if said.Stdout+said.Stderr == "" {
+		printed := admin.Chartwright(args...)
+		if printed.Stdout+printed.Stderr == "" {
 			a.t.Errorf("%v prints nothing", args)
 		}
-		for _, r := range said.Stdout + said.Stderr {
+		for _, r := range printed.Stdout + printed.Stderr {
 			if (r < ' ' && r != '\n' && r != '\t') || (r >= 0x7f && r <= 0x9f) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
-				a.t.Errorf("%v prints %U: %q", args, r, said.Stdout+said.Stderr)
+				a.t.Errorf("%v prints %U: %q", args, r, printed.Stdout+printed.Stderr)
 				break
 			}
 		}

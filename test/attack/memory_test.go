@@ -273,18 +273,18 @@ func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructur
 	return nil
 }
 
-// patience is the maximum time for the operator to process an attack.
-const patience = 40 * time.Second
+// maxWait is the maximum time for the operator to process an attack.
+const maxWait = 40 * time.Second
 
 // whileAlive waits for a condition, or until the operator has exited.
 func (a *arena) whileAlive(what string, check func(context.Context) error) {
 	a.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(a.t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(a.t.Context(), interval, maxWait, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil || a.operator.Survived() != nil, nil
 	})
 	if err != nil {
-		a.t.Errorf("waited %s for %s: %v", patience, what, last)
+		a.t.Errorf("waited %s for %s: %v", maxWait, what, last)
 	}
 }

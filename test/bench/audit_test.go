@@ -61,7 +61,7 @@ func TestCountRequests(t *testing.T) {
 	}
 }
 
-func TestRepairs(t *testing.T) {
+func TestCorrections(t *testing.T) {
 	about := func(name string) object { return object{"", "configmaps", "bench-1", name} }
 	drifted := map[object]bool{about("a"): true, about("b"): true, about("c"): true}
 	for _, test := range []struct {

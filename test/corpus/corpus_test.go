@@ -21,16 +21,16 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// patience is the maximum duration of one step with a chart of testdata.
-const patience = time.Minute
+// maxWait is the maximum duration of one step with a chart of testdata.
+const maxWait = time.Minute
 
 // within returns the maximum duration of one step. Public charts are larger,
 // and charts of Bitnami are upgraded whenever another test installs a CRD.
 func (r row) within() time.Duration {
 	if r.public {
-		return 3 * patience
+		return 3 * maxWait
 	}
-	return patience
+	return maxWait
 }
 
 // TestCorpus installs each chart of the table, edits it, rolls it back,
@@ -194,7 +194,7 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 // release stays Ready without it.
 func jobGone(tr *trial) {
 	tr.t.Helper()
-	tr.env.WaitLong("the finished Job to be removed", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("the finished Job to be removed", maxWait, func(ctx context.Context) error {
 		jobs, err := tr.env.Typed.BatchV1().Jobs(tr.env.Namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(jobs.Items) > 0 {
 			err = fmt.Errorf("%s still exists", jobs.Items[0].Name)

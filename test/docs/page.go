@@ -54,15 +54,15 @@ func Read(page string) Page {
 
 // words returns the text of a node without markup.
 func words(node ast.Node, source []byte) string {
-	var said strings.Builder
+	var printed strings.Builder
 	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
 		if leaf, ok := child.(*ast.Text); ok {
-			said.Write(leaf.Segment.Value(source))
+			printed.Write(leaf.Segment.Value(source))
 		} else {
-			said.WriteString(words(child, source))
+			printed.WriteString(words(child, source))
 		}
 	}
-	return said.String()
+	return printed.String()
 }
 
 // Anchor returns GitHub's anchor of a heading: lower-case letters, digits, and

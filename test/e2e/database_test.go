@@ -233,8 +233,8 @@ func TestDatabase_RefusesImageWithFailingJobs(t *testing.T) {
 
 	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:18").Set("jobAnnotations", failingPods).Obj())
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
-	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-upgrade-check") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := harness.Condition(status, "Ready").Message; !strings.Contains(printed, "web-upgrade-check") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	waitField(env, web, "phase", "Failed")
 	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) || imageOf(env, "web") != "postgres:17" {
@@ -259,8 +259,8 @@ func TestDatabase_DeletionWaitsForSnapshot(t *testing.T) {
 	withoutHooks(env, web, harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("jobAnnotations", failingPods).Obj())
 	env.Kubectl("delete", "db", "web", "--wait=false")
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
-	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-snapshot-check") || !strings.Contains(said, "uninstall-disable-hooks") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := harness.Condition(status, "Ready").Message; !strings.Contains(printed, "web-snapshot-check") || !strings.Contains(printed, "uninstall-disable-hooks") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	waitRunning(env, "web", 1)
 	waitDatabaseVolumes(env, "web", 2)

@@ -127,8 +127,8 @@ func TestRelease_ManyObjects(t *testing.T) {
 		env.WaitEvent(cr, "Upgraded")
 		expectData(t, env, name+"-7", "word", "two")
 		for _, request := range audit.Writes("") {
-			ours := request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != name+"-7" && request.ObjectRef.Name != name+"-first"
-			if ours && !strings.Contains(request.RequestURI, "dryRun") {
+			expected := request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != name+"-7" && request.ObjectRef.Name != name+"-first"
+			if expected && !strings.Contains(request.RequestURI, "dryRun") {
 				t.Errorf("the operator wrote %v", request)
 			}
 		}

@@ -114,8 +114,8 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 		AllNamespaces: true, Account: w.NewAccount(),
 	}
 	w.operator = w.NewOperator(w.options).Start()
-	honest, evil, hooked := harness.MakeCR(w.kind, "honest").Obj(), harness.MakeCR(w.kind, "evil").Obj(), harness.MakeCR(w.kind, "hooked").Obj()
-	w.crs = []*unstructured.Unstructured{honest, evil, hooked}
+	unchanged, evil, hooked := harness.MakeCR(w.kind, "honest").Obj(), harness.MakeCR(w.kind, "evil").Obj(), harness.MakeCR(w.kind, "hooked").Obj()
+	w.crs = []*unstructured.Unstructured{unchanged, evil, hooked}
 	w.Create(w.crs...)
 	w.WaitReady(w.crs...)
 	signature := w.Records("honest")[0].Labels[api.LabelSignature]

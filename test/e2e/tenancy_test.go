@@ -229,11 +229,11 @@ func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 	env.WaitReady(web)
 	env.WaitGone(harness.ConfigMap("web-1"))
 
-	own, theirs := 0, 0
+	own, impersonated := 0, 0
 	for _, request := range audit.Writes("") {
 		switch as := request.ImpersonatedUser.Username; {
 		case as == deployer:
-			theirs++
+			impersonated++
 			if request.ObjectRef.Resource != "configmaps" {
 				t.Errorf("as the service account, the operator wrote %v", request)
 			}
@@ -246,8 +246,8 @@ func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 			}
 		}
 	}
-	if own == 0 || theirs < 4 {
-		t.Errorf("%d writes as itself and %d as the service account", own, theirs)
+	if own == 0 || impersonated < 4 {
+		t.Errorf("%d writes as itself and %d as the service account", own, impersonated)
 	}
 	env.Delete(web)
 	env.WaitGone(web, harness.ConfigMap("web-0"))

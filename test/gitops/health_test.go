@@ -95,14 +95,14 @@ func TestHealth_NewResourceIsNotReady(t *testing.T) {
 // TestHealth_AllFailureReasons: both checks report a failure for every reason
 // for a failed action, also if the resource is not stalled.
 func TestHealth_AllFailureReasons(t *testing.T) {
-	aside := []string{
+	others := []string{
 		// Reasons of Drifted, Tested, StatusFieldsFailed and Unwatched, not of
 		// Ready.
 		api.ReasonRepairFailed, api.ReasonTestsFailed, api.ReasonExpressionFailed, api.ReasonWatchFailed,
 	}
 	known := 0
 	for _, reason := range reasons(t) {
-		if !strings.HasSuffix(reason, "Failed") || slices.Contains(aside, reason) {
+		if !strings.HasSuffix(reason, "Failed") || slices.Contains(others, reason) {
 			continue
 		}
 		known++

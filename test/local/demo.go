@@ -67,14 +67,14 @@ func (d *show) shown(line, effect string, check func(context.Context) error) ste
 func (d *show) refused(line, effect, naming string, check func(context.Context) error) step {
 	return step{line: d.line(line, effect), do: func(ctx context.Context) (string, error) {
 		_, err := d.shell.run(ctx, line)
-		said, err := refusal(err)
+		printed, err := refusal(err)
 		if err != nil {
 			return "", err
 		}
-		if !strings.Contains(said, naming) {
-			return "", fmt.Errorf("the error does not name %s: %s", naming, said)
+		if !strings.Contains(printed, naming) {
+			return "", fmt.Errorf("the error does not name %s: %s", naming, printed)
 		}
-		return said, check(ctx)
+		return printed, check(ctx)
 	}}
 }
 

@@ -56,7 +56,7 @@ func newRig(ctx context.Context, out io.Writer, o options) (*rig, error) {
 		return nil, err
 	}
 	r := &rig{out: out, bin: bin, userCtx: ctx}
-	r.later(r.sayWhatStays)
+	r.later(r.printRemaining)
 	own := []string{bin, filepath.Join(bin, "kube")}
 	path := filepath.SplitList(os.Getenv("PATH"))
 	if o.cluster == existing {
@@ -104,7 +104,7 @@ func (r *rig) stop() error {
 }
 
 // sayWhatStays prints how to remove what remains in the cluster.
-func (r *rig) sayWhatStays(context.Context) error {
+func (r *rig) printRemaining(context.Context) error {
 	switch {
 	case !r.stays || r.operator == nil:
 	case r.dir != "":

@@ -50,8 +50,8 @@ func TestClean_KeepsLogsAndForeignFiles(t *testing.T) {
 	if err := f.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	theirs := filepath.Join(string(f), "notes.txt")
-	for _, file := range []string{theirs, f.log(etcdName), f.kubeconfig(), f.key(caName)} {
+	foreign := filepath.Join(string(f), "notes.txt")
+	for _, file := range []string{foreign, f.log(etcdName), f.kubeconfig(), f.key(caName)} {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestClean_KeepsLogsAndForeignFiles(t *testing.T) {
 	if err := f.clean(); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]bool{theirs: true, f.log(etcdName): true, f.kubeconfig(): false, f.key(caName): false} {
+	for file, want := range map[string]bool{foreign: true, f.log(etcdName): true, f.kubeconfig(): false, f.key(caName): false} {
 		if _, err := os.Stat(file); (err == nil) != want {
 			t.Errorf("%s: %v, want it to be kept: %v", file, err, want)
 		}

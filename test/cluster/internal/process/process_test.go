@@ -32,7 +32,7 @@ func TestStop_KillsProcessThatIgnoresSIGTERM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { said, _ := os.ReadFile(log); return len(said) > 0 })
+	until(t, func() bool { printed, _ := os.ReadFile(log); return len(printed) > 0 })
 	if err := Stop(t.Context(), stubborn.Ref, 50*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
