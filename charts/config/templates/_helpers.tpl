@@ -4,8 +4,8 @@ where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
 {{/*
-What the names of components begin with. It is the release's name, but 53 characters are one too many for
-a Service of the longest one.
+Prefix of the components' names: the release's name, shortened to 52 characters, because the Service of the longest
+component would exceed the limit of 63.
 */}}
 {{- define "config.name" -}}
 {{- if gt (len .Release.Name) 52 -}}

@@ -140,8 +140,8 @@ tolerations:
 
 {{/*
 The spec of a Job that runs one of the scripts against the primary: (dict "root" . "script" "init.sh"
-"component" "init" "deadline" 300), and of "args", "env", "settings" (a ConfigMap), "secret" (mounted, too), "scripts"
-(a ConfigMap), "statements" and "backups" (mounted) what it needs.
+"component" "init" "deadline" 300). Optional keys: "args", "env", "settings" (a ConfigMap), "secret" (mounted), "scripts"
+(a ConfigMap), "statements" and "backups" (both mounted).
 */}}
 {{- define "database.job" -}}
 {{- $root := .root -}}

@@ -4,8 +4,8 @@ where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
 {{/*
-The name of the StatefulSet. It is the release's, but 53 characters are one too many: each pod has a
-label of this name, a dash and ten characters more, and a label has 63.
+Name of the StatefulSet: the release's name, shortened to 52 characters, because the pods get a label with this name
+and 11 more characters, and labels are limited to 63.
 */}}
 {{- define "experimental.name" -}}
 {{- if gt (len .Release.Name) 52 -}}

@@ -29,8 +29,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-A pod's metadata and spec that run vms.sh: a list of the root context, the word for the script and the
-component that the pod is part of.
+Metadata and spec of a pod that runs vms.sh. Argument: a list of the root context, the script's argument and the
+pod's component.
 */}}
 {{- define "vmgroup.pod" -}}
 {{- $ := index . 0 -}}
