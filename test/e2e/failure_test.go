@@ -33,7 +33,7 @@ func TestUpgrade_RolledBackAfterFailedRetries(t *testing.T) {
 	status := waitHeld(env, web.cr, 5, 3)
 	web.held(5, 3, "three")
 	held := condition(t, status, "Held")
-	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "Revision 3 runs again") || !strings.Contains(held.Message, "failed again and again") {
+	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "to revision 3") || !strings.Contains(held.Message, "the upgrade failed repeatedly") {
 		t.Errorf("condition Held is %+v", held)
 	}
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")

@@ -184,7 +184,7 @@ func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Annotate("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
-	web.refused("No revision before the one that runs was ever deployed", "1")
+	web.refused("No earlier revision was ever deployed", "1")
 	web.follows(1, "one")
 }
 
@@ -201,7 +201,7 @@ func (r ownedRelease) refused(says, available string) {
 
 func refusal(status api.Status, says, available string) error {
 	refused := harness.Condition(status, "RollbackRefused")
-	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "To be had are: "+available) {
+	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "Available revisions: "+available) {
 		return fmt.Errorf("no refusal says %q and to be had are %s", says, available)
 	}
 	return nil

@@ -95,7 +95,7 @@ func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 		web.held(web.revision, 1, "one")
 		expectData(t, env, web.name, "replicas", "1")
 		env.WaitStatus(web.cr, "reporting that scaling waits", func(status api.Status) error {
-			want := fmt.Sprintf("The change of .spec.replicas from %s to 5 by scaling takes effect when the hold ends", web.from)
+			want := fmt.Sprintf("Scaling .spec.replicas from %s to 5 takes effect when the hold ends", web.from)
 			if held := harness.Condition(status, "Held"); held == nil || !strings.Contains(held.Message, want) {
 				return fmt.Errorf("condition Held is %+v", held)
 			}
@@ -139,7 +139,7 @@ func TestRollbackRequest_EditBeforeRollbackWins(t *testing.T) {
 	busy.edit("five", nil)
 	labelNode(env, node)
 	busy.follows(5, "five")
-	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is not carried out") {
+	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is skipped") {
 		t.Errorf("event is %+v", event)
 	}
 

@@ -186,7 +186,7 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 	setHookRunning(env, "web-pre-upgrade")
 	uid := jobUID(env, "web-pre-upgrade")
 	web.annotate("rollback-to", "1")
-	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which runs", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
+	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which is running", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
 	env.Unannotate(web.cr, "rollback-to")
 	web.edit("three", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", "The edit of the spec waits until the hook ends")

@@ -22,11 +22,11 @@ func TestPause(t *testing.T) {
 	}{
 		{"an edit waits", func(web ownedRelease) {
 			web.annotate("pause", "true")
-			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "nothing waits") {
+			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "no changes pending") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			web.edit("two", nil)
-			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Upgrade") {
+			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "pending step: Upgrade") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			expectData(web.t, web.env, web.name, "message", "one")
@@ -55,7 +55,7 @@ func TestPause(t *testing.T) {
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
 			web.env.WaitStatus(web.cr, "drifted", func(status api.Status) error {
 				paused, drifted := harness.Condition(status, "Paused"), harness.Condition(status, "Drifted")
-				if paused == nil || !strings.Contains(paused.Message, "the next step is Repair") || drifted == nil {
+				if paused == nil || !strings.Contains(paused.Message, "pending step: Repair") || drifted == nil {
 					return errors.New("no correction waits")
 				}
 				return nil
@@ -76,7 +76,7 @@ func TestPause(t *testing.T) {
 			web.annotate("pause", "including-deletion")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
-			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Uninstall") {
+			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "pending step: Uninstall") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			fenceOf(web.env, kind)

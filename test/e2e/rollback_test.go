@@ -37,7 +37,7 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 		t.Errorf("kubectl get does not show the hold:\n%s", table)
 	}
 	held := condition(t, status, "Held")
-	for _, says := range []string{"Revision 1 ", "revision 3", "since 2", "spec is edited", `chartwright.dev/rollback-to is set to "none"`} {
+	for _, says := range []string{"to revision 1 at 2", "from revision 3", "until you edit the spec", `chartwright.dev/rollback-to to "none"`} {
 		if !strings.Contains(held.Message, says) {
 			t.Errorf("the message of Held is %q, want %q", held.Message, says)
 		}
@@ -48,7 +48,7 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 	if r := status.Rollback; r == nil || r.To != 1 || r.From != 3 || r.Since == nil {
 		t.Errorf("status.rollback is %+v", r)
 	}
-	if event := env.WaitEvent(web, "RolledBack"); event.Type != "Normal" || !strings.Contains(event.Note, "runs revision 1 again") {
+	if event := env.WaitEvent(web, "RolledBack"); event.Type != "Normal" || !strings.Contains(event.Note, "is rolled back to revision 1") {
 		t.Errorf("event is %+v", event)
 	}
 }

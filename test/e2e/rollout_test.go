@@ -210,11 +210,11 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	r.crash()
 	r.WaitCondition(crs[20], "Ready", metav1.ConditionFalse, "ObjectFailed")
 	last := crs[all-1]
-	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 is to take the place of 0.1.0, at place 50 of 50", "upgrades failed")
+	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 will replace 0.1.0, at position 50 of 50", "upgrades failed")
 	if update := status.Update; update == nil || update.Chart != "workloads-0.2.0" || update.ChartVersion != "0.2.0" || update.Place != all || update.Of != all {
 		t.Errorf("the update is %+v", update)
 	}
-	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped here and in ") {
+	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped in ") {
 		t.Errorf("the event is %+v", event)
 	}
 	if n := r.CountEvents(last, "RolloutStopped"); n != 0 {
@@ -283,7 +283,7 @@ func TestRollout_Pause(t *testing.T) {
 	r.Kubectl("annotate", definition, api.AnnotationRolloutPaused+"=true")
 	r.serve("0.2.0")
 	for _, cr := range crs {
-		r.waitUpdate(cr, "RolloutPaused", "no longer paused")
+		r.waitUpdate(cr, "RolloutPaused", "when the rollout is resumed")
 	}
 	r.Annotate(crs[1], "reconcile-requested-at", "now")
 	r.WaitRevision(crs[1], 2)
@@ -335,7 +335,7 @@ func TestRollout_RefusesDowngrade(t *testing.T) {
 	}
 	r.SetSpec(r.cr(web.GetName()).Set("replicas", 2).Obj())
 	status = r.WaitCondition(web, "Ready", metav1.ConditionFalse, "DowngradeRefused")
-	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "which is older than 0.2.0") || !strings.Contains(message, "run an operator that has the newer chart") {
+	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "which is older than the deployed 0.2.0") || !strings.Contains(message, "run an operator that has the newer chart") {
 		t.Errorf("the message of Ready is %q", message)
 	}
 	r.WaitEvent(web, "DowngradeRefused")

@@ -62,7 +62,7 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	// is reported.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", and the release is in "+target+": it cannot be moved") {
+	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
 		t.Errorf("with another namespace the status is %s", said)
 	}
 	env.Kubectl("delete", name, "--timeout=30s")

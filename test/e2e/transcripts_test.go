@@ -38,11 +38,11 @@ func TestTranscripts(t *testing.T) {
 		{[]string{"describe", "podset", "web"}, []string{
 			"Name: web", "Spec: Replicas: 2", "Reason: Deployed Status: True Type: Ready", "Reason: InstallSuccessful Status: True Type: Deployed",
 			"Deployed Release: Name: web", "Pod Names: web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",
-			"Normal Installed * * Release web is at revision 1 of chart podset-*",
+			"Normal Installed * * Release web is at revision 1 with chart podset-*",
 		}},
 		{[]string{"describe", "ovhnginx", "site"}, []string{
 			"Name: site", "Reason: Deployed Status: True Type: Ready", "Resources: Ready: 2 Total: 2",
-			"Normal Installed * * Release site is at revision 1 of chart ovhnginx-*",
+			"Normal Installed * * Release site is at revision 1 with chart ovhnginx-*",
 		}},
 		{[]string{"explain", "podset.spec"}, []string{"GROUP: app.example.com", "KIND: PodSet", "VERSION: v1alpha1", "FIELD: spec <Object>", "replicas <integer>"}},
 		{[]string{"explain", "podset.status.podNames"}, []string{"FIELD: podNames <[]string>"}},
