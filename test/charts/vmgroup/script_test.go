@@ -177,9 +177,9 @@ func TestCheck(t *testing.T) {
 		"":                        "vms: there is no web-0",
 		"web-0: 2 4096 poweredOn": "vms: there is no web-1",
 		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOff":                         "vms: web-1 is poweredOff",
-		"web-0: 2 4096 poweredOn, web-1: 4 4096 poweredOn":                          "vms: web-1 has not the wanted size",
-		"web-0: 2 1024 poweredOn, web-1: 2 4096 poweredOn":                          "vms: web-0 has not the wanted size",
-		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOn": "vms: web-2 is one too many",
+		"web-0: 2 4096 poweredOn, web-1: 4 4096 poweredOn":                          "vms: web-1 does not have the wanted size",
+		"web-0: 2 1024 poweredOn, web-1: 2 4096 poweredOn":                          "vms: web-0 does not have the wanted size",
+		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOn": "vms: web-2 is surplus",
 	} {
 		v := newVSphere(t)
 		v.fill(there)

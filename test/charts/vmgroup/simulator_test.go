@@ -29,7 +29,7 @@ func TestScript_WithSimulator(t *testing.T) {
 	s.expect("ensure", 0, "vms: running, as wanted: 2")
 
 	s.env = append(s.env, "VM_REPLICAS=3", "VM_CPU=1")
-	s.expect("check", 1, "vms: web-0 has not the wanted size")
+	s.expect("check", 1, "vms: web-0 does not have the wanted size")
 	s.expect("ensure", 0, "vms: resized web-0", "vms: turned web-0 on", "vms: resized web-1", "vms: turned web-1 on",
 		"vms: cloned web-2 from DC0_C0_RP0_VM0", "vms: turned web-2 on", "vms: running, as wanted: 3")
 	s.govc("vm.power", "-off", "/DC0/vm/apps.web/web-1")
