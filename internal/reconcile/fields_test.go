@@ -83,7 +83,7 @@ func TestStatusFields_ReadTheSnapshot(t *testing.T) {
 
 	v.values = nil
 	r.computeFields(t.Context(), v)
-	if _, computed := v.Fields.Values["count"]; told || v.Fields.Values["where"] == nil {
+	if _, computed := v.Fields.Values["count"]; computed || v.Fields.Values["where"] == nil {
 		t.Errorf("without values: %v", v.Fields.Values)
 	}
 }
