@@ -19,11 +19,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestArchive: a chart archive of 49 KiB with subcharts of gigabytes is refused
-// within the operator's memory.
+// A chart archive of 49 KiB with subcharts of gigabytes is rejected within the memory limit.
 func TestArchive(t *testing.T) {
 	env := harness.New(t)
-	// Helm bounds each file by 5 MiB and each archive by 100 MiB.
+	// Helm limits each file to 5 MiB and each archive to 100 MiB.
 	contents := map[string]io.Reader{"sub/Chart.yaml": strings.NewReader("apiVersion: v2\nname: sub\nversion: 1.0.0\n")}
 	for i := range 16 {
 		contents[fmt.Sprintf("sub/zeros-%d", i)] = io.LimitReader(zeros{}, 5<<20)
@@ -55,7 +54,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// archive returns a packed archive of files.
+// archive returns a compressed archive of files.
 func archive(t *testing.T, files map[string]io.Reader) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -79,9 +78,9 @@ func archive(t *testing.T, files map[string]io.Reader) []byte {
 	return packed.Bytes()
 }
 
-// TestEditor_MayNotWriteClusterScopedKinds: whoever has the role edit, even by a
-// ClusterRoleBinding, may write the namespaced kinds of config/ and not the
-// cluster-scoped ones, whose releases go to any namespace.
+// A user with the role edit, even by a ClusterRoleBinding, has permission to write the
+// namespaced kinds in config/. The role does not include cluster-scoped kinds, because their
+// releases can be in any namespace.
 func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 	env := harness.New(t)
 	const user = "attacker:everywhere"
@@ -99,8 +98,7 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The controller that aggregates roles has handled those of config/ when the
-	// last of them by name has arrived.
+	// The controller that aggregates roles handles them in the order of their names.
 	for _, kind := range []struct{ group, resource string }{
 		{"app.example.com", "podsets"}, {"operator.example.com", "addons"}, {"vm.codeconnect.vmworld.com", "vmgroups"},
 	} {
@@ -115,7 +113,7 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 	for _, verb := range []string{"create", "update", "patch", "delete"} {
 		allowed, err := env.Allowed(t.Context(), user, "", verb, "operator.example.com", "configs")
 		if err != nil || allowed {
-			t.Errorf("whoever has the role edit may %s configs.operator.example.com: %t, %v", verb, allowed, err)
+			t.Errorf("the role edit allows %s for configs.operator.example.com: %t, %v", verb, allowed, err)
 		}
 	}
 }

@@ -14,14 +14,12 @@ import (
 // bomb is an attack on the memory, the processor or the time of the operator.
 type bomb struct {
 	name string
-	// throw begins the attack. What it starts in the background ends with the
-	// context of the test.
+	// throw starts the attack. Its goroutines end with the context of the test.
 	throw func(a *arena)
 }
 
-// TestBombs: whatever one tenant writes into custom resources, Secrets,
-// ConfigMaps and other objects of its namespace, other tenants are served in time
-// by the same process.
+// Whatever one tenant writes to objects in its namespace, the same process must serve other
+// tenants in time.
 func TestBombs(t *testing.T) {
 	a := newArena(t)
 	for _, bomb := range append(specBombs(), objectBombs()...) {
@@ -34,8 +32,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// specBombs are those of an author, who writes custom resources and nothing else.
-// Their texts are below the limit for a spec, where nothing else is said.
+// specBombs are the attacks of an author, who writes custom resources only. If the name does not
+// say otherwise, the specs do not exceed the size limit.
 func specBombs() []bomb {
 	return []bomb{
 		{"Aliases", notes(9, func(i int) string {
@@ -93,36 +91,35 @@ func specBombs() []bomb {
 	}
 }
 
-// notes throws custom resources whose note is inserted into the manifest as it is.
+// notes creates custom resources whose note is inserted into the manifest unchanged.
 func notes(n int, note func(i int) string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("note", note(i)).Obj()
 	})
 }
 
-// texts throws custom resources with one of these templates each.
+// texts creates custom resources with one of the templates each.
 func texts(n int, texts ...string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", texts[i%len(texts)]).Obj()
 	})
 }
 
-// specs throws custom resources with specs in JSON.
+// specs creates custom resources with specs in JSON.
 func specs(n int, spec func(i int) string) func(a *arena) {
 	return func(a *arena) {
 		a.many(n, func(i int) error { return create(a.author, a.plain, fmt.Sprintf("bomb-%d", i), spec(i)) })
 	}
 }
 
-// many throws custom resources at once.
+// many creates custom resources concurrently.
 func many(n int, cr func(a *arena, i int) *unstructured.Unstructured) func(a *arena) {
 	return func(a *arena) {
 		a.many(n, func(i int) error { return a.tryCreate(a.author, cr(a, i)) })
 	}
 }
 
-// laughs has levels of anchors, each of which holds ten aliases of the one
-// before.
+// laughs returns levels of YAML anchors. Each level has ten aliases of the previous one.
 func laughs(levels int) string {
 	var text strings.Builder
 	text.WriteString("  l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -132,7 +129,7 @@ func laughs(levels int) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// merges has levels of maps, each of which merges the one before ten times.
+// merges returns levels of YAML maps. Each level merges the previous one ten times.
 func merges(levels int) string {
 	var text strings.Builder
 	text.WriteString("  m0: &m0 {" + pairs(1_000) + "}\n")
@@ -153,14 +150,14 @@ func pairs(n int) string {
 	return strings.TrimSuffix(text.String(), ",")
 }
 
-// annotated is a custom resource with annotations of the operator's.
+// annotated returns a custom resource with annotations that the operator reads.
 func (a *arena) annotated(name string, annotations map[string]string) *unstructured.Unstructured {
 	cr := harness.MakeCR(a.plain, name).Obj()
 	cr.SetAnnotations(annotations)
 	return cr
 }
 
-// requestsOf are annotations that ask for something once.
+// requestsOf are the annotations that request a single action.
 var requestsOf = []string{
 	api.AnnotationRollbackTo, api.AnnotationReconcile, api.AnnotationForce, api.AnnotationTest, api.AnnotationAbort,
 }

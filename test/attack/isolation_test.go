@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestParasite: an object of another namespace that carries the labels and the
-// field manager of a release neither holds up the release nor is it touched.
+// An object in another namespace with the labels and the field manager of a release must not
+// block the release, and the operator must not change the object.
 func TestParasite(t *testing.T) {
 	a := newArena(t)
 	a.deployerOf(a.victim)
@@ -28,8 +28,8 @@ func TestParasite(t *testing.T) {
 	a.attack("IsNotDeleted", (*arena).parasiteOfPlain)
 }
 
-// TestAuthor: whoever may write custom resources and nothing else reads no
-// Secret and writes nothing to a terminal.
+// An author, who writes custom resources only, must not be able to read Secrets, or to write
+// escape sequences to a terminal.
 func TestAuthor(t *testing.T) {
 	a := newArena(t)
 	a.attack("ReadsNoSecret", (*arena).readSecrets)
@@ -91,8 +91,8 @@ func (a *arena) parasiteOfPlain() {
 	a.intact()
 }
 
-// parasite creates a ConfigMap of the attacker's that claims to belong to the
-// release of a custom resource of another namespace.
+// parasite creates a ConfigMap in the attacker's namespace with the labels of a release in
+// another namespace.
 func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers ...string) *unstructured.Unstructured {
 	a.t.Helper()
 	owner := a.victim.Get(of)
@@ -121,8 +121,7 @@ func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers 
 	return a.editor.Get(parasite)
 }
 
-// untouched expects the operator not to have written or deleted an object of the
-// attacker's.
+// untouched fails the test if the operator has written or deleted an object of the attacker.
 func (a *arena) untouched(before *unstructured.Unstructured) {
 	a.t.Helper()
 	now, err := a.editor.At(before).Get(a.t.Context(), before.GetName(), metav1.GetOptions{})
@@ -135,7 +134,7 @@ func (a *arena) untouched(before *unstructured.Unstructured) {
 	}
 }
 
-// gone expects a custom resource of the victim's to be deleted in time.
+// gone fails the test if a custom resource of the victim is not deleted in time.
 func (a *arena) gone(cr *unstructured.Unstructured) {
 	a.t.Helper()
 	a.within(a.limit, "the victim's deletion", func(ctx context.Context) error {
@@ -148,7 +147,7 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 		}
 		return err
 	})
-	// The next attack uses the name again.
+	// The next attack uses the same name.
 	ctx := context.WithoutCancel(a.t.Context())
 	resource, _, _ := strings.Cut(harness.Kind{GroupVersionKind: cr.GroupVersionKind()}.Resource(), ".")
 	live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
@@ -160,7 +159,7 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 	}
 }
 
-// within expects something within a time, and goes on if it does not happen.
+// within waits for a condition, and marks the test as failed after the limit.
 func (a *arena) within(limit time.Duration, what string, look func(context.Context) error) {
 	a.t.Helper()
 	var last error
@@ -173,8 +172,8 @@ func (a *arena) within(limit time.Duration, what string, look func(context.Conte
 	}
 }
 
-// deployerOf creates the ServiceAccount of the kind accounted. It may do in its
-// namespace whatever an editor may.
+// deployerOf creates the ServiceAccount of the kind accounted, with the role edit in its
+// namespace.
 func (a *arena) deployerOf(env *harness.Env) {
 	a.t.Helper()
 	env.For(a.t).Create(harness.Object("v1", "ServiceAccount", "deployer"))
@@ -199,7 +198,7 @@ func (a *arena) readSecrets() {
 	} {
 		bombs = append(bombs, harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", text).Obj())
 	}
-	// What a template finds is also what it writes into an object.
+	// The template also writes the result of lookup to an object.
 	found := harness.MakeCR(a.plain, "found").Set("text", "found {{ "+find+" | toJson }}").Obj()
 	a.author.Create(append(bombs, found)...)
 	a.refused("RenderFailed", bombs...)

@@ -16,15 +16,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestShare: one tenant takes no more than a share of the operator's slots, time
-// and requests.
+// One tenant must get only a share of the operator's slots, time and requests.
 func TestShare(t *testing.T) {
 	a := newArena(t)
 	a.attack("OfSlots", (*arena).takeSlots)
 	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
-	// It comes last, since it replaces the operator.
+	// This is the last attack, since it replaces the operator.
 	a.attack("OfARollout", (*arena).stopRollout)
 }
 
@@ -40,8 +39,7 @@ func (a *arena) takeSlots() {
 	a.intact()
 }
 
-// applyManyObjects holds slots by actions that are long because of their objects,
-// and not because of their templates.
+// applyManyObjects occupies slots by actions with many objects and fast templates.
 func (a *arena) applyManyObjects() {
 	others := a.watchOthers()
 	notes(20, manyObjects)(a)
@@ -49,7 +47,7 @@ func (a *arena) applyManyObjects() {
 	a.intact()
 }
 
-// manyObjects is a note that adds 400 ConfigMaps to a manifest.
+// manyObjects returns a note that adds 400 ConfigMaps to a manifest.
 func manyObjects(i int) string {
 	var text strings.Builder
 	text.WriteString("x\n")
@@ -60,8 +58,8 @@ func manyObjects(i int) string {
 	return text.String()
 }
 
-// mostRequests is what custom resources may cause by annotations, per second.
-// Thirty with a short period caused 446 before there was a limit.
+// mostRequests is the maximum rate of requests per second that custom resources may cause by
+// annotations. Before there was a limit, 30 custom resources with a short period caused 446.
 const mostRequests = 60
 
 func (a *arena) shortPeriods() {
@@ -74,8 +72,7 @@ func (a *arena) shortPeriods() {
 	a.intact()
 }
 
-// requests has few custom resources, so that what each may ask for at once is
-// soon spent.
+// requests has few custom resources, so that the burst of each one is used up soon.
 func (a *arena) requests() {
 	crs := a.crs(5, nil)
 	others := a.watchOthers()
@@ -101,8 +98,7 @@ func (a *arena) requests() {
 	a.intact()
 }
 
-// crs creates custom resources of the author's with annotations, and waits for
-// them.
+// crs creates custom resources with annotations as the author, and waits until they are Ready.
 func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstructured {
 	a.t.Helper()
 	var crs []*unstructured.Unstructured
@@ -116,8 +112,8 @@ func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstru
 	return crs
 }
 
-// rate returns how many requests the operator makes in the attackers' namespace
-// while something is done, per second.
+// rate returns the requests per second of the operator in the attackers' namespace while do
+// runs.
 func (a *arena) rate(do func()) float64 {
 	a.t.Helper()
 	audit := a.admin.Audit(a.operator.User())
@@ -129,8 +125,8 @@ func (a *arena) rate(do func()) float64 {
 	return float64(requests) / took.Seconds()
 }
 
-// stopRollout has an upgrade of the first namespace fail, which the attacker's
-// is. The resources of the victim's get the new chart.
+// stopRollout makes the first upgrade of a rollout fail, which is in the attacker's namespace.
+// The custom resources of the victim must get the new chart.
 func (a *arena) stopRollout() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)

@@ -8,28 +8,27 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// values are those of a spec.
+// values are the values in a spec.
 type values = map[string]any
 
-// row is one chart of the table.
+// row is a chart in the table.
 type row struct {
 	name  string
 	chart string
-	// keys are more keys of the watches entry.
+	// keys are additional keys of the entry in watches.yaml.
 	keys harness.Entry
-	// spec is what the custom resource begins with, edit is laid over it.
+	// spec is the initial spec of the custom resource, edit is merged into it.
 	spec, edit values
-	// installs is the revision at which an install comes to rest, if that is
-	// not 1.
+	// installs is the revision after the install; 0 means 1.
 	installs int64
-	// deployed checks what runs, after each revision became Ready.
+	// deployed checks the objects after each revision is Ready.
 	deployed func(*trial)
-	// before checks the release as a whole, before it is deleted.
+	// before checks the release before it is deleted.
 	before func(*trial)
-	// leaves are the objects that stay when the custom resource is deleted.
+	// leaves are the objects that must exist after the deletion of the custom resource.
 	leaves []string
-	// public charts are not ours: their operator has all permissions, and what
-	// they may leave follows from the rules alone.
+	// public is true for charts that are not in testdata. Their operator has all
+	// permissions, and only the rules determine which objects they may leave.
 	public bool
 }
 
@@ -37,7 +36,7 @@ func clusterScoped(kinds ...string) harness.Entry {
 	return harness.Entry{"allow": values{"clusterScoped": kinds}}
 }
 
-// ours are the charts of testdata.
+// ours are the charts in testdata.
 var ours = []row{
 	{
 		name: "certificates-by-hook", edit: values{"days": int64(30)},
@@ -71,7 +70,7 @@ var ours = []row{
 		name: "gated-by-own-definition", edit: values{"teeth": int64(9)},
 		keys:   clusterScoped("CustomResourceDefinition.apiextensions.k8s.io"),
 		leaves: []string{"CustomResourceDefinition gears.gated.corpus.test"},
-		// The second revision has the resource of the definition.
+		// The second revision has the custom resource, whose CRD is in the first.
 		installs: 2,
 	},
 	{
@@ -110,7 +109,7 @@ func ownRows() []row {
 	return rows
 }
 
-// nullsAsInHelm expects null to stay where the definition allows it.
+// nullsAsInHelm checks that a null is stored if the CRD allows it.
 func nullsAsInHelm(tr *trial) {
 	tr.t.Helper()
 	live := tr.env.Get(harness.Object("nulls.corpus.test/v1", "Cluster", "web"))
@@ -119,8 +118,7 @@ func nullsAsInHelm(tr *trial) {
 	}
 }
 
-// samePassword expects the content of a Secret's key to be that of the first
-// revision.
+// samePassword checks that the value in a Secret is that of the first revision.
 func samePassword(name, key string) func(*trial) {
 	return func(tr *trial) {
 		tr.t.Helper()
@@ -137,5 +135,5 @@ func samePassword(name, key string) func(*trial) {
 	}
 }
 
-// base is the folder name of a chart.
+// base returns the folder name of a chart.
 func base(path string) string { return filepath.Base(filepath.Clean(path)) }

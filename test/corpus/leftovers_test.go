@@ -23,17 +23,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rules say what a release may leave behind, by its records and its chart.
+// rules are the objects that a release may leave, according to its records and its chart.
 type rules struct {
-	// rendered are the objects of all revisions and their hooks.
+	// rendered are the objects and hooks of all revisions.
 	rendered map[string]bool
-	// stays are those that Helm, or the chart, leaves.
+	// stays are the objects that Helm or the chart keeps.
 	stays map[string]bool
-	// claims match the claims of StatefulSets.
+	// claims match the PersistentVolumeClaims of StatefulSets.
 	claims []*regexp.Regexp
 }
 
-// rules reads the records of the release, as long as they are there.
+// rules reads the rules from the records of the release, which must still exist.
 func (tr *trial) rules() rules {
 	tr.t.Helper()
 	found := rules{rendered: map[string]bool{}, stays: map[string]bool{}}
@@ -83,8 +83,8 @@ func (r *rules) add(key string, object *unstructured.Unstructured) {
 	}
 }
 
-// keptHooks are the kinds that are not deleted where a hook has created them.
-// Charts create Secrets by hooks so that they survive.
+// keptHooks are the kinds of hooks that are not deleted. Charts create Secrets by hooks so that
+// they outlive the release.
 var keptHooks = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition, "Secret"}
 
 func (r *rules) addHook(key string, hook *unstructured.Unstructured) {
@@ -98,7 +98,7 @@ func (r *rules) permit(key string) bool {
 	return r.stays[key] || slices.ContainsFunc(r.claims, func(claim *regexp.Regexp) bool { return claim.MatchString(key) })
 }
 
-// flatten takes lists apart.
+// flatten replaces lists by their items.
 func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var flat []*unstructured.Unstructured
 	for _, object := range objects {
@@ -114,7 +114,7 @@ func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return flat
 }
 
-// definitions returns the names in the chart's crds/ folders.
+// definitions returns the names of the CRDs in the crds/ folders of the chart.
 func (tr *trial) definitions() (names []string) {
 	tr.t.Helper()
 	err := filepath.WalkDir(tr.chart, func(path string, entry os.DirEntry, err error) error {
@@ -140,8 +140,7 @@ func (tr *trial) definitions() (names []string) {
 	return names
 }
 
-// key names an object as the table does: without the namespace, if it is the
-// test's.
+// key returns the name of an object in the table. It omits the namespace of the test.
 func (tr *trial) key(object *unstructured.Unstructured) string {
 	name := object.GetName()
 	if namespace := object.GetNamespace(); namespace != "" && namespace != tr.env.Namespace {
@@ -150,8 +149,8 @@ func (tr *trial) key(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + name
 }
 
-// baseline returns what there is of the test's before the install: accounts and
-// permissions of the operator, and what each namespace has.
+// baseline returns the objects of the test before the install: ServiceAccounts and roles of the
+// operator, and the default objects of a namespace.
 func (tr *trial) baseline() map[string]bool {
 	tr.t.Helper()
 	found, err := tr.scan(tr.t.Context(), nil)
@@ -165,8 +164,8 @@ func (tr *trial) baseline() map[string]bool {
 	return names
 }
 
-// scan lists everything that speaks of the test's namespace or of the custom
-// resource, and what a release has rendered.
+// scan returns all objects that refer to the namespace of the test or to the custom resource,
+// and the objects that the release has rendered.
 func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string]*unstructured.Unstructured, error) {
 	lists, err := tr.env.Typed.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -179,7 +178,7 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			// Definitions are large, and follow below.
+			// CRDs are large, and are read below.
 			if resource.Kind == "Event" || resource.Kind == definition || !slices.Contains(resource.Verbs, "list") {
 				continue
 			}
@@ -220,12 +219,12 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 
 const definition = "CustomResourceDefinition"
 
-// nothingLeft waits until nothing is there but what was before and what stays
-// rightly. The garbage collector needs some time.
+// nothingLeft waits until only the objects from before the install and the permitted objects
+// exist. The garbage collector needs some time.
 func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	tr.t.Helper()
 	var found []string
-	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", tr.within(), func(ctx context.Context) error {
+	tr.env.WaitLong("no objects to be left except kept ones", tr.within(), func(ctx context.Context) error {
 		live, err := tr.scan(ctx, permitted.rendered)
 		if err != nil {
 			return err
@@ -244,12 +243,12 @@ func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	})
 	want := slices.Sorted(slices.Values(tr.leaves))
 	if !tr.public && !slices.Equal(found, want) {
-		tr.t.Errorf("the deletion leaves %q, the table says %q", found, want)
+		tr.t.Errorf("got objects %q after the deletion, want %q", found, want)
 	}
-	tr.t.Logf("left, as it should be: %q", found)
+	tr.t.Logf("kept objects: %q", found)
 }
 
-// boundTo reports whether an object is the volume of a claim that stays.
+// boundTo reports whether an object is the volume of an existing claim.
 func boundTo(object *unstructured.Unstructured, live map[string]*unstructured.Unstructured) bool {
 	if object.GetKind() != "PersistentVolume" {
 		return false

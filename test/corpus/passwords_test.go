@@ -18,11 +18,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// demandedSecret is the Secret of the chart demanded-password.
+// demandedSecret is the name of the Secret that the chart demanded-password renders.
 const demandedSecret = "web-demanded-password"
 
-// demanded is the row of the chart that demands its generated password in every
-// upgrade. Its entry is the one that lint prints.
+// demanded is the row of a chart that requires its generated password as a value in every
+// upgrade. Its entry is the one that "chartwright lint" prints.
 var demanded = row{
 	name: "demanded-password", edit: values{"user": "second"},
 	keys: harness.Entry{"valuesFrom": []watches.ValuesFrom{{
@@ -32,10 +32,10 @@ var demanded = row{
 	// The second revision has the password among its values.
 	installs: 2,
 	deployed: samePassword(demandedSecret, "user-password"),
-	before:   passwordNotTold,
+	before:   passwordNotDisclosed,
 }
 
-// sourcesFor returns the valuesFrom that lint prints for a chart.
+// sourcesFor returns the valuesFrom that "chartwright lint" prints for a chart.
 func sourcesFor(chart *chart.Chart) ([]watches.ValuesFrom, error) {
 	recipe, err := lint.GeneratedPasswords(catalog.Kind{Chart: chart})
 	if err == nil && len(recipe.Unknown) > 0 {
@@ -44,8 +44,7 @@ func sourcesFor(chart *chart.Chart) ([]watches.ValuesFrom, error) {
 	return recipe.Sources, err
 }
 
-// TestDemandedPassword_TheTableHasTheEntryThatLintPrints compares the two.
-func TestDemandedPassword_TheTableHasTheEntryThatLintPrints(t *testing.T) {
+func TestDemandedPassword_TableMatchesLint(t *testing.T) {
 	t.Parallel()
 	chart, err := catalog.OpenChart(harness.Root("test", "corpus", "testdata", demanded.name))
 	if err != nil {
@@ -60,8 +59,8 @@ func TestDemandedPassword_TheTableHasTheEntryThatLintPrints(t *testing.T) {
 	}
 }
 
-// passwordNotTold searches for the password wherever somebody may read it.
-func passwordNotTold(tr *trial) {
+// passwordNotDisclosed checks that the password is not in the status, in events or in the log.
+func passwordNotDisclosed(tr *trial) {
 	tr.t.Helper()
 	password, err := base64.StdEncoding.DecodeString(tr.remembered)
 	if err != nil {
@@ -77,13 +76,13 @@ func passwordNotTold(tr *trial) {
 		"the log":             tr.operator.Log(),
 	} {
 		if strings.Contains(text, string(password)) || strings.Contains(text, tr.remembered) {
-			tr.t.Errorf("%s holds the password", where)
+			tr.t.Errorf("%s contains the password", where)
 		}
 	}
 }
 
-// TestDemandedPassword_SecretIsDeleted deletes the Secret that the values come
-// from. It comes back from the release record, with the same password.
+// After the deletion of the Secret with the values, the operator recreates it from the release
+// record, with the same password.
 func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := demanded
@@ -95,7 +94,7 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 	before := tr.env.Get(harness.Secret(demandedSecret))
 
 	tr.env.Delete(harness.Secret(demandedSecret))
-	tr.env.WaitLong("the Secret to be created again with its password", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("the Secret to be recreated with its password", stepTimeout, func(ctx context.Context) error {
 		live, err := tr.env.At(before).Get(ctx, demandedSecret, metav1.GetOptions{})
 		if err != nil {
 			cr, _ := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
@@ -103,7 +102,7 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 		}
 		want, _, _ := unstructured.NestedString(before.Object, "data", "user-password")
 		if got, _, _ := unstructured.NestedString(live.Object, "data", "user-password"); live.GetUID() == before.GetUID() || got != want {
-			return fmt.Errorf("it has UID %s, password as before: %t", live.GetUID(), got == want)
+			return fmt.Errorf("got UID %s, same password: %t", live.GetUID(), got == want)
 		}
 		return nil
 	})

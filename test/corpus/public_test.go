@@ -21,17 +21,17 @@ import (
 // publicCharts is the environment variable with a folder of charts.
 const publicCharts = "CHARTWRIGHT_PUBLIC_CHARTS"
 
-// everything is what the operator of a public chart may do: deriving the
-// permissions of a large chart takes longer than all that is tested here.
+// everything grants all permissions to the operator of a public chart. To derive the permissions
+// of a large chart would take longer than the rest of the test.
 var everything = harness.Grants{ClusterWide: []rbacv1.PolicyRule{
 	{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 }}
 
-// specOf holds what a public chart needs beside its defaults, and why.
+// specOf has the values that a public chart requires.
 var specOf = map[string]values{}
 
-// publicRows returns a row for each chart in the folder, none without one.
+// publicRows returns a row for each chart in the folder, if the variable is set.
 func publicRows(t *testing.T) []row {
 	t.Helper()
 	folder := os.Getenv(publicCharts)
@@ -73,8 +73,8 @@ func publicRows(t *testing.T) []row {
 	return rows
 }
 
-// specFor returns values with which the chart renders: those given, or over
-// them the first of the author's examples.
+// specFor returns values with which the chart renders: the given values, or else these merged
+// with the first ci/*-values.yaml that renders.
 func specFor(chart *chart.Chart, given values) (values, error) {
 	_, failed := rendered(chart, given)
 	if failed == nil {
@@ -100,14 +100,14 @@ func rendered(loaded *chart.Chart, spec values) (*chart.Rendered, error) {
 	})
 }
 
-// marker is what an edit of a public chart adds.
+// marker is the name that an edit of a public chart adds.
 const marker = "corpus-edit"
 
-// wide are values that most charts print into several objects, best first.
+// wide are names of values that most charts render into several objects, best first.
 var wide = []string{"commonannotations", "podannotations", "annotations", "commonlabels", "customlabels", "podlabels", "labels"}
 
-// editFor returns an edit that shows in an object: an annotation or a label
-// under a value that is made for them, wherever the chart has one.
+// editFor returns an edit that changes an object: it adds an annotation or a label to a value
+// for them.
 func editFor(chart *chart.Chart, spec values) (values, error) {
 	defaults, err := chart.Values()
 	if err != nil {
@@ -126,10 +126,10 @@ func editFor(chart *chart.Chart, spec values) (values, error) {
 			return changed, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d values for annotations and labels shows in an object: expected one of %q", len(candidates), wide)
+	return nil, fmt.Errorf("none of %d values for annotations and labels changes an object: want one of %q", len(candidates), wide)
 }
 
-// rank sorts values near the root first.
+// rank returns the rank of a value: values near the root come first.
 func rank(path []string) int {
 	return 10*len(path) + slices.Index(wide, strings.ToLower(path[len(path)-1]))
 }
@@ -149,8 +149,8 @@ func annotationsIn(vals values, above []string) [][]string {
 	return found
 }
 
-// allowAll is an allow block for whatever the cluster has, and for the
-// definitions that charts bring.
+// allowAll returns an allow block for all cluster-scoped kinds, including those of the CRDs in
+// charts.
 func allowAll(env *harness.Env) values {
 	env.T().Helper()
 	lists, err := env.Typed.Discovery().ServerPreferredResources()

@@ -1,8 +1,7 @@
-// Package gitops evaluates what docs/gitops gives to GitOps tools, as the tools
-// themselves do: the health script by the interpreter of Argo CD and with the
-// libraries that it opens, the health expressions by the CEL of Flux and in the
-// order in which Flux takes them.
+// Package gitops evaluates the files in docs/gitops like the GitOps tools: the health script
+// with the interpreter and the libraries of Argo CD, and the health expressions with the CEL
+// environment and in the order of Flux.
 //
-// The tests here go over statuses that are made up, those of test/e2e over what
-// an operator writes. They keep docs/gitops.md equal to the files that it shows.
+// The tests in this package use synthetic statuses, the tests in test/e2e those of an
+// operator. They also check that docs/gitops.md shows the files unchanged.
 package gitops

@@ -15,10 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "write the files of docs/gitops into docs/gitops.md")
 
-// shown is a file in the page, after a comment that names it.
+// shown matches a file in the page, after a comment with its name.
 var shown = regexp.MustCompile("(?s)<!-- docs/gitops/([a-z.-]+) -->\n```([a-z]+)\n(.*?)```\n")
 
-// TestPageShowsFiles as they are, and all of them.
+// docs/gitops.md must show all files unchanged.
 func TestPageShowsFiles(t *testing.T) {
 	page := filepath.Join(root, "docs", "gitops.md")
 	text, err := os.ReadFile(page)
@@ -52,11 +52,11 @@ func TestPageShowsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/gitops.md does not show the files as they are: cd test; go test ./gitops -update")
+		t.Errorf("docs/gitops.md is not up to date: cd test; go test ./gitops -update")
 	}
 }
 
-// TestManifests: they are YAML, with no key twice, and speak of the same group.
+// The manifests must be valid YAML without duplicate keys, and name the kinds of this project.
 func TestManifests(t *testing.T) {
 	for _, name := range []string{gitops.Application, gitops.Kustomization} {
 		text, err := gitops.Read(root, name)
@@ -68,7 +68,7 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(text, "app.example.com") {
-			t.Errorf("%s speaks of no kind of ours", name)
+			t.Errorf("%s does not name a kind of this project", name)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// HealthCheck is an item of healthCheckExprs in a Kustomization of Flux.
+// HealthCheck is an item of healthCheckExprs in a Flux Kustomization.
 type HealthCheck struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -20,8 +20,7 @@ type HealthCheck struct {
 	Current    string `json:"current"`
 }
 
-// Evaluate says how an object is. Flux waits on where that is an error, as it
-// does where it is in progress.
+// Evaluate returns the status of an object. For Flux, an error means the same as in progress.
 func (c HealthCheck) Evaluate(ctx context.Context, object *unstructured.Unstructured) (status.Status, error) {
 	observed, found, err := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	if err != nil {
@@ -48,8 +47,8 @@ func (c HealthCheck) Evaluate(ctx context.Context, object *unstructured.Unstruct
 	return status.InProgressStatus, nil
 }
 
-// holds evaluates an expression over the fields of an object. Flux parses it
-// without checking types, since it knows none.
+// holds evaluates an expression over the fields of an object. Like Flux, it does not check
+// types.
 func holds(ctx context.Context, expression string, object map[string]any) (bool, error) {
 	env, err := cel.NewEnv(
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),

@@ -19,7 +19,7 @@ import (
 
 const root = "../.."
 
-// condition is one by type, status and reason.
+// condition has the type, status and reason of a condition.
 type condition [3]string
 
 func TestHealth(t *testing.T) {
@@ -27,8 +27,7 @@ func TestHealth(t *testing.T) {
 	deployed := condition{"Ready", "True", "Deployed"}
 	for _, test := range []struct {
 		name string
-		// seen is the generation that the status speaks of; that of the object
-		// is 2.
+		// seen is the observedGeneration. The generation of the object is 2.
 		seen       int64
 		conditions []condition
 		argo       string
@@ -44,9 +43,9 @@ func TestHealth(t *testing.T) {
 		{"installing", 2, []condition{{"Ready", "Unknown", "Installing"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"upgrading", 2, []condition{{"Ready", "Unknown", "Upgrading"}, reconciling, {"Deployed", "True", ""}}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"objects not ready", 2, []condition{{"Ready", "False", "Progressing"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
-		{"somebody else's operation", 2, []condition{{"Ready", "Unknown", "Locked"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
+		{"operation of another Helm client", 2, []condition{{"Ready", "Unknown", "Locked"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"deadline passed", 2, []condition{{"Ready", "False", "ProgressDeadlineExceeded"}, {"Stalled", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
-		{"refused spec", 2, []condition{{"Ready", "False", "InvalidValues"}, {"Stalled", "True", ""}, {"Deployed", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
+		{"invalid spec", 2, []condition{{"Ready", "False", "InvalidValues"}, {"Stalled", "True", ""}, {"Deployed", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
 		{"upgrade failed", 2, []condition{{"Ready", "False", "UpgradeFailed"}, reconciling, {"Deployed", "True", ""}}, gitops.Degraded, status.FailedStatus, "Ready"},
 		{"held", 2, []condition{deployed, {"Held", "True", "RolledBack"}}, gitops.Suspended, status.CurrentStatus, "Held"},
 		{"held and not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"Held", "True", "RolledBack"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
@@ -55,10 +54,10 @@ func TestHealth(t *testing.T) {
 		{"paused with something to do", 2, []condition{{"Ready", "False", "Paused"}, {"Paused", "True", "Paused"}}, gitops.Suspended, status.InProgressStatus, "Paused"},
 		{"paused and not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"Paused", "True", "Paused"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"paused and stalled", 2, []condition{{"Ready", "False", "ObjectFailed"}, {"Stalled", "True", ""}, {"Paused", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
-		{"a newer chart waits", 2, []condition{deployed, {"UpdateAvailable", "True", "Waiting"}}, gitops.Healthy, status.CurrentStatus, "UpdateAvailable"},
-		{"a newer chart waits, not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"UpdateAvailable", "True", "Waiting"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
-		{"what holds no more", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", "RolledBackAfterFailure"}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
-		{"drift that is fought over", 2, []condition{deployed, {"Drifted", "True", "DriftFight"}}, gitops.Healthy, status.CurrentStatus, "Ready"},
+		{"newer chart waiting", 2, []condition{deployed, {"UpdateAvailable", "True", "Waiting"}}, gitops.Healthy, status.CurrentStatus, "UpdateAvailable"},
+		{"newer chart waiting, not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"UpdateAvailable", "True", "Waiting"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
+		{"conditions that are False", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", "RolledBackAfterFailure"}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
+		{"drift fight", 2, []condition{deployed, {"Drifted", "True", "DriftFight"}}, gitops.Healthy, status.CurrentStatus, "Ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			object := resource(test.seen, test.conditions...)
@@ -76,8 +75,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestFreshResource: without a status, nothing may pass for ready. By kstatus
-// alone, which Flux goes by where there are no expressions, it does.
+// A custom resource without a status must not count as ready. Without expressions, Flux uses
+// kstatus, which counts it as ready.
 func TestFreshResource(t *testing.T) {
 	object := resource(0)
 	delete(object.Object, "status")
@@ -88,15 +87,14 @@ func TestFreshResource(t *testing.T) {
 		t.Errorf("Flux: %s, %v", flux, err)
 	}
 	if plain, err := status.Compute(object); err != nil || plain.Status != status.CurrentStatus {
-		t.Errorf("kstatus says %v, %v: docs/gitops.md says otherwise", plain, err)
+		t.Errorf("got kstatus %v, %v, which contradicts docs/gitops.md", plain, err)
 	}
 }
 
-// TestFailures: every reason by which an action of ours is said to have failed
-// is known to both, also where it is not stalled.
+// Both tools must know every reason of a failed action, even without Stalled.
 func TestFailures(t *testing.T) {
 	aside := []string{
-		// Of Drifted, Tested, StatusFieldsFailed and Unwatched, not of Ready.
+		// These are reasons of Drifted, Tested, StatusFieldsFailed and Unwatched.
 		api.ReasonRepairFailed, api.ReasonTestsFailed, api.ReasonExpressionFailed, api.ReasonWatchFailed,
 	}
 	known := 0
@@ -107,10 +105,10 @@ func TestFailures(t *testing.T) {
 		known++
 		object := resource(2, condition{"Ready", "False", reason})
 		if health, _ := argo(t, object); health != gitops.Degraded {
-			t.Errorf("Argo CD takes %s for %s", reason, health)
+			t.Errorf("Argo CD: reason %s is %s", reason, health)
 		}
 		if flux, err := check(t).Evaluate(t.Context(), object); err != nil || flux != status.FailedStatus {
-			t.Errorf("Flux takes %s for %s, %v", reason, flux, err)
+			t.Errorf("Flux: reason %s is %s, %v", reason, flux, err)
 		}
 	}
 	if known < 7 {
@@ -118,7 +116,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// resource is one at generation 2, whose conditions have a message each.
+// resource returns a custom resource at generation 2 with conditions and messages.
 func resource(seen int64, conditions ...condition) *unstructured.Unstructured {
 	list := []any{}
 	for _, c := range conditions {
@@ -152,8 +150,7 @@ func check(t *testing.T) gitops.HealthCheck {
 	return checks[0]
 }
 
-// reasons returns the values of all constants of package api that are named
-// Reason.
+// reasons returns the values of all constants of package api whose names begin with Reason.
 func reasons(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "internal", "api", "*.go"))

@@ -1,8 +1,7 @@
-// Package monitoring holds config/prometheus and config/grafana against what an
-// operator tells: each expression is read by Prometheus' own parser, and each
-// metric and label in it must be registered by the code that this repository
-// runs, ours or controller-runtime's.
+// Package monitoring checks config/prometheus and config/grafana: the parser of Prometheus
+// parses each expression, and each metric and label in it must be registered by Chartwright
+// or by one of its libraries.
 //
-// What tells is the description of a metric, not a value of it, so that no
-// operator has to run and no metric can be missed for want of something to count.
+// The tests read the descriptions of metrics and not their values. Therefore they need no
+// operator, and include metrics that have no value yet.
 package monitoring

@@ -13,15 +13,13 @@ import (
 	_ "github.com/chartwright/chartwright/internal/operator"
 )
 
-// scraped are the labels that Prometheus adds where a ServiceMonitor tells it
-// to scrape.
+// scraped are the labels that Prometheus adds because of a ServiceMonitor.
 var scraped = []string{"namespace", "pod", "job", "instance", "service", "container", "endpoint"}
 
-// described is what a description says of itself, for there is no other way to
-// its name and labels.
+// described matches the string of a description, which has no methods for its name and labels.
 var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// Known returns the labels of each metric that is registered by its name.
+// Known returns the labels of all registered metrics by the name of the metric.
 func Known() (map[string][]string, error) {
 	libraries, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
@@ -39,7 +37,7 @@ func Known() (map[string][]string, error) {
 	for description := range descriptions {
 		match := described.FindStringSubmatch(description.String())
 		if match == nil {
-			return nil, fmt.Errorf("a description that cannot be read: %s", description)
+			return nil, fmt.Errorf("unknown format of a description: %s", description)
 		}
 		labels := append([]string{}, scraped...)
 		if match[2] != "" {
@@ -50,8 +48,7 @@ func Known() (map[string][]string, error) {
 	return known, nil
 }
 
-// labelsOf returns the labels of a series, which of a histogram are those of its
-// parts, too.
+// labelsOf returns the labels of a series, which may be a part of a histogram.
 func labelsOf(known map[string][]string, series string) ([]string, bool) {
 	if labels, ok := known[series]; ok {
 		return labels, true

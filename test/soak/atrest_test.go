@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// atRest looks whether a custom resource has come to where it belongs.
+// atRest returns an error unless a custom resource is in its expected state.
 func (s *subject) atRest(ctx context.Context) error {
 	cr, err := s.env.At(s.object()).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
@@ -27,77 +27,77 @@ func (s *subject) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.looksRight(ctx, cr, status); err != nil {
+	if err := s.checkState(ctx, cr, status); err != nil {
 		report, _ := json.Marshal(cr.Object["status"]) //nolint:errchkjson // it came as JSON
 		return fmt.Errorf("%w; generation %d, annotations %v, revisions %s, status %s", err, cr.GetGeneration(), cr.GetAnnotations(), s.env.Revisions(s.name), report)
 	}
 	return nil
 }
 
-func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured, status api.Status) error {
+func (s *subject) checkState(ctx context.Context, cr *unstructured.Unstructured, status api.Status) error {
 	if status.ObservedGeneration != cr.GetGeneration() {
-		return errors.New("the generation is not observed")
+		return errors.New("generation not observed")
 	}
 	ready := harness.Condition(status, api.ConditionReady)
 	if ready == nil {
-		return errors.New("there is no condition Ready")
+		return errors.New("condition Ready missing")
 	}
 	if s.pause != "" {
-		return s.looksPaused(status)
+		return s.checkPaused(status)
 	}
 	if isTrue(status, "Paused") {
-		return errors.New("it is paused")
+		return errors.New("paused")
 	}
 	if s.refused && !isTrue(status, "RollbackRefused") && !isTrue(status, "InvalidAnnotations") {
-		return errors.New("a wrong request is not refused")
+		return errors.New("invalid request not rejected")
 	}
 	if !s.answered(cr) {
-		return errors.New("the rollback request is not answered")
+		return errors.New("rollback request not answered")
 	}
 	holds := isTrue(status, "Held")
 	if s.hold == held && !holds {
-		return errors.New("it is not held")
+		return errors.New("not held")
 	}
 	if s.hold == free && holds {
-		return errors.New("it is held")
+		return errors.New("held")
 	}
 	if s.bad && !holds {
-		return s.looksRefused(ctx, cr, ready)
+		return s.checkRejected(ctx, cr, ready)
 	}
 	if ready.Status != metav1.ConditionTrue {
-		return errors.New("it is not Ready")
+		return errors.New("not Ready")
 	}
 	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
 		return err
 	}
 	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
-		return fmt.Errorf("revision %d is deployed and not reported", revision.Version)
+		return fmt.Errorf("revision %d is deployed, but not reported", revision.Version)
 	}
 	if s.hold == held && revision.Manifest != s.manifest {
-		return fmt.Errorf("it is held at another revision than was asked for:\n%s\nexpected:\n%s", revision.Manifest, s.manifest)
+		return fmt.Errorf("held at another revision than requested:\n%s\nwant:\n%s", revision.Manifest, s.manifest)
 	}
 	if !holds && !same(revision.Config, s.spec) {
-		return fmt.Errorf("it has the values %v, the spec has %v", revision.Config, s.spec)
+		return fmt.Errorf("got values %v, want those of the spec: %v", revision.Config, s.spec)
 	}
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
-func (s *subject) looksPaused(status api.Status) error {
+func (s *subject) checkPaused(status api.Status) error {
 	if !isTrue(status, "Paused") {
-		return errors.New("it is not paused")
+		return errors.New("not paused")
 	}
 	if now := s.env.Revisions(s.name); s.frozen != "" && now != s.frozen {
-		return fmt.Errorf("it is paused and had the revisions %s", s.frozen)
+		return fmt.Errorf("revisions changed during the pause, want %s", s.frozen)
 	}
 	return nil
 }
 
-// looksRefused looks whether a spec that the chart refuses has changed nothing
-// but the report.
-func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructured, ready *metav1.Condition) error {
+// checkRejected returns an error if a spec that the chart rejects has changed anything but the
+// status.
+func (s *subject) checkRejected(ctx context.Context, cr *unstructured.Unstructured, ready *metav1.Condition) error {
 	if ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonInvalidValues {
-		return errors.New("the chart's schema should have refused the spec")
+		return errors.New("the spec was not rejected by the schema of the chart")
 	}
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
@@ -108,7 +108,7 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 	}
 	newest := records[len(records)-1].Labels
 	if newest["status"] != api.StatusDeployed || newest[api.LabelRevision] != newest["version"] {
-		return nil // what runs is that of a try that failed, or somebody else's
+		return nil // the deployed revision is from a failed attempt or another client
 	}
 	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
-// answered tells whether the operator has seen the last request: an annotation
-// changes no generation, so that what looks at rest may not have begun.
+// answered reports whether the operator has processed the last request. An annotation does not
+// change the generation, so a custom resource may only seem to be at rest.
 func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	asked := annotations.Parse(cr.GetAnnotations()).Rollback
 	if s.asked == 0 || asked == nil || asked.Malformed() {
@@ -126,7 +126,7 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	}
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
-		// A helm uninstall has deleted them, and the spec is refused.
+		// A helm uninstall has deleted the records, and the spec is invalid.
 		return true
 	}
 	for i := range records {
@@ -137,7 +137,7 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	return false
 }
 
-// rested remembers what is known only now.
+// rested updates the model once the custom resource is at rest.
 func (s *subject) rested() {
 	s.world.t.Helper()
 	if s.pause != "" {
@@ -163,7 +163,7 @@ func isTrue(status api.Status, condition string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// same compares values as JSON has them.
+// same compares values by their JSON.
 func same(a, b map[string]any) bool {
 	left, errLeft := json.Marshal(a)
 	right, errRight := json.Marshal(b)

@@ -1,29 +1,28 @@
-// Package soak looks for what nobody has thought of: it does to an operator
-// whatever may happen to one, in an order that a seed chooses, and expects that
-// it always finds back.
+// Package soak tests an operator under random combinations of events. A seed determines the
+// events and their order, and the operator must always recover.
 //
-// A World is an operator, the custom resources that it serves, a proxy between
-// it and the API server, and a model of what each resource should have come to.
-// A round does a few things at once: people edit, roll back, pause and delete;
-// somebody uses the helm command behind the operator's back, or damages objects
-// and records; the operator is killed or stopped; requests are refused, lost
-// and delayed. Then the faults stop and all must come to rest, in bounded time:
+// A world is an operator, the custom resources that it serves, a proxy between the operator
+// and the API server, and a model of the expected state of each custom resource. In a round,
+// several things happen at once: users edit, roll back, pause and delete; other clients use
+// the helm command, or change objects and release records; the operator is killed or
+// stopped; requests are rejected, lost and delayed. Then the faults end, and within bounded
+// time the following must hold:
 //
-//   - every resource is Ready with its spec, or held at the revision that was
-//     asked for, or says what is wrong with it,
-//   - one revision of each release is deployed, and none is pending,
-//   - the objects are those of its manifest, and no others carry our labels,
-//   - and what was deleted has left nothing behind.
+//   - Every custom resource is Ready with its spec, is held at the requested revision, or
+//     reports what is wrong with it.
+//   - Each release has one deployed revision and no pending revision.
+//   - The objects are those of its manifest, and no other objects carry the operator's
+//     labels.
+//   - Deleted custom resources have left nothing behind.
 //
-// At all times, no release has two pending revisions of ours.
+// At no time does a release have two pending revisions that the operator created.
 //
-// The tests are a short run with a fixed seed. These say what else to run:
+// By default, the test is a short run with a fixed seed. Environment variables change that:
 //
 //	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with a world of its own
-//	CHARTWRIGHT_SOAK_DECKS=4      how often everything that can happen happens
-//	CHARTWRIGHT_SOAK_TIME=30m     when to stop with all the same
+//	CHARTWRIGHT_SOAK_DECKS=4      how often each event happens
+//	CHARTWRIGHT_SOAK_TIME=30m     the maximum duration
 //
-// A failure prints the seed and what was done before it. The same seed deals
-// the same cards again; when exactly they hit the operator differs, and so may
-// which resource there is to play them on.
+// A failure prints the seed and the events before it. The same seed produces the same events.
+// When they reach the operator, and on which custom resource they act, may differ.
 package soak

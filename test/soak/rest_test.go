@@ -12,14 +12,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rest ends the faults and waits until all has come to where it belongs.
+// rest ends the faults and waits until everything is in its expected state.
 func (w *world) rest() {
 	w.t.Helper()
 	w.proxy.Calm()
 	if w.trap != nil {
 		w.proxy.Trap(0, harness.BeforeWrite, nil)
 		if call, sprung := w.trap.Fired(); sprung {
-			w.notef("the operator was killed at %s", call)
+			w.notef("operator killed at %s", call)
 			w.totals.inc("kill-at-write done")
 		}
 		w.trap = nil
@@ -29,7 +29,7 @@ func (w *world) rest() {
 		w.keep()
 		return w.operator.Probe(ctx, "/readyz")
 	})
-	w.bury()
+	w.waitDeleted()
 	for _, s := range w.subjects {
 		if !s.alive {
 			s.create()
@@ -39,13 +39,13 @@ func (w *world) rest() {
 		w.Wait(fmt.Sprintf("%s to be at rest (seed %d, step %d)", s, w.seed, w.step), s.atRest)
 		s.rested()
 	}
-	w.Wait("nothing to be left over", w.noOrphans)
+	w.Wait("no objects without an owner", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }
 
-// bury waits until what was deleted is gone, and has left nothing behind.
-func (w *world) bury() {
+// waitDeleted waits for the end of all deletions, and checks that no objects are left.
+func (w *world) waitDeleted() {
 	w.t.Helper()
 	for _, s := range w.subjects {
 		if s.alive || s.uid == "" {
@@ -59,16 +59,16 @@ func (w *world) bury() {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("it is there with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
+			return fmt.Errorf("it exists, with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
 		})
-		// The finalizer goes last.
+		// The finalizer is removed last.
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + damaged + ",!" + copied})
+			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + unreadable + ",!" + copied})
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			for i := range left.Items {
-				w.violatef("%s is gone, and its %s %s is not", s, left.Items[i].GetKind(), left.Items[i].GetName())
+				w.violatef("%s is deleted, but its %s %s is not", s, left.Items[i].GetKind(), left.Items[i].GetName())
 			}
 		}
 	}
@@ -81,10 +81,10 @@ func (w *world) bury() {
 	w.placeGone = false
 }
 
-// damaged marks records that were set aside for people to look at.
-const damaged = "chartwright-damaged"
+// unreadable is the label value of unreadable records that the operator has copied.
+const unreadable = "chartwright-damaged"
 
-// noOrphans looks for objects that carry our labels and belong to nobody.
+// noOrphans returns an error if an object has the operator's labels and no existing owner.
 func (w *world) noOrphans(ctx context.Context) error {
 	alive := map[string]bool{}
 	for _, s := range w.subjects {
@@ -92,14 +92,14 @@ func (w *world) noOrphans(ctx context.Context) error {
 	}
 	for _, place := range w.places {
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + damaged + ",!" + copied})
+			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + unreadable + ",!" + copied})
 			if err != nil {
 				return err
 			}
 			for i := range all.Items {
 				object := &all.Items[i]
 				if uid := object.GetLabels()[api.LabelOwnerUID]; !alive[uid] {
-					return fmt.Errorf("%s %s/%s belongs to %q, and nobody has that UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
+					return fmt.Errorf("%s %s/%s belongs to %q, but no custom resource has this UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
 				}
 			}
 		}
@@ -107,18 +107,18 @@ func (w *world) noOrphans(ctx context.Context) error {
 	return nil
 }
 
-// end deletes everything, and expects nothing to be left.
+// end deletes all custom resources, and checks that nothing is left.
 func (w *world) end() {
 	w.t.Helper()
 	for _, s := range w.subjects {
 		if s.pause == "including-deletion" {
-			s.startTheClock()
+			s.removePause()
 		}
 		s.env.Delete(s.object())
 		s.alive = false
 	}
-	w.bury()
-	w.Wait("nothing to be left over", w.noOrphans)
+	w.waitDeleted()
+	w.Wait("no objects without an owner", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }

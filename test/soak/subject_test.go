@@ -13,46 +13,46 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// subject is a custom resource, and what it should have come to.
+// subject is a custom resource with its expected state.
 type subject struct {
 	world *world
 	env   *harness.Env
 	kind  harness.Kind
 	name  string
 
-	// alive: it was made and not deleted.
+	// alive is true if the custom resource exists.
 	alive bool
-	// uid is that of its last life.
+	// uid is the UID of the newest custom resource with this name.
 	uid types.UID
-	// edits counts the specs, so that no two are the same.
+	// edits is the number of specs so far; it makes each spec unique.
 	edits int
 	spec  map[string]any
-	// bad: the chart's schema refuses the spec.
+	// bad is true if the schema of the chart rejects the spec.
 	bad bool
-	// pause is the annotation's value, and frozen the revisions that there were
-	// when all had come to rest since; others may add some, the operator none.
+	// pause is the value of the annotation. frozen are the revisions at rest during the
+	// pause: the operator must not add any, other clients may.
 	pause, frozen string
 
 	hold hold
-	// manifest is what a held release holds, where that is known.
+	// manifest is the manifest of a held release, or "" if it is not known.
 	manifest string
-	// requests counts rollback requests, asked those that the operator may not
-	// have seen yet. Values that were used once without a token are bare.
+	// requests is the number of rollback requests, asked the number of those that the
+	// operator may not have processed. bare holds the used values without a token.
 	requests, asked int
 	bare            map[string]bool
-	// refused: the last request must have been.
+	// refused is true if the last request is invalid.
 	refused bool
-	// corrupt is the record that was damaged last.
+	// corrupt is the name of the record that was overwritten last.
 	corrupt string
 }
 
-// hold is whether the release stays where a rollback put it.
+// hold is the hold of a release after a rollback.
 type hold int
 
 const (
 	free hold = iota
 	held
-	// either: it depends on what the operator saw first.
+	// either means that the result depends on the order of events.
 	either
 )
 
@@ -60,7 +60,7 @@ func (s *subject) String() string { return s.kind.Kind + " " + s.env.Namespace +
 
 func (s *subject) object() *unstructured.Unstructured { return harness.MakeCR(s.kind, s.name).Obj() }
 
-// nextSpec makes a spec that there has not been before.
+// nextSpec returns a new spec that differs from all earlier ones.
 func (s *subject) nextSpec() map[string]any {
 	s.edits++
 	pieces := map[string]any{"one": fmt.Sprintf("edit %d", s.edits)}
@@ -89,8 +89,8 @@ func (s *subject) create() {
 	s.asked, s.bare = 0, map[string]bool{}
 }
 
-// setSpec edits the spec. That ends a hold, unless the operator sees the edit
-// together with the rollback that it has not seen yet.
+// setSpec edits the spec. That ends a hold, unless the operator observes the edit together with
+// a new rollback request.
 func (s *subject) setSpec(spec map[string]any, bad bool) {
 	s.world.t.Helper()
 	s.spec, s.bad = spec, bad
@@ -105,7 +105,7 @@ func (s *subject) setSpec(spec map[string]any, bad bool) {
 	}
 }
 
-// annotate sets an annotation, or takes it away by an empty value.
+// annotate sets an annotation, or removes it if the value is empty.
 func (s *subject) annotate(key, value string) {
 	s.world.t.Helper()
 	var set any
@@ -122,7 +122,7 @@ func (s *subject) annotate(key, value string) {
 	}
 }
 
-// request asks for a rollback, by a value that there has not been before.
+// request requests a rollback by a value that was not used before.
 func (s *subject) request(target string) string {
 	s.world.t.Helper()
 	s.requests++
@@ -136,9 +136,9 @@ func (s *subject) request(target string) string {
 	return value
 }
 
-// unask takes an old request away, which must end nothing: what comes next
-// loses the records that say that it was answered.
-func (s *subject) unask() {
+// removeRequest removes an old request, which must not end a hold. It is called before the records with
+// the answer are lost.
+func (s *subject) removeRequest() {
 	s.world.t.Helper()
 	s.annotate("rollback-to", "")
 	if s.asked > 0 || s.hold == held {
@@ -147,7 +147,7 @@ func (s *subject) unask() {
 	s.refused = false
 }
 
-// owned returns the names of what the release has, among some objects.
+// owned returns the objects of the release that have the same kind as like.
 func (s *subject) owned(ctx context.Context, like *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	list, err := s.env.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid)})
 	if err != nil {

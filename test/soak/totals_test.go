@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// totals count what was done. The zero value is ready.
+// totals counts events by name. The zero value is ready to use.
 type totals struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -33,7 +33,7 @@ func (t *totals) count(name string) int {
 	return t.counts[name]
 }
 
-// sum adds up what begins with a word.
+// sum returns the sum of the counts whose name has a prefix.
 func (t *totals) sum(prefix string) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// world is an operator, what stands between it and the API server, and the
-// custom resources that it serves.
+// world is an operator, the proxy between it and the API server, and the custom resources that
+// it serves.
 type world struct {
 	*harness.Env
 	t        *testing.T
@@ -25,26 +25,25 @@ type world struct {
 	operator *harness.Operator
 	trap     *harness.Trap
 	subjects []*subject
-	// places are the namespaces; the last is deleted and made again.
+	// places are the namespaces. The last one is deleted and recreated.
 	places []*harness.Env
-	// placeGone: it was deleted, and is not made again yet.
+	// placeGone is true while the last namespace is deleted.
 	placeGone bool
 
 	step   int
 	totals totals
-	// copies counts those of records.
+	// copies is the number of copied records.
 	copies int
-	// fewJobs reports a release that has created more Jobs than it has revisions.
+	// fewJobs returns an error if a release has created more Jobs than revisions.
 	fewJobs func(context.Context) error
-	// errands are what others do meanwhile.
+	// errands are commands of other clients that run in the background.
 	errands sync.WaitGroup
 
 	mu         sync.Mutex
 	violations []string
 }
 
-// actionTimeout is how long a hook may take, and how long somebody else's
-// action is waited for.
+// actionTimeout is the timeout for hooks, and for actions of other Helm clients.
 const actionTimeout = "8s"
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -71,24 +70,24 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("to do the same again: CHARTWRIGHT_SOAK_SEEDS=%d CHARTWRIGHT_SOAK_DECKS=… CHARTWRIGHT_SOAK_TIME=30m; it failed at step %d", seed, w.step)
+			t.Logf("to repeat this run: CHARTWRIGHT_SOAK_SEEDS=%d CHARTWRIGHT_SOAK_DECKS=… CHARTWRIGHT_SOAK_TIME=30m; failed at step %d", seed, w.step)
 		}
 	})
 	return w
 }
 
-// notef says what was done, for whoever reads of a failure.
+// notef logs an event with its time.
 func (w *world) notef(format string, args ...any) {
 	w.t.Helper()
 	w.t.Logf(time.Now().UTC().Format("15:04:05.000 ")+format, args...)
 }
 
-// keep starts an operator that has ended, as a kubelet does.
+// keep restarts the operator if it has ended, like a kubelet.
 func (w *world) keep() {
 	w.t.Helper()
 	if w.trap != nil {
 		if call, sprung := w.trap.Fired(); sprung {
-			w.notef("the operator was killed at %s", call)
+			w.notef("operator killed at %s", call)
 			w.totals.inc("kill-at-write done")
 			w.trap = nil
 		}
@@ -98,7 +97,7 @@ func (w *world) keep() {
 	}
 }
 
-// disturb begins faults.
+// disturb starts faults.
 func (w *world) disturb() {
 	plan := harness.Plan{
 		Seed:   w.rng.Uint64(),
@@ -110,8 +109,7 @@ func (w *world) disturb() {
 	w.busy()
 }
 
-// busy makes the operator write something, for there must be something to
-// disturb.
+// busy makes the operator send requests that faults can affect.
 func (w *world) busy() {
 	for _, s := range w.subjects {
 		if s.alive {
@@ -128,20 +126,20 @@ func (w *world) disturbances() (n int) {
 }
 
 const (
-	// enough faults make a round, and it lasts no longer than long.
+	// A round ends after enough faults, and after the duration long at the latest.
 	enough = 12
 	long   = 3 * time.Second
 )
 
-// stir lets what was done meet the faults, and the operator its end.
-func (w *world) stir(disturbed bool, before int) {
+// waitForFaults waits until enough faults have occurred and a planned kill has happened.
+func (w *world) waitForFaults(disturbed bool, before int) {
 	w.t.Helper()
 	w.soon(func(context.Context) (bool, error) {
 		return w.trap == nil && (!disturbed || w.disturbances()-before >= enough), nil
 	})
 }
 
-// soon waits for a condition, at most as long as a round may last.
+// soon waits for a condition, at most for the duration long.
 func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), long)
@@ -155,7 +153,7 @@ func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	}
 }
 
-// violatef notes that something happened that must never happen.
+// violatef records an event that must never happen.
 func (w *world) violatef(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What becomes of the operator, and of a whole namespace.
+// Events that affect the operator or a whole namespace.
 
 func (w *world) kill() string {
 	if !w.operator.Running() {
@@ -15,10 +15,10 @@ func (w *world) kill() string {
 	}
 	w.operator.Kill()
 	w.operator.Launch()
-	return "the operator is killed"
+	return "operator killed"
 }
 
-// killAtWrite lets the operator go on until one of its next writes.
+// killAtWrite kills the operator at one of its next writes.
 func (w *world) killAtWrite() string {
 	if w.trap != nil {
 		return ""
@@ -27,11 +27,11 @@ func (w *world) killAtWrite() string {
 	moment := []harness.Moment{harness.BeforeWrite, harness.AfterWrite}[w.rng.IntN(2)]
 	w.trap = w.operator.KillAtWrite(write, moment)
 	w.busy()
-	return fmt.Sprintf("the operator is to be killed %s its write %d", moment, write)
+	return fmt.Sprintf("operator will be killed %s write %d", moment, write)
 }
 
-// stop waits until the operator answers: a program that has just begun ends on
-// any signal.
+// stop stops the operator once it responds. A process that has just started would end on any
+// signal without a shutdown.
 func (w *world) stop() string {
 	if w.trap != nil {
 		return ""
@@ -42,10 +42,10 @@ func (w *world) stop() string {
 	})
 	w.operator.Stop()
 	w.operator.Launch()
-	return "the operator is stopped"
+	return "operator stopped"
 }
 
-// deleteNamespace deletes the last of the namespaces, with all that is in it.
+// deleteNamespace deletes the last namespace with all its objects.
 func (w *world) deleteNamespace() string {
 	if w.placeGone {
 		return ""
@@ -56,7 +56,7 @@ func (w *world) deleteNamespace() string {
 			continue
 		}
 		if s.alive && s.pause == "including-deletion" {
-			s.startTheClock()
+			s.removePause()
 		}
 		s.alive = false
 	}

@@ -13,11 +13,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What others do behind the operator's back: with the helm command, and to
-// objects and records.
+// Changes by other clients: with the helm command, and to objects and release records.
 
-// helm runs the helm command, which may fail: it may meet an action of the
-// operator's.
+// helm runs the helm command. It may fail because of a concurrent action of the operator.
 func (s *subject) helm(args ...string) string {
 	s.frozen = ""
 	if _, err := s.env.TryHelm(args...); err != nil {
@@ -34,7 +32,7 @@ func (s *subject) helmUpgrade() string {
 	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "secret=helm,pieces.helm=mine")
 }
 
-// helmUpgradeLong is under way while other things happen, and fails in the end.
+// helmUpgradeLong starts an upgrade that runs during other events and fails.
 func (s *subject) helmUpgradeLong() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -44,7 +42,7 @@ func (s *subject) helmUpgradeLong() string {
 		_, err := s.env.TryHelm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--timeout", "4s",
 			"--set", "hook.enabled=true,hook.hang=true")
 		if err == nil {
-			s.world.violatef("a helm upgrade whose hook hangs has succeeded")
+			s.world.violatef("a helm upgrade with a hanging hook has succeeded")
 		}
 	})
 	return "begins"
@@ -63,7 +61,7 @@ func (s *subject) helmUninstall() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
 	}
-	s.unask()
+	s.removeRequest()
 	return s.helm("uninstall", s.name)
 }
 
@@ -72,7 +70,7 @@ func (s *subject) deleteRecord() string {
 	if len(records) == 0 {
 		return ""
 	}
-	s.unask()
+	s.removeRequest()
 	s.frozen = ""
 	record := records[s.world.rng.IntN(len(records))]
 	err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Delete(s.world.t.Context(), record.Name, metav1.DeleteOptions{})
@@ -82,8 +80,8 @@ func (s *subject) deleteRecord() string {
 	return record.Name
 }
 
-// corruptRecord damages the newest record and edits the spec, for a record that
-// nobody needs is read by nobody.
+// corruptRecord overwrites the newest record with invalid content, and edits the spec, so that
+// the operator needs the record.
 func (s *subject) corruptRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 || s.pause != "" {
@@ -93,7 +91,7 @@ func (s *subject) corruptRecord() string {
 	if record.Labels["status"] != api.StatusDeployed {
 		return ""
 	}
-	s.unask()
+	s.removeRequest()
 	_, err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Patch(s.world.t.Context(), record.Name, types.JSONPatchType,
 		[]byte(`[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -104,11 +102,11 @@ func (s *subject) corruptRecord() string {
 	return record.Name + ", and edit " + strconv.Itoa(s.edits)
 }
 
-// copied marks copies of records, which belong to whoever has made them.
+// copied is the label of copies of records, which the operator does not own.
 const copied = "soak.test/copied"
 
-// copyRecord stores a copy of a record under another name, as a backup does
-// that was restored. It changes nothing, and stays when the release goes.
+// copyRecord stores a copy of a record under another name, like a restored backup. The operator
+// must ignore the copy, also when the release is uninstalled.
 func (s *subject) copyRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
@@ -129,7 +127,7 @@ func (s *subject) copyRecord() string {
 	return name
 }
 
-// dependent names one of the release's objects, if it has any.
+// dependent returns the name of an object of the release, or "".
 func (s *subject) dependent() string {
 	owned, err := s.owned(s.world.t.Context(), harness.ConfigMap(""))
 	if err != nil {
@@ -159,7 +157,7 @@ func (s *subject) editDependent() string {
 		return ""
 	}
 	_, err := s.env.At(harness.ConfigMap(name)).Patch(s.world.t.Context(), name, types.MergePatchType,
-		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "somebody"})
+		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "another"})
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.world.t.Fatal(err)
 	}

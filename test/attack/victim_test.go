@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// promised is how long a tenant waits for an install at most, whatever
-	// another tenant does.
+	// promised is the maximum time that a tenant waits for an install during an attack by
+	// another tenant.
 	promised = 5 * time.Second
-	// givenUp is when the wait for one install ends.
+	// givenUp is the timeout for one install.
 	givenUp = 20 * time.Second
-	// requestsOfAnInstall is how many requests of the operator follow one another.
+	// requestsOfAnInstall is the number of sequential requests of the operator in an install.
 	requestsOfAnInstall = 10
 	usualRequest        = 20 * time.Millisecond
 	interval            = 100 * time.Millisecond
-	// few installs are enough where the attack has ended by then, several where it
-	// goes on.
+	// few is the number of installs after a short attack, several the number during a
+	// continuous one.
 	few, several = 3, 6
 )
 
-// measure returns how long the victim may wait during an attack: as promised or,
-// on a machine that does much else, so many times what an install takes without an
-// attack.
+// measure returns the maximum time that the victim may wait during an attack. On a slow machine
+// it is a multiple of the time of an install without an attack.
 func (a *arena) measure() time.Duration {
 	a.t.Helper()
 	o := &others{a: a}
@@ -39,29 +38,29 @@ func (a *arena) measure() time.Duration {
 		a.probes++
 		took, ok := o.install(a.t.Context(), fmt.Sprintf("probe-%d", a.probes))
 		if !ok || took == givenUp {
-			a.t.Fatal("a custom resource is not installed before any attack")
+			a.t.Fatal("a custom resource was not installed before the first attack")
 		}
 		slowest = max(slowest, took)
 	}
 	if limit := 10 * slowest; limit > promised {
-		a.t.Logf("an install takes %s before any attack, so the limit is %s", slowest.Round(time.Millisecond), limit.Round(time.Millisecond))
+		a.t.Logf("an install without an attack takes %s, so the limit is %s", slowest.Round(time.Millisecond), limit.Round(time.Millisecond))
 		return limit
 	}
 	return promised
 }
 
-// others is the victim's work during an attack: each second it creates a custom
-// resource of a plain chart and measures how long the operator takes for it.
+// others is the load of the victim during an attack: each second it creates a custom resource
+// of the kind plain, and measures the time of its install.
 type others struct {
 	a    *arena
 	stop context.CancelFunc
-	// done receives the measured times when the work has ended.
+	// done receives the measured times at the end.
 	done chan []time.Duration
 	// measured receives a value after each measurement.
 	measured chan struct{}
 }
 
-// watchOthers begins the victim's work.
+// watchOthers starts the load of the victim.
 func (a *arena) watchOthers() *others {
 	ctx, stop := context.WithCancel(a.t.Context())
 	o := &others{a: a, stop: stop, done: make(chan []time.Duration, 1), measured: make(chan struct{}, 1000)}
@@ -87,10 +86,9 @@ func (o *others) work(ctx context.Context) {
 	}
 }
 
-// install creates one custom resource, waits until it is Ready, and deletes it.
-// An install that has begun is measured to its end. The time by which requests at
-// the API server are slower than usual does not count: no operator can prevent
-// that attacks slow down the API server too.
+// install creates one custom resource, waits until it is Ready, and deletes it. It always waits
+// for the end of an install. The result does not include the delay of slow requests, because
+// no operator can prevent that an attack slows down the API server.
 func (o *others) install(ctx context.Context, name string) (took time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givenUp)
 	defer cancel()
@@ -123,7 +121,7 @@ func (o *others) install(ctx context.Context, name string) (took time.Duration, 
 	return took, o.deleted(ctx, cr)
 }
 
-// deleted asks for the deletion of a custom resource, and does not wait for it.
+// deleted deletes a custom resource without waiting for the finalizer.
 func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) bool {
 	err := o.a.victim.At(cr).Delete(context.WithoutCancel(ctx), cr.GetName(), metav1.DeleteOptions{})
 	if err != nil {
@@ -132,8 +130,8 @@ func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) boo
 	return err == nil
 }
 
-// served ends the victim's work after so many installs, one a second, and expects
-// each of them to have been in time.
+// served ends the load of the victim after the given number of installs, and fails the test if
+// one of them was not in time.
 func (o *others) served(installs int) {
 	o.a.t.Helper()
 	for done := 0; done < installs && o.a.operator.Survived() == nil; {

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What people do to a custom resource.
+// Actions of users on a custom resource.
 
 func (s *subject) edit() string {
 	if s.bad {
@@ -40,7 +40,7 @@ func (s *subject) fix() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// rollBack asks for a revision of the operator's that was deployed once.
+// rollBack requests a rollback to a revision that the operator had deployed.
 func (s *subject) rollBack() string {
 	past := s.past()
 	if len(past) == 0 {
@@ -52,9 +52,9 @@ func (s *subject) rollBack() string {
 	return value
 }
 
-// rollBackAndEdit asks for a revision, and edits the spec before the operator
-// may have executed the request. The request names the generation, so that the
-// edit is followed in any case: it is the later one, or it ends the hold.
+// rollBackAndEdit requests a rollback, and edits the spec, maybe before the operator has
+// executed the request. The request names the generation, so that the edit takes effect in any
+// case: the operator ignores the request, or the edit ends the hold.
 func (s *subject) rollBackAndEdit() string {
 	past := s.past()
 	if len(past) == 0 || s.bad {
@@ -69,7 +69,7 @@ func (s *subject) rollBackAndEdit() string {
 	return fmt.Sprintf("%s, and edit %d", value, s.edits)
 }
 
-// past returns the operator's revisions that were deployed once.
+// past returns the superseded revisions that the operator created.
 func (s *subject) past() []harness.Revision {
 	var past []harness.Revision
 	records := s.env.Records(s.name)
@@ -85,7 +85,7 @@ func (s *subject) past() []harness.Revision {
 	return past
 }
 
-// runJob edits the spec so that the release has a Job that removes itself.
+// runJob edits the spec so that the release has a Job with ttlSecondsAfterFinished.
 func (s *subject) runJob() string {
 	if s.bad {
 		return ""
@@ -96,8 +96,8 @@ func (s *subject) runJob() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// hang edits the spec so that a hook cannot pull its image, and corrects that
-// when the hook hangs, or soon.
+// hang edits the spec so that a hook cannot pull its image, and corrects the spec once the hook
+// hangs, or after the duration long.
 func (s *subject) hang() string {
 	if s.bad {
 		return ""
@@ -117,7 +117,7 @@ func (s *subject) hang() string {
 	return fmt.Sprintf("to edit %d, corrected by edit %d", stuck, s.edits)
 }
 
-// rollBackToPrevious asks for what the operator knows best.
+// rollBackToPrevious requests a rollback to "previous".
 func (s *subject) rollBackToPrevious() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -147,7 +147,7 @@ func (s *subject) rollBackWrongly() string {
 	return value
 }
 
-func (s *subject) stopTheClock() string {
+func (s *subject) setPause() string {
 	if s.pause != "" {
 		return ""
 	}
@@ -156,7 +156,7 @@ func (s *subject) stopTheClock() string {
 	return s.pause
 }
 
-func (s *subject) startTheClock() string {
+func (s *subject) removePause() string {
 	if s.pause == "" {
 		return ""
 	}
@@ -172,14 +172,14 @@ func (s *subject) verify() string {
 	return value
 }
 
-// clearStatus asks for another look afterwards: a status alone calls for none,
-// or each report would.
+// clearStatus removes the status and requests a reconciliation, because a change of the status
+// does not trigger one.
 func (s *subject) clearStatus() string {
 	s.env.Patch(s.object(), `[{"op": "add", "path": "/status", "value": {}}]`, "status")
-	return "is cleared, and verified by " + s.verify()
+	return "cleared, and reconciliation requested by " + s.verify()
 }
 
-// remove deletes the resource. It is made again when it is gone.
+// remove deletes the custom resource. It is recreated after the deletion.
 func (s *subject) remove() string {
 	if s.pause == "including-deletion" {
 		s.pause = ""
@@ -187,5 +187,5 @@ func (s *subject) remove() string {
 	}
 	s.env.Delete(s.object())
 	s.alive = false
-	return "is deleted"
+	return "deleted"
 }
