@@ -19,7 +19,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// A chart archive of 49 KiB with subcharts of gigabytes is rejected within the memory limit.
+// TestArchive: a chart archive of 49 KiB with subcharts of gigabytes is refused
+// within the operator's memory limit.
 func TestArchive(t *testing.T) {
 	env := harness.New(t)
 	// Helm limits each file to 5 MiB and each archive to 100 MiB.
@@ -78,10 +79,10 @@ func archive(t *testing.T, files map[string]io.Reader) []byte {
 	return packed.Bytes()
 }
 
-// A user with the role edit, even by a ClusterRoleBinding, has permission to write the
-// namespaced kinds in config/. The role does not include cluster-scoped kinds, because their
-// releases can be in any namespace.
-func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
+// TestEditor_CannotWriteClusterScopedKinds: a user with the ClusterRole edit,
+// even through a ClusterRoleBinding, can write the namespaced kinds of config/,
+// but not the cluster-scoped ones, whose releases may be in any namespace.
+func TestEditor_CannotWriteClusterScopedKinds(t *testing.T) {
 	env := harness.New(t)
 	const user = "attacker:everywhere"
 	binding, err := env.Typed.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -98,7 +99,8 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The controller that aggregates roles handles them in the order of their names.
+	// The aggregation controller has processed the roles of config/ when the
+	// last one in alphabetical order is aggregated.
 	for _, kind := range []struct{ group, resource string }{
 		{"app.example.com", "podsets"}, {"operator.example.com", "addons"}, {"vm.codeconnect.vmworld.com", "vmgroups"},
 	} {
@@ -113,7 +115,7 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 	for _, verb := range []string{"create", "update", "patch", "delete"} {
 		allowed, err := env.Allowed(t.Context(), user, "", verb, "operator.example.com", "configs")
 		if err != nil || allowed {
-			t.Errorf("the role edit allows %s for configs.operator.example.com: %t, %v", verb, allowed, err)
+			t.Errorf("permission of the role edit to %s configs.operator.example.com: %t, %v", verb, allowed, err)
 		}
 	}
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// arena is an operator with four kinds, two attackers and a victim.
+// arena is an operator of four kinds, two attackers and their victim.
 type arena struct {
 	t *testing.T
-	// admin is an admin in the namespace of the attackers.
+	// admin is an admin in the attackers' namespace.
 	admin *harness.Env
-	// editor has the role edit and permission to write custom resources; author has
-	// permission to write custom resources only. Their namespace sorts before that of the
-	// victim, so the operator handles it first.
+	// editor has the role edit and can write custom resources; author can only
+	// write custom resources. Their namespace sorts before the victim's, so
+	// that it is served first.
 	editor, author *harness.Env
 	// victim is an editor of another namespace.
 	victim *harness.Env
 
-	// plain is a kind without further settings, clustered allows cluster-scoped objects,
-	// sourced has valuesFrom, and accounted has serviceAccountName.
+	// plain is a kind whose entry allows nothing. clustered has cluster-scoped
+	// objects, sourced has valuesFrom, and accounted has a ServiceAccount.
 	plain, clustered, sourced, accounted harness.Kind
 
 	account  harness.Account
@@ -81,9 +81,9 @@ func newArena(t *testing.T) *arena {
 	return a
 }
 
-// entries returns the entries of the kinds with charts from testdata.
+// entries returns entries for the kinds with charts of testdata.
 func (a *arena) entries(open string) []harness.Entry {
-	// The values only add fields to a ConfigMap that the chart always renders.
+	// The values only add fields to a ConfigMap that the chart renders anyway.
 	known := []any{map[string]any{"template": "templates/configmap.yaml"}}
 	return []harness.Entry{
 		harness.MakeEntry(a.plain, chart(open)).With("rbac", known),
@@ -99,8 +99,8 @@ func (a *arena) entries(open string) []harness.Entry {
 
 func chart(name string) string { return harness.Root("test", "attack", "testdata", "charts", name) }
 
-// waitAllowed waits until the bindings are effective, and checks that the attackers have no
-// other permissions.
+// waitAllowed waits until the bindings are effective, and checks that the
+// attackers have no other permissions.
 func (a *arena) waitAllowed(kinds string) {
 	a.t.Helper()
 	for _, user := range []struct {
@@ -137,7 +137,7 @@ func (a *arena) waitAllowed(kinds string) {
 	}
 }
 
-// attack runs an attack as a subtest with a running operator, and removes its objects
+// attack runs an attack as a subtest with a running operator, and cleans up
 // afterwards.
 func (a *arena) attack(name string, run func(a *arena)) {
 	a.t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func (a *arena) attack(name string, run func(a *arena)) {
 	})
 }
 
-// clear removes the objects of the attackers.
+// clear deletes what the attackers have created.
 func (a *arena) clear() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
 	defer cancel()
@@ -194,7 +194,8 @@ func (a *arena) clear() {
 	}
 }
 
-// release removes the finalizers of custom resources that the operator did not uninstall in time.
+// release removes the finalizers of custom resources that no operator
+// uninstalls.
 func (a *arena) release(ctx context.Context, resource schema.GroupVersionResource, left []unstructured.Unstructured) {
 	for i := range left {
 		_, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).Patch(ctx, left[i].GetName(), "application/merge-patch+json",
@@ -205,15 +206,16 @@ func (a *arena) release(ctx context.Context, resource schema.GroupVersionResourc
 	}
 }
 
-// intact fails the test if the operator is not the process that was started.
+// intact checks that the operator is still the same process.
 func (a *arena) intact() {
 	a.t.Helper()
 	if err := a.operator.Survived(); err != nil {
-		a.t.Errorf("the operator has ended: %v", err)
+		a.t.Errorf("the attack stopped the operator: %v", err)
 	}
 }
 
-// many calls do n times, eight calls at once. It stops when the operator has ended.
+// many calls do n times, with eight calls in parallel. It stops when the
+// operator has exited.
 func (a *arena) many(n int, do func(i int) error) {
 	a.t.Helper()
 	var work sync.WaitGroup
@@ -234,7 +236,7 @@ func (a *arena) many(n int, do func(i int) error) {
 	work.Wait()
 }
 
-// create creates a custom resource with a spec in JSON, which is sent unchanged.
+// create creates a custom resource from JSON that is sent unchanged.
 func create(env *harness.Env, kind harness.Kind, name, spec string) error {
 	resource, _, _ := strings.Cut(kind.Resource(), ".")
 	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, kind.GroupVersion().String(), kind.Kind, name, spec)
@@ -247,8 +249,8 @@ func create(env *harness.Env, kind harness.Kind, name, spec string) error {
 	return nil
 }
 
-// ready returns the condition Ready of a custom resource, or the zero value if there is no
-// such condition for the current spec.
+// ready returns the condition Ready of a custom resource, empty if the
+// condition does not refer to the current spec.
 func ready(cr *unstructured.Unstructured) metav1.Condition {
 	status, err := harness.StatusOf(cr)
 	if err != nil || status.ObservedGeneration != cr.GetGeneration() {

@@ -11,14 +11,16 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// bomb is an attack on the memory, the processor or the time of the operator.
+// bomb is an attack on the memory, the CPU or the time of the operator.
 type bomb struct {
 	name string
-	// throw starts the attack. Its goroutines end with the context of the test.
+	// throw starts the attack. What it starts in the background ends with the
+	// context of the test.
 	throw func(a *arena)
 }
 
-// Whatever one tenant writes to objects in its namespace, the same process must serve other
+// TestBombs: whatever one tenant writes to custom resources, Secrets,
+// ConfigMaps and other objects of its namespace, the same process serves other
 // tenants in time.
 func TestBombs(t *testing.T) {
 	a := newArena(t)
@@ -32,8 +34,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// specBombs are the attacks of an author, who writes custom resources only. If the name does not
-// say otherwise, the specs do not exceed the size limit.
+// specBombs are attacks by an author, who can only write custom resources.
+// Unless noted otherwise, their sizes are below the limit for a spec.
 func specBombs() []bomb {
 	return []bomb{
 		{"Aliases", notes(9, func(i int) string {
@@ -91,14 +93,15 @@ func specBombs() []bomb {
 	}
 }
 
-// notes creates custom resources whose note is inserted into the manifest unchanged.
+// notes creates custom resources whose note is inserted into the manifest
+// unchanged.
 func notes(n int, note func(i int) string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("note", note(i)).Obj()
 	})
 }
 
-// texts creates custom resources with one of the templates each.
+// texts creates custom resources with one of these templates each.
 func texts(n int, texts ...string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", texts[i%len(texts)]).Obj()
@@ -112,14 +115,15 @@ func specs(n int, spec func(i int) string) func(a *arena) {
 	}
 }
 
-// many creates custom resources concurrently.
+// many creates custom resources in parallel.
 func many(n int, cr func(a *arena, i int) *unstructured.Unstructured) func(a *arena) {
 	return func(a *arena) {
 		a.many(n, func(i int) error { return a.tryCreate(a.author, cr(a, i)) })
 	}
 }
 
-// laughs returns levels of YAML anchors. Each level has ten aliases of the previous one.
+// laughs returns levels of anchors, each with ten aliases of the previous
+// level.
 func laughs(levels int) string {
 	var text strings.Builder
 	text.WriteString("  l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -129,7 +133,7 @@ func laughs(levels int) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// merges returns levels of YAML maps. Each level merges the previous one ten times.
+// merges returns levels of maps. Each level merges the previous one ten times.
 func merges(levels int) string {
 	var text strings.Builder
 	text.WriteString("  m0: &m0 {" + pairs(1_000) + "}\n")
@@ -150,14 +154,14 @@ func pairs(n int) string {
 	return strings.TrimSuffix(text.String(), ",")
 }
 
-// annotated returns a custom resource with annotations that the operator reads.
+// annotated returns a custom resource with annotations of Chartwright.
 func (a *arena) annotated(name string, annotations map[string]string) *unstructured.Unstructured {
 	cr := harness.MakeCR(a.plain, name).Obj()
 	cr.SetAnnotations(annotations)
 	return cr
 }
 
-// requestsOf are the annotations that request a single action.
+// requestsOf returns annotations that request an action once.
 var requestsOf = []string{
 	api.AnnotationRollbackTo, api.AnnotationReconcile, api.AnnotationForce, api.AnnotationTest, api.AnnotationAbort,
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestMain starts a separate cluster, because the attacks store hundreds of megabytes in it.
+// TestMain always starts its own cluster, because the attacks store hundreds of
+// megabytes in it.
 func TestMain(m *testing.M) {
 	if err := os.Unsetenv("CHARTWRIGHT_CLUSTER"); err != nil {
 		panic(err)

@@ -19,8 +19,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Objects of one tenant that expand to gigabytes must not end the operator, and must not delay
-// other tenants.
+// TestMemory: custom resources, ConfigMaps and Secrets of one tenant that would
+// take gigabytes to read do not stop the operator and do not delay other
+// tenants.
 func TestMemory(t *testing.T) {
 	a := newArena(t)
 	a.attack("AliasesInAValue", (*arena).aliasesInAValue)
@@ -78,7 +79,7 @@ func (a *arena) aliasesInARecord() {
 	others := a.watchOthers()
 	a.forge("web", 1, "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  "+strings.ReplaceAll(aliases(500_000, 150_000), "\n", "\n  "))
 	a.annotate(a.editor, web, api.AnnotationReconcile, "now")
-	a.whileAlive("the answer to the request", func(ctx context.Context) error {
+	a.whileAlive("the request to be processed", func(ctx context.Context) error {
 		live, err := a.editor.At(web).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -107,7 +108,7 @@ func (a *arena) largeCustomResources() {
 	a.refused("InvalidValues", bombs...)
 	others.served(few)
 	a.intact()
-	// The custom resources still exist when the operator restarts.
+	// The attack's resources remain, and the operator is restarted.
 	if a.operator.Running() {
 		a.operator.Stop()
 	}
@@ -129,8 +130,8 @@ func (a *arena) functionsThatAllocate() {
 	a.intact()
 }
 
-// recordsThatUnpackToMuch makes the operator adopt 20 releases at once. Each one has a small
-// Secret that expands to a large record.
+// recordsThatUnpackToMuch makes the operator adopt 20 releases at once, each of
+// which is compressed to a small Secret.
 func (a *arena) recordsThatUnpackToMuch() {
 	others := a.watchOthers()
 	text := []byte(`{"name":"bomb","info":{"status":"deployed"},"chart":{"metadata":{"name":"open","version":"1.0.0","apiVersion":"v2"}},` +
@@ -148,7 +149,7 @@ func (a *arena) recordsThatUnpackToMuch() {
 		bombs = append(bombs, harness.MakeCR(a.plain, name).Obj())
 	}
 	a.editor.Create(bombs...)
-	a.whileAlive("the condition Ready of the custom resources", func(ctx context.Context) error { return a.conditioned(ctx, bombs...) })
+	a.whileAlive("the custom resources to be processed", func(ctx context.Context) error { return a.conditioned(ctx, bombs...) })
 	others.served(few)
 	a.intact()
 }
@@ -161,7 +162,7 @@ func (a *arena) largeAnnotations() {
 	})
 	others.served(few)
 	a.intact()
-	// The records still exist when the operator restarts.
+	// The records remain, and the operator is restarted.
 	if a.operator.Running() {
 		a.operator.Stop()
 	}
@@ -171,7 +172,8 @@ func (a *arena) largeAnnotations() {
 	a.intact()
 }
 
-// inventedKinds checks that records with unknown kinds hardly delay the start.
+// inventedKinds checks that records with kinds that do not exist hardly slow
+// down a start.
 func (a *arena) inventedKinds() {
 	a.operator.Stop()
 	usual := a.startTime()
@@ -192,7 +194,7 @@ func (a *arena) inventedKinds() {
 	a.intact()
 }
 
-// inventory returns the annotation of a record with unknown kinds.
+// inventory lists kinds that do not exist.
 func inventory(seed, n int) string {
 	kinds := make([]string, n)
 	for i := range kinds {
@@ -205,8 +207,8 @@ func inventory(seed, n int) string {
 	return string(data)
 }
 
-// startTime starts the operator, and returns the time until it is ready and has installed a
-// custom resource of another tenant.
+// startTime starts the operator and returns the time until it is ready and has
+// installed a custom resource of another tenant.
 func (a *arena) startTime() time.Duration {
 	a.t.Helper()
 	began := time.Now()
@@ -237,8 +239,8 @@ func (a *arena) record(release string, revision int, labels, annotations map[str
 	return err
 }
 
-// refused waits until Ready is False with the given reason, or with any reason if it is empty.
-// It stops when the operator has ended.
+// refused waits until custom resources are not Ready with a reason, or any
+// reason if empty, or until the operator has exited.
 func (a *arena) refused(reason string, crs ...*unstructured.Unstructured) {
 	a.t.Helper()
 	for _, cr := range crs {
@@ -256,8 +258,8 @@ func (a *arena) refused(reason string, crs ...*unstructured.Unstructured) {
 	}
 }
 
-// conditioned returns an error until all custom resources have the condition Ready with any
-// status.
+// conditioned returns an error unless all custom resources have a condition
+// Ready.
 func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructured) error {
 	for _, cr := range crs {
 		live, err := a.editor.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
@@ -271,18 +273,18 @@ func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructur
 	return nil
 }
 
-// attackTimeout is the maximum time for the operator to handle an attack.
-const attackTimeout = 40 * time.Second
+// maxWait is the maximum time for the operator to process an attack.
+const maxWait = 40 * time.Second
 
-// whileAlive waits for a condition until attackTimeout, or until the operator has ended.
-func (a *arena) whileAlive(what string, look func(context.Context) error) {
+// whileAlive waits for a condition, or until the operator has exited.
+func (a *arena) whileAlive(what string, check func(context.Context) error) {
 	a.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(a.t.Context(), interval, attackTimeout, true, func(ctx context.Context) (bool, error) {
-		last = look(ctx)
+	err := wait.PollUntilContextTimeout(a.t.Context(), interval, maxWait, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
 		return last == nil || a.operator.Survived() != nil, nil
 	})
 	if err != nil {
-		a.t.Errorf("waited %s for %s: %v", attackTimeout, what, last)
+		a.t.Errorf("waited %s for %s: %v", maxWait, what, last)
 	}
 }

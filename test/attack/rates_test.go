@@ -16,14 +16,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// One tenant must get only a share of the operator's slots, time and requests.
+// TestShare: one tenant uses only a share of the operator's slots, time and
+// requests.
 func TestShare(t *testing.T) {
 	a := newArena(t)
 	a.attack("OfSlots", (*arena).takeSlots)
 	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
-	// This is the last attack, since it replaces the operator.
+	// The last attack, because it replaces the operator.
 	a.attack("OfARollout", (*arena).stopRollout)
 }
 
@@ -39,7 +40,8 @@ func (a *arena) takeSlots() {
 	a.intact()
 }
 
-// applyManyObjects occupies slots by actions with many objects and fast templates.
+// applyManyObjects occupies slots with actions that take long because of the
+// number of objects.
 func (a *arena) applyManyObjects() {
 	others := a.watchOthers()
 	notes(20, manyObjects)(a)
@@ -58,8 +60,9 @@ func manyObjects(i int) string {
 	return text.String()
 }
 
-// mostRequests is the maximum rate of requests per second that custom resources may cause by
-// annotations. Before there was a limit, 30 custom resources with a short period caused 446.
+// mostRequests is the maximum number of requests per second that custom
+// resources may cause by annotations. Without a limit, thirty custom resources
+// with a short period caused 446.
 const mostRequests = 60
 
 func (a *arena) shortPeriods() {
@@ -72,7 +75,7 @@ func (a *arena) shortPeriods() {
 	a.intact()
 }
 
-// requests has few custom resources, so that the burst of each one is used up soon.
+// requests uses few custom resources, so that their burst is soon exhausted.
 func (a *arena) requests() {
 	crs := a.crs(5, nil)
 	others := a.watchOthers()
@@ -98,7 +101,8 @@ func (a *arena) requests() {
 	a.intact()
 }
 
-// crs creates custom resources with annotations as the author, and waits until they are Ready.
+// crs creates custom resources of the author with annotations, and waits for
+// them.
 func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstructured {
 	a.t.Helper()
 	var crs []*unstructured.Unstructured
@@ -112,8 +116,8 @@ func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstru
 	return crs
 }
 
-// rate returns the requests per second of the operator in the attackers' namespace while do
-// runs.
+// rate returns the operator's requests per second in the attackers' namespace
+// during do.
 func (a *arena) rate(do func()) float64 {
 	a.t.Helper()
 	audit := a.admin.Audit(a.operator.User())
@@ -125,8 +129,8 @@ func (a *arena) rate(do func()) float64 {
 	return float64(requests) / took.Seconds()
 }
 
-// stopRollout makes the first upgrade of a rollout fail, which is in the attacker's namespace.
-// The custom resources of the victim must get the new chart.
+// stopRollout makes an upgrade in the first namespace, the attacker's, fail.
+// The victim's resources must still receive the new chart.
 func (a *arena) stopRollout() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)
@@ -165,7 +169,7 @@ func (a *arena) stopRollout() {
 	a.intact()
 }
 
-// nextVersion copies a chart as version 1.0.1.
+// nextVersion copies a chart with version 1.0.1.
 func (a *arena) nextVersion(name string) string {
 	a.t.Helper()
 	folder := filepath.Join(a.t.TempDir(), name)

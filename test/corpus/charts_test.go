@@ -8,27 +8,27 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// values are the values in a spec.
+// values are the values of a spec.
 type values = map[string]any
 
-// row is a chart in the table.
+// row is one chart of the table.
 type row struct {
 	name  string
 	chart string
-	// keys are additional keys of the entry in watches.yaml.
+	// keys are additional keys of the watches entry.
 	keys harness.Entry
-	// spec is the initial spec of the custom resource, edit is merged into it.
+	// spec is the first spec of the custom resource; edit is merged over it.
 	spec, edit values
-	// installs is the revision after the install; 0 means 1.
+	// installs is the revision that an install ends with, if it is not 1.
 	installs int64
-	// deployed checks the objects after each revision is Ready.
+	// deployed checks the release after each revision became Ready.
 	deployed func(*trial)
 	// before checks the release before it is deleted.
 	before func(*trial)
-	// leaves are the objects that must exist after the deletion of the custom resource.
+	// leaves are the objects that remain when the custom resource is deleted.
 	leaves []string
-	// public is true for charts that are not in testdata. Their operator has all
-	// permissions, and only the rules determine which objects they may leave.
+	// public charts are charts by others: their operator has all permissions,
+	// and the remaining objects follow only from the rules.
 	public bool
 }
 
@@ -36,8 +36,8 @@ func clusterScoped(kinds ...string) harness.Entry {
 	return harness.Entry{"allow": values{"clusterScoped": kinds}}
 }
 
-// ours are the charts in testdata.
-var ours = []row{
+// testdataRows are the charts of testdata.
+var testdataRows = []row{
 	{
 		name: "certificates-by-hook", edit: values{"days": int64(30)},
 		keys: clusterScoped("ValidatingWebhookConfiguration.admissionregistration.k8s.io"),
@@ -70,7 +70,7 @@ var ours = []row{
 		name: "gated-by-own-definition", edit: values{"teeth": int64(9)},
 		keys:   clusterScoped("CustomResourceDefinition.apiextensions.k8s.io"),
 		leaves: []string{"CustomResourceDefinition gears.gated.corpus.test"},
-		// The second revision has the custom resource, whose CRD is in the first.
+		// The second revision contains the custom resource of the CRD.
 		installs: 2,
 	},
 	{
@@ -101,15 +101,15 @@ var ours = []row{
 }
 
 func ownRows() []row {
-	rows := make([]row, len(ours))
-	for i, r := range ours {
+	rows := make([]row, len(testdataRows))
+	for i, r := range testdataRows {
 		r.chart = harness.Root("test", "corpus", "testdata", r.name)
 		rows[i] = r
 	}
 	return rows
 }
 
-// nullsAsInHelm checks that a null is stored if the CRD allows it.
+// nullsAsInHelm checks that a null remains in the spec if the CRD allows it.
 func nullsAsInHelm(tr *trial) {
 	tr.t.Helper()
 	live := tr.env.Get(harness.Object("nulls.corpus.test/v1", "Cluster", "web"))

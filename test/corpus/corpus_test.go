@@ -21,23 +21,24 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// stepTimeout is the timeout for one step of a chart in testdata.
-const stepTimeout = time.Minute
+// maxWait is the maximum duration of one step with a chart of testdata.
+const maxWait = time.Minute
 
-// within returns the timeout for one step. Public charts are larger, and charts of Bitnami are
-// upgraded whenever another test installs a CRD.
+// within returns the maximum duration of one step. Public charts are larger,
+// and charts of Bitnami are upgraded whenever another test installs a CRD.
 func (r row) within() time.Duration {
 	if r.public {
-		return 3 * stepTimeout
+		return 3 * maxWait
 	}
-	return stepTimeout
+	return maxWait
 }
 
-// TestCorpus installs each chart in the table, edits the spec, rolls back, restarts the operator
-// and deletes the custom resource. Afterwards, only the objects in the table may be left.
+// TestCorpus installs each chart of the table, edits it, rolls it back,
+// restarts the operator, deletes the custom resource, and checks that only the
+// objects in the table remain.
 //
-// The name is short, because it is part of the namespace: some public charts truncate longer
-// names, which then may be equal.
+// Its name is short, because it becomes part of the namespace: some public
+// charts truncate longer names until two of them are equal.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	rows := append(ownRows(), publicRows(t)...)
@@ -50,7 +51,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// withStorage adds ephemeral storage to the nodes, which pods of public charts request.
+// withStorage adds ephemeral storage to the nodes, which pods of public charts
+// request.
 func withStorage(env *harness.Env) {
 	env.T().Helper()
 	nodes, err := env.Typed.CoreV1().Nodes().List(env.T().Context(), metav1.ListOptions{})
@@ -66,7 +68,7 @@ func withStorage(env *harness.Env) {
 	}
 }
 
-// trial is the test of a row.
+// trial is the test of one row.
 type trial struct {
 	row
 	t        *testing.T
@@ -76,7 +78,7 @@ type trial struct {
 	audit    *harness.Audit
 	// uid is the UID of the custom resource.
 	uid string
-	// remembered is a value that a check of the row compares with.
+	// remembered are values with which a check of the row compares.
 	remembered string
 }
 
@@ -100,7 +102,7 @@ func (r row) run(t *testing.T) {
 	tr.env.Annotate(tr.cr, "rollback-to", strconv.Itoa(installed.Version))
 	rolledBack := tr.ready(upgraded.Version + 1)
 	if rolledBack.Manifest != installed.Manifest {
-		t.Errorf("the manifest after the rollback differs from revision %d", installed.Version)
+		t.Errorf("the manifest of the rollback differs from that of revision %d", installed.Version)
 	}
 	if held := harness.Condition(tr.env.Status(tr.cr), api.ConditionHeld); held == nil || held.Status != metav1.ConditionTrue {
 		t.Errorf("after the rollback, the condition Held is %+v", held)
@@ -109,7 +111,7 @@ func (r row) run(t *testing.T) {
 	tr.operator.Stop()
 	tr.operator.Start()
 	if again := tr.ready(rolledBack.Version); again.Version != rolledBack.Version {
-		t.Errorf("the release is at revision %d after the restart, want %d", again.Version, rolledBack.Version)
+		t.Errorf("after a restart, the release is at revision %d, want %d", again.Version, rolledBack.Version)
 	}
 	if r.before != nil {
 		r.before(tr)
@@ -122,18 +124,18 @@ func (r row) run(t *testing.T) {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it exists with status %v", live.Object["status"])
+			err = fmt.Errorf("it still exists, with status %v", live.Object["status"])
 		}
 		return err
 	})
 	tr.nothingLeft(before, rules)
 }
 
-// start starts an operator for the chart in its own namespace.
+// start serves the chart in a separate namespace.
 func start(t *testing.T, r row) *trial {
 	t.Helper()
 	env := harness.New(t)
-	// Most public charts do not meet the Pod Security Standards.
+	// Few public charts meet the restricted Pod Security level.
 	env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
 	kind := env.NewKind("Trial")
 	env.InstallCRD(kind)
@@ -154,9 +156,10 @@ func start(t *testing.T, r row) *trial {
 	}
 }
 
-// ready waits until the custom resource is Ready with its spec, and returns the deployed
-// revision. Charts in testdata must be at exactly the given revision. Public charts may be at a
-// later one: many of them render differently when another test installs a new API.
+// ready waits until the custom resource is Ready with its spec, and returns the
+// deployed revision. Charts of testdata must be at exactly the given revision.
+// Public charts may be at a later one: many of them change when the cluster
+// gets a new API, and other tests add some.
 func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	tr.t.Helper()
 	tr.env.WaitLong(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), tr.within(), func(ctx context.Context) error {
@@ -187,14 +190,14 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	return deployed
 }
 
-// jobGone waits until Kubernetes has deleted the finished Job, and checks that the release is
-// Ready without it.
+// jobGone waits until the Job is deleted by its TTL, and checks that the
+// release stays Ready without it.
 func jobGone(tr *trial) {
 	tr.t.Helper()
-	tr.env.WaitLong("the finished Job to be removed", stepTimeout, func(ctx context.Context) error {
+	tr.env.WaitLong("the finished Job to be removed", maxWait, func(ctx context.Context) error {
 		jobs, err := tr.env.Typed.BatchV1().Jobs(tr.env.Namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(jobs.Items) > 0 {
-			err = fmt.Errorf("%s exists", jobs.Items[0].Name)
+			err = fmt.Errorf("%s still exists", jobs.Items[0].Name)
 		}
 		return err
 	})
@@ -214,13 +217,13 @@ func jobGone(tr *trial) {
 	})
 }
 
-// jobsRanOnce checks that each of the three revisions has created one Job.
+// jobsRanOnce checks that there was one Job for each of the three revisions.
 func jobsRanOnce(tr *trial) {
 	tr.t.Helper()
 	made := slices.DeleteFunc(tr.audit.Requests(), func(r harness.Request) bool {
 		return r.ObjectRef.Resource != "jobs" || r.ResponseStatus.Code != http.StatusCreated || strings.Contains(r.RequestURI, "dryRun")
 	})
 	if len(made) != 3 {
-		tr.t.Error(errors.Join(fmt.Errorf("three revisions have created %d Jobs", len(made)), fmt.Errorf("%v", made)))
+		tr.t.Error(errors.Join(fmt.Errorf("three revisions created %d Jobs", len(made)), fmt.Errorf("%v", made)))
 	}
 }

@@ -21,17 +21,19 @@ import (
 // publicCharts is the environment variable with a folder of charts.
 const publicCharts = "CHARTWRIGHT_PUBLIC_CHARTS"
 
-// everything grants all permissions to the operator of a public chart. To derive the permissions
-// of a large chart would take longer than the rest of the test.
+// everything grants all permissions to the operator of a public chart: deriving
+// the permissions of a large chart would take longer than the test.
 var everything = harness.Grants{ClusterWide: []rbacv1.PolicyRule{
 	{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 }}
 
-// specOf has the values that a public chart requires.
+// specOf contains values that a public chart needs in addition to its defaults,
+// and why.
 var specOf = map[string]values{}
 
-// publicRows returns a row for each chart in the folder, if the variable is set.
+// publicRows returns a row for each chart in the folder, or none without a
+// folder.
 func publicRows(t *testing.T) []row {
 	t.Helper()
 	folder := os.Getenv(publicCharts)
@@ -73,8 +75,8 @@ func publicRows(t *testing.T) []row {
 	return rows
 }
 
-// specFor returns values with which the chart renders: the given values, or else these merged
-// with the first ci/*-values.yaml that renders.
+// specFor returns values for which the chart renders: those given, or the first
+// of the author's examples merged over them.
 func specFor(chart *chart.Chart, given values) (values, error) {
 	_, failed := rendered(chart, given)
 	if failed == nil {
@@ -100,14 +102,14 @@ func rendered(loaded *chart.Chart, spec values) (*chart.Rendered, error) {
 	})
 }
 
-// marker is the name that an edit of a public chart adds.
+// marker is the text that an edit of a public chart adds.
 const marker = "corpus-edit"
 
-// wide are names of values that most charts render into several objects, best first.
+// wide are values that most charts print into several objects, best first.
 var wide = []string{"commonannotations", "podannotations", "annotations", "commonlabels", "customlabels", "podlabels", "labels"}
 
-// editFor returns an edit that changes an object: it adds an annotation or a label to a value
-// for them.
+// editFor returns an edit that is visible in an object: an annotation or a
+// label in a value for annotations or labels.
 func editFor(chart *chart.Chart, spec values) (values, error) {
 	defaults, err := chart.Values()
 	if err != nil {
@@ -126,10 +128,10 @@ func editFor(chart *chart.Chart, spec values) (values, error) {
 			return changed, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d values for annotations and labels changes an object: want one of %q", len(candidates), wide)
+	return nil, fmt.Errorf("none of %d values for annotations and labels is visible in an object: want one of %q", len(candidates), wide)
 }
 
-// rank returns the rank of a value: values near the root come first.
+// rank sorts values near the root first.
 func rank(path []string) int {
 	return 10*len(path) + slices.Index(wide, strings.ToLower(path[len(path)-1]))
 }
@@ -149,8 +151,8 @@ func annotationsIn(vals values, above []string) [][]string {
 	return found
 }
 
-// allowAll returns an allow block for all cluster-scoped kinds, including those of the CRDs in
-// charts.
+// allowAll returns an allow block for all kinds of the cluster, and for the
+// CRDs that charts install.
 func allowAll(env *harness.Env) values {
 	env.T().Helper()
 	lists, err := env.Typed.Discovery().ServerPreferredResources()

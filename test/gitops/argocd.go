@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Health states of Argo CD.
+// Argo CD's states of a resource's health.
 const (
 	Healthy     = "Healthy"
 	Progressing = "Progressing"
@@ -17,15 +17,15 @@ const (
 	Suspended   = "Suspended"
 )
 
-// luaTime is the timeout of Argo CD for a script.
+// luaTime is the time limit of Argo CD for a script.
 const luaTime = time.Second
 
-// Health runs a health script of Argo CD on an object.
+// Health runs a health script of Argo CD for an object.
 func Health(ctx context.Context, script string, object *unstructured.Unstructured) (status, message string, err error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
-	// Argo CD opens these libraries by default, and a reduced os library, which the
-	// scripts here do not need.
+	// Argo CD opens only these libraries unless an admin enables others. Its
+	// reduced library os is not needed here.
 	for name, open := range map[string]lua.LGFunction{
 		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
 	} {
@@ -47,7 +47,7 @@ func Health(ctx context.Context, script string, object *unstructured.Unstructure
 	return lua.LVAsString(answer.RawGetString("status")), lua.LVAsString(answer.RawGetString("message")), nil
 }
 
-// luaValue returns a JSON value as a Lua value.
+// luaValue converts a JSON value to Lua.
 func luaValue(state *lua.LState, value any) lua.LValue {
 	switch v := value.(type) {
 	case bool:

@@ -1,7 +1,8 @@
-// Package gitops evaluates the files in docs/gitops like the GitOps tools: the health script
-// with the interpreter and the libraries of Argo CD, and the health expressions with the CEL
-// environment and in the order of Flux.
+// Package gitops evaluates the files in docs/gitops as GitOps tools do: the
+// health script with Argo CD's interpreter and the libraries that Argo CD
+// opens, and the health expressions with Flux's CEL in Flux's order.
 //
-// The tests in this package use synthetic statuses, the tests in test/e2e those of an
-// operator. They also check that docs/gitops.md shows the files unchanged.
+// The tests in this package use constructed statuses; those in test/e2e use
+// statuses that an operator writes. They also check that docs/gitops.md
+// contains the files unchanged.
 package gitops

@@ -31,15 +31,15 @@ type panel struct {
 }
 
 var (
-	// legend matches a label in a legend.
+	// legend matches a label in the name of a line.
 	legend = regexp.MustCompile(`\{\{([a-z_]+)\}\}`)
-	// values matches the query for the values of a variable.
+	// values matches Grafana's query for the values of a variable.
 	values = regexp.MustCompile(`^label_values\((.*), ([a-z_]+)\)$`)
-	// variable matches a variable of the dashboard.
+	// variable matches one of the dashboard's own variables.
 	variable = regexp.MustCompile(`\$([a-z]+)`)
 )
 
-// Each panel must use existing metrics and labels, and panels must not overlap.
+// TestDashboard: each panel has valid queries, and no two panels overlap.
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	if err := json.Unmarshal([]byte(readFile(t, "config", "grafana", "chartwright.json")), &d); err != nil {
@@ -57,7 +57,7 @@ func TestDashboard(t *testing.T) {
 			t.Fatalf("the variable %s is %s", v.Name, v.Definition)
 		}
 		if e, err := Read(match[1], known); err != nil || !slices.Contains(e.Labels, match[2]) {
-			t.Errorf("the variable %s is of %s, which has %v: %v", v.Name, match[1], e.Labels, err)
+			t.Errorf("variable %s: metric %s has labels %v: %v", v.Name, match[1], e.Labels, err)
 		}
 	}
 	used := map[string]bool{}
@@ -65,13 +65,13 @@ func TestDashboard(t *testing.T) {
 	for _, p := range d.Panels {
 		p.expectPlace(t, taken)
 		if p.Type != "row" && len(p.Targets) == 0 {
-			t.Errorf("%s has no query", p.Title)
+			t.Errorf("%s has no queries", p.Title)
 		}
 		for _, target := range p.Targets {
 			t.Run(p.Title, func(t *testing.T) {
 				for _, match := range variable.FindAllStringSubmatch(target.Expr, -1) {
 					if !slices.Contains(variables, match[1]) {
-						t.Errorf("variable %s does not exist", match[1])
+						t.Errorf("unknown variable %s", match[1])
 					}
 				}
 				text := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
@@ -96,12 +96,12 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// expectPlace fails the test if a panel is outside of the grid or overlaps another one.
+// expectPlace fails if a panel is outside the grid or overlaps another one.
 func (p panel) expectPlace(t *testing.T, taken map[[2]int]string) {
 	t.Helper()
 	at := p.GridPos
 	if at.H == 0 || at.W == 0 || at.X+at.W > 24 {
-		t.Errorf("%s is outside of the grid: %+v", p.Title, at)
+		t.Errorf("%s is outside the grid: %+v", p.Title, at)
 	}
 	for x := at.X; x < at.X+at.W; x++ {
 		for y := at.Y; y < at.Y+at.H; y++ {

@@ -1,7 +1,8 @@
-// Package monitoring checks config/prometheus and config/grafana: the parser of Prometheus
-// parses each expression, and each metric and label in it must be registered by Chartwright
-// or by one of its libraries.
+// Package monitoring checks config/prometheus and config/grafana against the
+// metrics of an operator: Prometheus' own parser reads each expression, and the
+// code of this repository or of controller-runtime must register each metric
+// and label in it.
 //
-// The tests read the descriptions of metrics and not their values. Therefore they need no
-// operator, and include metrics that have no value yet.
+// The checks use the descriptions of metrics, not their values, so that no
+// operator has to run, and metrics without values are included.
 package monitoring

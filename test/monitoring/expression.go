@@ -10,22 +10,22 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Matcher is a label matcher in an expression.
+// Matcher is a label matcher of an expression.
 type Matcher struct {
 	Label string
-	// Values are the values that it names, without patterns.
+	// Values are the values that it names, unless they are a pattern.
 	Values []string
 }
 
-// Expression has the metrics and labels in a PromQL expression.
+// Expression contains the metrics and labels of an expression in PromQL.
 type Expression struct {
 	Series   []string
 	Matchers []Matcher
-	// Labels are the labels of its results.
+	// Labels are the labels by which its results may differ.
 	Labels []string
 }
 
-// Read parses an expression. It returns an error if it contains an unknown metric or label.
+// Read parses an expression. It fails for unknown metrics or labels.
 func Read(text string, known map[string][]string) (Expression, error) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 	if err != nil {
@@ -119,10 +119,10 @@ func (r *reader) binary(n *parser.BinaryExpr) []string {
 		}
 		return left
 	}
-	// Without on and ignoring, both sides must have the same labels.
+	// Otherwise all labels must be equal, or nothing ever matches.
 	l, m := slices.Sorted(slices.Values(left)), slices.Sorted(slices.Values(right))
 	if n.VectorMatching.Card != parser.CardOneToOne && n.VectorMatching.Card != parser.CardManyToMany || !slices.Equal(l, m) {
-		r.failf("%s: the sides have different labels: %v and %v", n, l, m)
+		r.failf("%s: the sides have different labels, %v and %v", n, l, m)
 	}
 	return left
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/chartwright/chartwright/test/docs"
 )
 
-// prometheusRule has the fields of a PrometheusRule that the file uses. Other fields are an
-// error.
+// prometheusRule has the fields of that kind that this repository uses. Other
+// fields are an error.
 type prometheusRule struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -60,13 +60,13 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("for: %v", err)
 				}
 				if severity := a.Labels["severity"]; severity != "warning" && severity != "critical" {
-					t.Errorf("got severity %q, want warning or critical", severity)
+					t.Errorf("the severity is %q", severity)
 				}
 				if anchor, ok := strings.CutPrefix(a.Annotations["runbook_url"], runbook); !ok || !slices.Contains(anchors, anchor) {
-					t.Errorf("runbook_url is %q, which is not a heading of docs/on-call.md", a.Annotations["runbook_url"])
+					t.Errorf("runbook_url is %q, want a section of docs/on-call.md", a.Annotations["runbook_url"])
 				}
 				if !strings.Contains(page, "`"+a.Alert+"`") {
-					t.Error("docs/on-call.md does not contain the alert")
+					t.Error("docs/on-call.md does not mention the alert")
 				}
 				for _, key := range []string{"summary", "description"} {
 					text := a.Annotations[key]
@@ -75,7 +75,7 @@ func TestAlerts(t *testing.T) {
 					}
 					for _, match := range speaksOf.FindAllStringSubmatch(text, -1) {
 						if !slices.Contains(e.Labels, match[1]) {
-							t.Errorf("%s uses label %s, want one of %v", key, match[1], e.Labels)
+							t.Errorf("%s uses the label %s, want one of %v", key, match[1], e.Labels)
 						}
 					}
 				}

@@ -17,7 +17,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// atRest returns an error unless a custom resource is in its expected state.
+// atRest returns an error unless a custom resource is in its expected final
+// state.
 func (s *subject) atRest(ctx context.Context) error {
 	cr, err := s.env.At(s.object()).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
@@ -27,42 +28,42 @@ func (s *subject) atRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkState(ctx, cr, status); err != nil {
-		report, _ := json.Marshal(cr.Object["status"]) //nolint:errchkjson // it came as JSON
+	if err := s.looksRight(ctx, cr, status); err != nil {
+		report, _ := json.Marshal(cr.Object["status"]) //nolint:errchkjson // it was decoded from JSON
 		return fmt.Errorf("%w; generation %d, annotations %v, revisions %s, status %s", err, cr.GetGeneration(), cr.GetAnnotations(), s.env.Revisions(s.name), report)
 	}
 	return nil
 }
 
-func (s *subject) checkState(ctx context.Context, cr *unstructured.Unstructured, status api.Status) error {
+func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured, status api.Status) error {
 	if status.ObservedGeneration != cr.GetGeneration() {
-		return errors.New("generation not observed")
+		return errors.New("the generation is not observed")
 	}
 	ready := harness.Condition(status, api.ConditionReady)
 	if ready == nil {
-		return errors.New("condition Ready missing")
+		return errors.New("no condition Ready")
 	}
 	if s.pause != "" {
-		return s.checkPaused(status)
+		return s.looksPaused(status)
 	}
 	if isTrue(status, "Paused") {
-		return errors.New("paused")
+		return errors.New("unexpectedly paused")
 	}
 	if s.refused && !isTrue(status, "RollbackRefused") && !isTrue(status, "InvalidAnnotations") {
-		return errors.New("invalid request not rejected")
+		return errors.New("the invalid request is not refused")
 	}
 	if !s.answered(cr) {
-		return errors.New("rollback request not answered")
+		return errors.New("the rollback request is not processed")
 	}
 	holds := isTrue(status, "Held")
 	if s.hold == held && !holds {
 		return errors.New("not held")
 	}
 	if s.hold == free && holds {
-		return errors.New("held")
+		return errors.New("unexpectedly held")
 	}
 	if s.bad && !holds {
-		return s.checkRejected(ctx, cr, ready)
+		return s.looksRefused(ctx, cr, ready)
 	}
 	if ready.Status != metav1.ConditionTrue {
 		return errors.New("not Ready")
@@ -72,43 +73,43 @@ func (s *subject) checkState(ctx context.Context, cr *unstructured.Unstructured,
 		return err
 	}
 	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
-		return fmt.Errorf("revision %d is deployed, but not reported", revision.Version)
+		return fmt.Errorf("revision %d is deployed but not reported", revision.Version)
 	}
 	if s.hold == held && revision.Manifest != s.manifest {
-		return fmt.Errorf("held at another revision than requested:\n%s\nwant:\n%s", revision.Manifest, s.manifest)
+		return fmt.Errorf("the held revision has the manifest\n%s\nwant:\n%s", revision.Manifest, s.manifest)
 	}
 	if !holds && !same(revision.Config, s.spec) {
-		return fmt.Errorf("got values %v, want those of the spec: %v", revision.Config, s.spec)
+		return fmt.Errorf("the release has the values %v, want %v", revision.Config, s.spec)
 	}
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
-func (s *subject) checkPaused(status api.Status) error {
+func (s *subject) looksPaused(status api.Status) error {
 	if !isTrue(status, "Paused") {
 		return errors.New("not paused")
 	}
 	if now := s.env.Revisions(s.name); s.frozen != "" && now != s.frozen {
-		return fmt.Errorf("revisions changed during the pause, want %s", s.frozen)
+		return fmt.Errorf("paused with changed revisions, want %s", s.frozen)
 	}
 	return nil
 }
 
-// checkRejected returns an error if a spec that the chart rejects has changed anything but the
+// looksRefused checks that a spec that the chart refuses has only changed the
 // status.
-func (s *subject) checkRejected(ctx context.Context, cr *unstructured.Unstructured, ready *metav1.Condition) error {
+func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructured, ready *metav1.Condition) error {
 	if ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonInvalidValues {
-		return errors.New("the spec was not rejected by the schema of the chart")
+		return errors.New("the chart's schema should have refused the spec")
 	}
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
 		return nil
 	}
 	if records[len(records)-1].Name == s.corrupt {
-		return nil // a spec that is refused needs no record to be read
+		return nil // the record of a refused spec need not be readable
 	}
 	newest := records[len(records)-1].Labels
 	if newest["status"] != api.StatusDeployed || newest[api.LabelRevision] != newest["version"] {
-		return nil // the deployed revision is from a failed attempt or another client
+		return nil // the deployed release comes from a failed attempt or from another client
 	}
 	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
@@ -117,8 +118,9 @@ func (s *subject) checkRejected(ctx context.Context, cr *unstructured.Unstructur
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
-// answered reports whether the operator has processed the last request. An annotation does not
-// change the generation, so a custom resource may only seem to be at rest.
+// answered reports whether the operator has processed the last request.
+// Annotations do not change the generation, so a release may look idle before
+// its action has started.
 func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	asked := annotations.Parse(cr.GetAnnotations()).Rollback
 	if s.asked == 0 || asked == nil || asked.Malformed() {
@@ -126,7 +128,8 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	}
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
-		// A helm uninstall has deleted the records, and the spec is invalid.
+		// If helm uninstall has deleted the records, a refused spec prevents a
+		// new one.
 		return true
 	}
 	for i := range records {
@@ -137,7 +140,7 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	return false
 }
 
-// rested updates the model once the custom resource is at rest.
+// rested records state that is only known when the custom resource is at rest.
 func (s *subject) rested() {
 	s.world.t.Helper()
 	if s.pause != "" {
@@ -163,7 +166,7 @@ func isTrue(status api.Status, condition string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// same compares values by their JSON.
+// same compares values in their JSON form.
 func same(a, b map[string]any) bool {
 	left, errLeft := json.Marshal(a)
 	right, errRight := json.Marshal(b)

@@ -1,7 +1,7 @@
 package soak
 
-// card is an event that affects the world or one custom resource. Its function returns what was
-// done, or "" if the event is not possible now.
+// card is an event that affects the world, or one custom resource. do returns a
+// description, or "" if the event is not possible now.
 type card struct {
 	name    string
 	times   int
@@ -20,8 +20,8 @@ var deck = []card{
 	{name: "rollback-wrong", times: 1, subject: (*subject).rollBackWrongly},
 	{name: "ttl-job", times: 2, subject: (*subject).runJob},
 	{name: "hook-hangs-then-corrected", times: 2, subject: (*subject).hang},
-	{name: "pause", times: 2, subject: (*subject).setPause},
-	{name: "unpause", times: 2, subject: (*subject).removePause},
+	{name: "pause", times: 2, subject: (*subject).stopTheClock},
+	{name: "unpause", times: 2, subject: (*subject).startTheClock},
 	{name: "verify", times: 1, subject: (*subject).verify},
 	{name: "clear-status", times: 1, subject: (*subject).clearStatus},
 	{name: "delete-dependent", times: 2, subject: (*subject).deleteDependent},
@@ -40,7 +40,8 @@ var deck = []card{
 	{name: "stop", times: 1, world: (*world).stop},
 }
 
-// shuffle returns all cards in an order that depends on the seed.
+// shuffle returns every card as often as its weight, in an order that depends
+// on the seed.
 func (w *world) shuffle() []card {
 	var cards []card
 	for _, card := range deck {

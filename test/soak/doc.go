@@ -1,28 +1,28 @@
-// Package soak tests an operator under random combinations of events. A seed determines the
-// events and their order, and the operator must always recover.
+// Package soak tests an operator with random sequences of events that a seed
+// determines, and expects that the operator always reaches the correct state.
 //
-// A world is an operator, the custom resources that it serves, a proxy between the operator
-// and the API server, and a model of the expected state of each custom resource. In a round,
-// several things happen at once: users edit, roll back, pause and delete; other clients use
-// the helm command, or change objects and release records; the operator is killed or
-// stopped; requests are rejected, lost and delayed. Then the faults end, and within bounded
-// time the following must hold:
+// A World is an operator, its custom resources, a proxy to the API server, and
+// a model of the expected state of each resource. In a round, several events
+// happen concurrently: users edit, roll back, pause and delete; other clients
+// use the helm command, or change objects and records; the operator is killed
+// or stopped; requests are refused, lost and delayed. Then the faults stop, and
+// the following must be true within limited time:
 //
-//   - Every custom resource is Ready with its spec, is held at the requested revision, or
-//     reports what is wrong with it.
-//   - Each release has one deployed revision and no pending revision.
-//   - The objects are those of its manifest, and no other objects carry the operator's
-//     labels.
-//   - Deleted custom resources have left nothing behind.
+//   - every resource is Ready with its spec, or held at the requested revision,
+//     or reports what is wrong,
+//   - one revision of each release is deployed, and none is pending,
+//   - the objects are those of its manifest, and no others have its labels,
+//   - nothing remains of deleted resources.
 //
-// At no time does a release have two pending revisions that the operator created.
+// At no time does a release have two pending revisions of the operator.
 //
-// By default, the test is a short run with a fixed seed. Environment variables change that:
+// By default, the tests are a short run with a fixed seed. For longer runs:
 //
-//	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with a world of its own
-//	CHARTWRIGHT_SOAK_DECKS=4      how often each event happens
-//	CHARTWRIGHT_SOAK_TIME=30m     the maximum duration
+//	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with its own world
+//	CHARTWRIGHT_SOAK_DECKS=4      the number of repetitions of all events
+//	CHARTWRIGHT_SOAK_TIME=30m     the time limit
 //
-// A failure prints the seed and the events before it. The same seed produces the same events.
-// When they reach the operator, and on which custom resource they act, may differ.
+// A failure prints the seed and the preceding events. The same seed produces
+// the same events; their timing differs, and so may the custom resources that
+// they affect.
 package soak

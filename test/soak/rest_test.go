@@ -12,14 +12,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rest ends the faults and waits until everything is in its expected state.
+// rest stops the faults and waits until everything is in its expected state.
 func (w *world) rest() {
 	w.t.Helper()
 	w.proxy.Calm()
 	if w.trap != nil {
 		w.proxy.Trap(0, harness.BeforeWrite, nil)
 		if call, sprung := w.trap.Fired(); sprung {
-			w.notef("operator killed at %s", call)
+			w.notef("the operator was killed at %s", call)
 			w.totals.inc("kill-at-write done")
 		}
 		w.trap = nil
@@ -29,7 +29,7 @@ func (w *world) rest() {
 		w.keep()
 		return w.operator.Probe(ctx, "/readyz")
 	})
-	w.waitDeleted()
+	w.bury()
 	for _, s := range w.subjects {
 		if !s.alive {
 			s.create()
@@ -39,13 +39,13 @@ func (w *world) rest() {
 		w.Wait(fmt.Sprintf("%s to be at rest (seed %d, step %d)", s, w.seed, w.step), s.atRest)
 		s.rested()
 	}
-	w.Wait("no objects without an owner", w.noOrphans)
+	w.Wait("all orphaned objects to be deleted", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }
 
-// waitDeleted waits for the end of all deletions, and checks that no objects are left.
-func (w *world) waitDeleted() {
+// bury waits until deleted resources are gone, with all their objects.
+func (w *world) bury() {
 	w.t.Helper()
 	for _, s := range w.subjects {
 		if s.alive || s.uid == "" {
@@ -59,16 +59,16 @@ func (w *world) waitDeleted() {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("it exists, with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
+			return fmt.Errorf("it still exists, with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
 		})
 		// The finalizer is removed last.
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + unreadable + ",!" + copied})
+			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			for i := range left.Items {
-				w.violatef("%s is deleted, but its %s %s is not", s, left.Items[i].GetKind(), left.Items[i].GetName())
+				w.violatef("%s is deleted, but its %s %s still exists", s, left.Items[i].GetKind(), left.Items[i].GetName())
 			}
 		}
 	}
@@ -81,10 +81,12 @@ func (w *world) waitDeleted() {
 	w.placeGone = false
 }
 
-// unreadable is the label value of unreadable records that the operator has copied.
-const unreadable = "chartwright-damaged"
+// setAside is the value of the label "owner" on corrupt records that the operator
+// has set aside for manual inspection.
+const setAside = "chartwright-damaged"
 
-// noOrphans returns an error if an object has the operator's labels and no existing owner.
+// noOrphans returns an error if an object has the operator's labels but no
+// owner.
 func (w *world) noOrphans(ctx context.Context) error {
 	alive := map[string]bool{}
 	for _, s := range w.subjects {
@@ -92,14 +94,14 @@ func (w *world) noOrphans(ctx context.Context) error {
 	}
 	for _, place := range w.places {
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + unreadable + ",!" + copied})
+			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				return err
 			}
 			for i := range all.Items {
 				object := &all.Items[i]
 				if uid := object.GetLabels()[api.LabelOwnerUID]; !alive[uid] {
-					return fmt.Errorf("%s %s/%s belongs to %q, but no custom resource has this UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
+					return fmt.Errorf("%s %s/%s has the owner UID %q, but no custom resource has this UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
 				}
 			}
 		}
@@ -107,18 +109,18 @@ func (w *world) noOrphans(ctx context.Context) error {
 	return nil
 }
 
-// end deletes all custom resources, and checks that nothing is left.
+// end deletes everything, and checks that nothing remains.
 func (w *world) end() {
 	w.t.Helper()
 	for _, s := range w.subjects {
 		if s.pause == "including-deletion" {
-			s.removePause()
+			s.startTheClock()
 		}
 		s.env.Delete(s.object())
 		s.alive = false
 	}
-	w.waitDeleted()
-	w.Wait("no objects without an owner", w.noOrphans)
+	w.bury()
+	w.Wait("all orphaned objects to be deleted", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }

@@ -11,7 +11,8 @@ import (
 // hand is the number of events in a round.
 const hand = 4
 
-// faultsShare is the fraction of rounds with faults between the operator and the API server.
+// faultsShare is the share of rounds with faults between the operator and the
+// API server.
 const faultsShare = 0.7
 
 func TestSoak(t *testing.T) {
@@ -38,13 +39,13 @@ func TestSoak(t *testing.T) {
 			w.totals.faults(w.proxy.Counts())
 			t.Logf("seed %d:\n%s", seed, &w.totals)
 			if w.totals.count("kill")+w.totals.count("kill-at-write") == 0 || w.totals.sum("fault ") == 0 {
-				t.Error("no kills or no faults: the run did not test enough")
+				t.Error("no kills or no faults: the run tests less than it should")
 			}
 		})
 	}
 }
 
-// round plays the cards, and waits until everything is at rest.
+// round runs the events of the cards, and waits until everything is at rest.
 func (w *world) round(deck int, cards []card) {
 	w.t.Helper()
 	disturbed := w.rng.Float64() < faultsShare
@@ -60,12 +61,12 @@ func (w *world) round(deck int, cards []card) {
 			w.totals.inc(card.name)
 		}
 	}
-	w.waitForFaults(disturbed, before)
+	w.stir(disturbed, before)
 	w.rest()
 }
 
-// play plays a card on one custom resource that allows it. It returns a description of what
-// was done, or "" if no custom resource allows it.
+// play applies a card to one suitable custom resource.
+// It returns a description of the event, or "".
 func (w *world) play(card card) string {
 	w.t.Helper()
 	if card.world != nil {

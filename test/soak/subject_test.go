@@ -13,46 +13,48 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// subject is a custom resource with its expected state.
+// subject is a custom resource, and its expected state.
 type subject struct {
 	world *world
 	env   *harness.Env
 	kind  harness.Kind
 	name  string
 
-	// alive is true if the custom resource exists.
+	// alive: the resource was created and not deleted.
 	alive bool
-	// uid is the UID of the newest custom resource with this name.
+	// uid is the UID of the last resource with this name.
 	uid types.UID
-	// edits is the number of specs so far; it makes each spec unique.
+	// edits counts the specs, so that no two are equal.
 	edits int
 	spec  map[string]any
-	// bad is true if the schema of the chart rejects the spec.
+	// bad: the chart's schema refuses the spec.
 	bad bool
-	// pause is the value of the annotation. frozen are the revisions at rest during the
-	// pause: the operator must not add any, other clients may.
+	// pause is the value of the annotation. frozen are the revisions that
+	// existed when the paused resource was at rest; other clients may add
+	// revisions, the operator must not.
 	pause, frozen string
 
 	hold hold
-	// manifest is the manifest of a held release, or "" if it is not known.
+	// manifest is the manifest of a held release, if known.
 	manifest string
-	// requests is the number of rollback requests, asked the number of those that the
-	// operator may not have processed. bare holds the used values without a token.
+	// requests counts rollback requests; asked are those that the operator may
+	// not have processed yet. bare are values that were already used without a
+	// token.
 	requests, asked int
 	bare            map[string]bool
-	// refused is true if the last request is invalid.
+	// refused: the last request must be refused.
 	refused bool
-	// corrupt is the name of the record that was overwritten last.
+	// corrupt is the record that was corrupted last.
 	corrupt string
 }
 
-// hold is the hold of a release after a rollback.
+// hold defines whether the release is held after a rollback.
 type hold int
 
 const (
 	free hold = iota
 	held
-	// either means that the result depends on the order of events.
+	// either: it depends on what the operator observed first.
 	either
 )
 
@@ -60,7 +62,7 @@ func (s *subject) String() string { return s.kind.Kind + " " + s.env.Namespace +
 
 func (s *subject) object() *unstructured.Unstructured { return harness.MakeCR(s.kind, s.name).Obj() }
 
-// nextSpec returns a new spec that differs from all earlier ones.
+// nextSpec returns a spec that was not used before.
 func (s *subject) nextSpec() map[string]any {
 	s.edits++
 	pieces := map[string]any{"one": fmt.Sprintf("edit %d", s.edits)}
@@ -89,8 +91,8 @@ func (s *subject) create() {
 	s.asked, s.bare = 0, map[string]bool{}
 }
 
-// setSpec edits the spec. That ends a hold, unless the operator observes the edit together with
-// a new rollback request.
+// setSpec edits the spec. The edit ends a hold, unless the operator observes it
+// together with the rollback request.
 func (s *subject) setSpec(spec map[string]any, bad bool) {
 	s.world.t.Helper()
 	s.spec, s.bad = spec, bad
@@ -122,7 +124,7 @@ func (s *subject) annotate(key, value string) {
 	}
 }
 
-// request requests a rollback by a value that was not used before.
+// request requests a rollback with a value that was not used before.
 func (s *subject) request(target string) string {
 	s.world.t.Helper()
 	s.requests++
@@ -136,9 +138,10 @@ func (s *subject) request(target string) string {
 	return value
 }
 
-// removeRequest removes an old request, which must not end a hold. It is called before the records with
-// the answer are lost.
-func (s *subject) removeRequest() {
+// unask removes an old request. This must not end a hold, and prevents the
+// request from being repeated after later events delete the records that mark
+// it as processed.
+func (s *subject) unask() {
 	s.world.t.Helper()
 	s.annotate("rollback-to", "")
 	if s.asked > 0 || s.hold == held {
@@ -147,7 +150,7 @@ func (s *subject) removeRequest() {
 	s.refused = false
 }
 
-// owned returns the objects of the release that have the same kind as like.
+// owned returns the names of the release's objects of the same kind as like.
 func (s *subject) owned(ctx context.Context, like *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	list, err := s.env.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid)})
 	if err != nil {

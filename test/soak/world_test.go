@@ -14,8 +14,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// world is an operator, the proxy between it and the API server, and the custom resources that
-// it serves.
+// world is an operator, its proxy to the API server, and its custom resources.
 type world struct {
 	*harness.Env
 	t        *testing.T
@@ -25,25 +24,26 @@ type world struct {
 	operator *harness.Operator
 	trap     *harness.Trap
 	subjects []*subject
-	// places are the namespaces. The last one is deleted and recreated.
+	// places are the namespaces; the last one is deleted and created again.
 	places []*harness.Env
-	// placeGone is true while the last namespace is deleted.
+	// placeGone: the last namespace was deleted, and is not created again yet.
 	placeGone bool
 
 	step   int
 	totals totals
-	// copies is the number of copied records.
+	// copies counts copies of records.
 	copies int
-	// fewJobs returns an error if a release has created more Jobs than revisions.
+	// fewJobs returns an error for a release with more Jobs than revisions.
 	fewJobs func(context.Context) error
-	// errands are commands of other clients that run in the background.
+	// errands are commands of other clients in the background.
 	errands sync.WaitGroup
 
 	mu         sync.Mutex
 	violations []string
 }
 
-// actionTimeout is the timeout for hooks, and for actions of other Helm clients.
+// actionTimeout is the timeout of hooks, and of waits for actions of other
+// clients.
 const actionTimeout = "8s"
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -76,18 +76,18 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// notef logs an event with its time.
+// notef logs an event for the analysis of failures.
 func (w *world) notef(format string, args ...any) {
 	w.t.Helper()
 	w.t.Logf(time.Now().UTC().Format("15:04:05.000 ")+format, args...)
 }
 
-// keep restarts the operator if it has ended, like a kubelet.
+// keep restarts an operator that has exited, as a kubelet does.
 func (w *world) keep() {
 	w.t.Helper()
 	if w.trap != nil {
 		if call, sprung := w.trap.Fired(); sprung {
-			w.notef("operator killed at %s", call)
+			w.notef("the operator was killed at %s", call)
 			w.totals.inc("kill-at-write done")
 			w.trap = nil
 		}
@@ -109,7 +109,7 @@ func (w *world) disturb() {
 	w.busy()
 }
 
-// busy makes the operator send requests that faults can affect.
+// busy makes the operator write, so that there are requests to disturb.
 func (w *world) busy() {
 	for _, s := range w.subjects {
 		if s.alive {
@@ -126,20 +126,22 @@ func (w *world) disturbances() (n int) {
 }
 
 const (
-	// A round ends after enough faults, and after the duration long at the latest.
+	// enough is the number of faults after which a round ends, and long its
+	// maximum duration.
 	enough = 12
 	long   = 3 * time.Second
 )
 
-// waitForFaults waits until enough faults have occurred and a planned kill has happened.
-func (w *world) waitForFaults(disturbed bool, before int) {
+// stir waits until the events have met faults, and until the operator was
+// killed.
+func (w *world) stir(disturbed bool, before int) {
 	w.t.Helper()
 	w.soon(func(context.Context) (bool, error) {
 		return w.trap == nil && (!disturbed || w.disturbances()-before >= enough), nil
 	})
 }
 
-// soon waits for a condition, at most for the duration long.
+// soon waits for a condition, at most for the maximum duration of a round.
 func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), long)
@@ -153,7 +155,7 @@ func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	}
 }
 
-// violatef records an event that must never happen.
+// violatef records a violation of a rule that must always hold.
 func (w *world) violatef(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Actions of users on a custom resource.
+// Events that users cause at a custom resource.
 
 func (s *subject) edit() string {
 	if s.bad {
@@ -40,7 +40,8 @@ func (s *subject) fix() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// rollBack requests a rollback to a revision that the operator had deployed.
+// rollBack requests a rollback to a revision of the operator that was deployed
+// before.
 func (s *subject) rollBack() string {
 	past := s.past()
 	if len(past) == 0 {
@@ -52,9 +53,10 @@ func (s *subject) rollBack() string {
 	return value
 }
 
-// rollBackAndEdit requests a rollback, and edits the spec, maybe before the operator has
-// executed the request. The request names the generation, so that the edit takes effect in any
-// case: the operator ignores the request, or the edit ends the hold.
+// rollBackAndEdit requests a rollback, and edits the spec possibly before the
+// operator processes the request. The request contains the generation, so that
+// the edit takes precedence in any case: it is newer than the request, or it
+// ends the hold.
 func (s *subject) rollBackAndEdit() string {
 	past := s.past()
 	if len(past) == 0 || s.bad {
@@ -69,7 +71,7 @@ func (s *subject) rollBackAndEdit() string {
 	return fmt.Sprintf("%s, and edit %d", value, s.edits)
 }
 
-// past returns the superseded revisions that the operator created.
+// past returns the operator's revisions that were deployed.
 func (s *subject) past() []harness.Revision {
 	var past []harness.Revision
 	records := s.env.Records(s.name)
@@ -85,7 +87,7 @@ func (s *subject) past() []harness.Revision {
 	return past
 }
 
-// runJob edits the spec so that the release has a Job with ttlSecondsAfterFinished.
+// runJob edits the spec so that the release has a Job with a TTL.
 func (s *subject) runJob() string {
 	if s.bad {
 		return ""
@@ -96,8 +98,8 @@ func (s *subject) runJob() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// hang edits the spec so that a hook cannot pull its image, and corrects the spec once the hook
-// hangs, or after the duration long.
+// hang edits the spec so that the image of a hook cannot be pulled, and
+// corrects the spec when the hook is stuck, or soon after.
 func (s *subject) hang() string {
 	if s.bad {
 		return ""
@@ -117,7 +119,7 @@ func (s *subject) hang() string {
 	return fmt.Sprintf("to edit %d, corrected by edit %d", stuck, s.edits)
 }
 
-// rollBackToPrevious requests a rollback to "previous".
+// rollBackToPrevious requests a rollback to the previous revision.
 func (s *subject) rollBackToPrevious() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -147,7 +149,7 @@ func (s *subject) rollBackWrongly() string {
 	return value
 }
 
-func (s *subject) setPause() string {
+func (s *subject) stopTheClock() string {
 	if s.pause != "" {
 		return ""
 	}
@@ -156,7 +158,7 @@ func (s *subject) setPause() string {
 	return s.pause
 }
 
-func (s *subject) removePause() string {
+func (s *subject) startTheClock() string {
 	if s.pause == "" {
 		return ""
 	}
@@ -172,14 +174,13 @@ func (s *subject) verify() string {
 	return value
 }
 
-// clearStatus removes the status and requests a reconciliation, because a change of the status
-// does not trigger one.
+// clearStatus also requests a reconciliation, because status changes do not trigger one.
 func (s *subject) clearStatus() string {
 	s.env.Patch(s.object(), `[{"op": "add", "path": "/status", "value": {}}]`, "status")
-	return "cleared, and reconciliation requested by " + s.verify()
+	return "is cleared, and verified by " + s.verify()
 }
 
-// remove deletes the custom resource. It is recreated after the deletion.
+// remove deletes the resource. It is created again after the deletion.
 func (s *subject) remove() string {
 	if s.pause == "including-deletion" {
 		s.pause = ""
@@ -187,5 +188,5 @@ func (s *subject) remove() string {
 	}
 	s.env.Delete(s.object())
 	s.alive = false
-	return "deleted"
+	return "is deleted"
 }

@@ -13,9 +13,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Changes by other clients: with the helm command, and to objects and release records.
+// Events caused by other clients: with the helm command, or to objects and
+// records.
 
-// helm runs the helm command. It may fail because of a concurrent action of the operator.
+// helm runs the helm command. It may fail because of a concurrent action of the
+// operator.
 func (s *subject) helm(args ...string) string {
 	s.frozen = ""
 	if _, err := s.env.TryHelm(args...); err != nil {
@@ -32,7 +34,7 @@ func (s *subject) helmUpgrade() string {
 	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "secret=helm,pieces.helm=mine")
 }
 
-// helmUpgradeLong starts an upgrade that runs during other events and fails.
+// helmUpgradeLong runs during other events, and fails in the end.
 func (s *subject) helmUpgradeLong() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -42,7 +44,7 @@ func (s *subject) helmUpgradeLong() string {
 		_, err := s.env.TryHelm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--timeout", "4s",
 			"--set", "hook.enabled=true,hook.hang=true")
 		if err == nil {
-			s.world.violatef("a helm upgrade with a hanging hook has succeeded")
+			s.world.violatef("a helm upgrade with a hanging hook succeeded")
 		}
 	})
 	return "begins"
@@ -61,7 +63,7 @@ func (s *subject) helmUninstall() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
 	}
-	s.removeRequest()
+	s.unask()
 	return s.helm("uninstall", s.name)
 }
 
@@ -70,7 +72,7 @@ func (s *subject) deleteRecord() string {
 	if len(records) == 0 {
 		return ""
 	}
-	s.removeRequest()
+	s.unask()
 	s.frozen = ""
 	record := records[s.world.rng.IntN(len(records))]
 	err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Delete(s.world.t.Context(), record.Name, metav1.DeleteOptions{})
@@ -80,8 +82,8 @@ func (s *subject) deleteRecord() string {
 	return record.Name
 }
 
-// corruptRecord overwrites the newest record with invalid content, and edits the spec, so that
-// the operator needs the record.
+// corruptRecord corrupts the newest record and edits the spec, because the
+// operator reads a record only when it needs it.
 func (s *subject) corruptRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 || s.pause != "" {
@@ -91,7 +93,7 @@ func (s *subject) corruptRecord() string {
 	if record.Labels["status"] != api.StatusDeployed {
 		return ""
 	}
-	s.removeRequest()
+	s.unask()
 	_, err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Patch(s.world.t.Context(), record.Name, types.JSONPatchType,
 		[]byte(`[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -102,11 +104,11 @@ func (s *subject) corruptRecord() string {
 	return record.Name + ", and edit " + strconv.Itoa(s.edits)
 }
 
-// copied is the label of copies of records, which the operator does not own.
+// copied marks copies of records, which the operator does not own.
 const copied = "soak.test/copied"
 
-// copyRecord stores a copy of a record under another name, like a restored backup. The operator
-// must ignore the copy, also when the release is uninstalled.
+// copyRecord stores a copy of a record under another name, like a restored
+// backup. It changes nothing, and remains when the release is deleted.
 func (s *subject) copyRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
@@ -127,7 +129,7 @@ func (s *subject) copyRecord() string {
 	return name
 }
 
-// dependent returns the name of an object of the release, or "".
+// dependent returns a reference to one of the release's objects, if it has any.
 func (s *subject) dependent() string {
 	owned, err := s.owned(s.world.t.Context(), harness.ConfigMap(""))
 	if err != nil {
@@ -157,7 +159,7 @@ func (s *subject) editDependent() string {
 		return ""
 	}
 	_, err := s.env.At(harness.ConfigMap(name)).Patch(s.world.t.Context(), name, types.MergePatchType,
-		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "another"})
+		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "somebody"})
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.world.t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Events that affect the operator or a whole namespace.
+// Events that affect the operator, or a whole namespace.
 
 func (w *world) kill() string {
 	if !w.operator.Running() {
@@ -15,7 +15,7 @@ func (w *world) kill() string {
 	}
 	w.operator.Kill()
 	w.operator.Launch()
-	return "operator killed"
+	return "the operator is killed"
 }
 
 // killAtWrite kills the operator at one of its next writes.
@@ -27,25 +27,25 @@ func (w *world) killAtWrite() string {
 	moment := []harness.Moment{harness.BeforeWrite, harness.AfterWrite}[w.rng.IntN(2)]
 	w.trap = w.operator.KillAtWrite(write, moment)
 	w.busy()
-	return fmt.Sprintf("operator will be killed %s write %d", moment, write)
+	return fmt.Sprintf("the operator will be killed %s its write %d", moment, write)
 }
 
-// stop stops the operator once it responds. A process that has just started would end on any
-// signal without a shutdown.
+// stop first waits until the operator is ready, because a process that has just
+// started exits on any signal.
 func (w *world) stop() string {
 	if w.trap != nil {
 		return ""
 	}
-	w.Wait("the operator to answer", func(ctx context.Context) error {
+	w.Wait("the operator to be ready", func(ctx context.Context) error {
 		w.keep()
 		return w.operator.Probe(ctx, "/healthz")
 	})
 	w.operator.Stop()
 	w.operator.Launch()
-	return "operator stopped"
+	return "the operator is stopped"
 }
 
-// deleteNamespace deletes the last namespace with all its objects.
+// deleteNamespace deletes the last of the namespaces with its contents.
 func (w *world) deleteNamespace() string {
 	if w.placeGone {
 		return ""
@@ -56,7 +56,7 @@ func (w *world) deleteNamespace() string {
 			continue
 		}
 		if s.alive && s.pause == "including-deletion" {
-			s.removePause()
+			s.startTheClock()
 		}
 		s.alive = false
 	}

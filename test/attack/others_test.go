@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// promised is the maximum time that a tenant waits for an install during an attack by
-	// another tenant.
+	// promised is the maximum time that a tenant waits for an install, whatever
+	// another tenant does.
 	promised = 5 * time.Second
-	// givenUp is the timeout for one install.
+	// givenUp is the time after which the wait for one install ends.
 	givenUp = 20 * time.Second
-	// requestsOfAnInstall is the number of sequential requests of the operator in an install.
+	// requestsOfAnInstall is the number of sequential requests of an install.
 	requestsOfAnInstall = 10
 	usualRequest        = 20 * time.Millisecond
 	interval            = 100 * time.Millisecond
-	// few is the number of installs after a short attack, several the number during a
-	// continuous one.
+	// few installs are sufficient if the attack ends quickly, several if it
+	// continues.
 	few, several = 3, 6
 )
 
-// measure returns the maximum time that the victim may wait during an attack. On a slow machine
-// it is a multiple of the time of an install without an attack.
+// measure returns how long the victim may wait during an attack: the promised
+// time or, on a busy machine, a multiple of the duration of an install without
+// an attack.
 func (a *arena) measure() time.Duration {
 	a.t.Helper()
 	o := &others{a: a}
@@ -38,19 +39,19 @@ func (a *arena) measure() time.Duration {
 		a.probes++
 		took, ok := o.install(a.t.Context(), fmt.Sprintf("probe-%d", a.probes))
 		if !ok || took == givenUp {
-			a.t.Fatal("a custom resource was not installed before the first attack")
+			a.t.Fatal("a custom resource is not installed before any attack")
 		}
 		slowest = max(slowest, took)
 	}
 	if limit := 10 * slowest; limit > promised {
-		a.t.Logf("an install without an attack takes %s, so the limit is %s", slowest.Round(time.Millisecond), limit.Round(time.Millisecond))
+		a.t.Logf("an install takes %s before any attack, so the limit is %s", slowest.Round(time.Millisecond), limit.Round(time.Millisecond))
 		return limit
 	}
 	return promised
 }
 
-// others is the load of the victim during an attack: each second it creates a custom resource
-// of the kind plain, and measures the time of its install.
+// others is the victim's work during an attack: each second it creates a custom
+// resource of a plain chart and measures the time until it is ready.
 type others struct {
 	a    *arena
 	stop context.CancelFunc
@@ -60,7 +61,7 @@ type others struct {
 	measured chan struct{}
 }
 
-// watchOthers starts the load of the victim.
+// watchOthers starts the victim's work.
 func (a *arena) watchOthers() *others {
 	ctx, stop := context.WithCancel(a.t.Context())
 	o := &others{a: a, stop: stop, done: make(chan []time.Duration, 1), measured: make(chan struct{}, 1000)}
@@ -86,9 +87,10 @@ func (o *others) work(ctx context.Context) {
 	}
 }
 
-// install creates one custom resource, waits until it is Ready, and deletes it. It always waits
-// for the end of an install. The result does not include the delay of slow requests, because
-// no operator can prevent that an attack slows down the API server.
+// install creates one custom resource, waits until it is Ready, and deletes it.
+// A started install is always measured to its end. The additional time of slow
+// requests to the API server is subtracted, because no operator can prevent
+// attacks from slowing down the API server.
 func (o *others) install(ctx context.Context, name string) (took time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givenUp)
 	defer cancel()
@@ -114,14 +116,14 @@ func (o *others) install(ctx context.Context, name string) (took time.Duration, 
 	if err != nil {
 		return givenUp, o.deleted(ctx, cr)
 	}
-	// A request takes some milliseconds on a machine that is not overloaded.
+	// On a machine that is not overloaded, a request takes some milliseconds.
 	if mean := asking / requests; mean > usualRequest {
 		took = max(0, took-requestsOfAnInstall*(mean-usualRequest))
 	}
 	return took, o.deleted(ctx, cr)
 }
 
-// deleted deletes a custom resource without waiting for the finalizer.
+// deleted deletes a custom resource without waiting until it is gone.
 func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) bool {
 	err := o.a.victim.At(cr).Delete(context.WithoutCancel(ctx), cr.GetName(), metav1.DeleteOptions{})
 	if err != nil {
@@ -130,8 +132,8 @@ func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) boo
 	return err == nil
 }
 
-// served ends the load of the victim after the given number of installs, and fails the test if
-// one of them was not in time.
+// served ends the victim's work after the given number of installs, one per
+// second, and checks that each was in time.
 func (o *others) served(installs int) {
 	o.a.t.Helper()
 	for done := 0; done < installs && o.a.operator.Survived() == nil; {
