@@ -270,29 +270,29 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Nobody")
+	kind := env.NewKind("Unserved")
 	env.InstallCRD(kind)
 	lone := harness.MakeCR(kind, "web").Obj()
 	env.Create(lone)
 	c := callerOf(env, kind)
 	for _, test := range []struct{ args, says string }{
-		{"pause nobody/web", "nobody." + kind.Group + "/web is not managed by Chartwright"},
-		{"pause nobody/other", "nobody." + kind.Group + "/other not found in namespace " + env.Namespace},
+		{"pause unserved/web", "unserved." + kind.Group + "/web is not managed by Chartwright"},
+		{"pause unserved/other", "unserved." + kind.Group + "/other not found in namespace " + env.Namespace},
 		{"pause nothing/web", `the server doesn't have a resource type "nothing"`},
-		{"pause nobody", "expected a custom resource as KIND/NAME"},
+		{"pause unserved", "expected a custom resource as KIND/NAME"},
 		{"pause", "expected a custom resource as KIND/NAME"},
-		{"pause nobody web more", `unexpected argument "more"`},
-		{"rollback nobody/web 2 more", `unexpected argument "more"`},
-		{"rollback nobody/web two", `invalid revision "two"`},
-		{"rollback nobody/web 0", `invalid revision "0"`},
-		{"rollback nobody/web none", `"kubectl chartwright unhold"`},
-		{"pause nobody/web -o xml", "expected table, json or yaml"},
-		{"pause nobody/web --color loud", "expected auto, always or never"},
+		{"pause unserved web more", `unexpected argument "more"`},
+		{"rollback unserved/web 2 more", `unexpected argument "more"`},
+		{"rollback unserved/web two", `invalid revision "two"`},
+		{"rollback unserved/web 0", `invalid revision "0"`},
+		{"rollback unserved/web none", `"kubectl chartwright unhold"`},
+		{"pause unserved/web -o xml", "expected table, json or yaml"},
+		{"pause unserved/web --color loud", "expected auto, always or never"},
 		{"rollout status", `expected a kind, such as "kubectl chartwright rollout status podset"`},
 		{"rollout", `expected a command, such as "kubectl chartwright rollout status podset"`},
 		{"rollout pause", `expected a kind, such as "kubectl chartwright rollout pause podset"`},
 		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
-		{"stop nobody/web", `unknown command "stop" for "kubectl chartwright"`},
+		{"stop unserved/web", `unknown command "stop" for "kubectl chartwright"`},
 	} {
 		c.ends(1, strings.Fields(test.args), test.says)
 	}
