@@ -101,7 +101,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		{migrate.Changes, "edited", "creates a revision: these values differ: word"},
 		{migrate.Breaks, "cut", "spec.color: the CRD does not have this field"},
 		{migrate.Breaks, "cut", "spec.replicas: the CRD rejects the value"},
-		{migrate.Changes, "twice", `server-side apply rejects the Deployment; Chartwright corrects it and emits an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
+		{migrate.Changes, "twice", `server-side apply rejects the Deployment; Chartwright corrects it and emits an event: spec.template.spec.containers[name="main"].env has duplicate key [name="WORD"]: the last item is used`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
 		{migrate.Changes, "edited", "the Deployment differs from the rendered object: Chartwright changes spec.template.spec.containers, which replaces its pods"},
 		{migrate.Breaks, "type", "server-side apply rejects the Deployment: .spec.revisionHistoryLimit: expected numeric"},
