@@ -196,7 +196,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *c
 	if have.Version != a.Version {
 		p.notef("the version of %s changes to %s: custom resources are stored as %s, so the entry must list that version in versions", a.Kind, a.Version, have.Version)
 	}
-	if missing := Lacks(have.Allow, allow); len(missing) > 0 {
+	if missing := MissingAllow(have.Allow, allow); len(missing) > 0 {
 		p.notef("the chart renders objects that the entry of %s does not allow: if they are intended, add allow: {%s}", a.Kind, strings.Join(missing, ", "))
 	}
 	return file.change(index, fields)

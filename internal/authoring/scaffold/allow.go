@@ -103,8 +103,8 @@ func AllowLines(allow watches.Allow) (string, error) {
 	return e.lines("  ", "\n")
 }
 
-// Lacks returns the lines that are missing in the allow block of an entry.
-func Lacks(have, need watches.Allow) []string {
+// MissingAllow returns the lines that are missing in the allow block of an entry.
+func MissingAllow(have, need watches.Allow) []string {
 	var missing []string
 	if need.OtherNamespaces && !have.OtherNamespaces {
 		missing = append(missing, "otherNamespaces: true")
