@@ -84,5 +84,5 @@ func wouldBeRefused(kind catalog.Kind) []string {
 		// Rendering a custom resource reports the error, too.
 		return []string{fmt.Sprintf("unknown: %v", err)}
 	}
-	return append(scaffold.Lacks(kind.Allow, need), notes...)
+	return append(scaffold.MissingAllow(kind.Allow, need), notes...)
 }

@@ -56,7 +56,7 @@ func TestRender_FilesAndFlags(t *testing.T) {
 		stdout, stderr []string
 		absent         string
 	}{
-		{name: "one file", args: []string{"-f", "one.yaml"}, stdout: []string{renderedOne, renderedHook}, absent: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: values may come from Secret default/shared, which is not in the file\n"}},
+		{name: "one file", args: []string{"-f", "one.yaml"}, stdout: []string{renderedOne, renderedHook}, absent: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: the optional source of values Secret default/shared is not in the file\n"}},
 		{name: "without hooks", args: []string{"-f", "one.yaml", "--no-hooks"}, stdout: []string{renderedOne}, absent: "kind: Pod"},
 		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
 		{name: "namespace", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
@@ -66,11 +66,11 @@ func TestRender_FilesAndFlags(t *testing.T) {
 			name: "one of two is invalid", args: []string{"-f", "two.yaml", "--filename", "one.yaml", "--validate"}, code: 1,
 			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, absent: "name: two",
 			stderr: []string{
-				"Warning: two.yaml: document 1: Box shop/two: spec.none: the CRD has no such field",
-				"Error: two.yaml: document 1: Box shop/two: refused: the API server would refuse it:\n  spec.word: Invalid value: \"integer\"",
+				"Warning: two.yaml: document 1: Box shop/two: spec.none: the CRD does not have this field",
+				"Error: two.yaml: document 1: Box shop/two: rejected: the API server would not accept the custom resource:\n  spec.word: Invalid value: \"integer\"",
 			},
 		},
-		{name: "no custom resource", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is of no kind that the watches file names\n", "Error: no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
+		{name: "no custom resource", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is ignored: the watches file does not have its kind\n", "Error: no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
 		{name: "missing file", args: []string{"nowhere.yaml"}, code: 1, stderr: []string{"Error: open nowhere.yaml: no such file"}},
 		{name: "no file", code: 1, stderr: []string{"Error: expected -f FILE"}},
 	} {

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Op is what becomes of a file.
+// Op is an operation on a file.
 type Op string
 
-// What becomes of files.
+// Operations on files.
 const (
 	OpCreate Op = "create"
 	OpUpdate Op = "update"
@@ -24,27 +24,26 @@ const (
 	OpKeep   Op = "keep"
 )
 
-// File is a file of a plan.
+// File is a file in a plan.
 type File struct {
 	Path string `json:"path"`
 	Op   Op     `json:"op"`
 }
 
-// Plan is what is to become of files. It reads like the disk after it was
-// written, so that one step can build on another.
+// Plan is a set of changes to files. Its methods read the planned content, so each step
+// builds on the previous ones.
 type Plan struct {
-	// Entry is the text of the watches entry, after Add.
+	// Entry is the text of the watches entry after Add.
 	Entry string
-	// Notes are for a person to read: what could not be derived, what was left
-	// as it is.
+	// Notes are messages for the user, such as files that were not updated.
 	Notes []string
-	// Unsettled: some note requires action.
+	// Unsettled is set if a note requires action.
 	Unsettled bool
 
 	files map[string]planned
 }
 
-// planned is a file before and after; nil is a file that is not there.
+// planned is the content of a file before and after. nil means that it does not exist.
 type planned struct{ before, after []byte }
 
 func newPlan() *Plan { return &Plan{files: map[string]planned{}} }
@@ -59,7 +58,7 @@ func (p *Plan) remarkf(format string, args ...any) {
 	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
 }
 
-// read returns a file as the plan leaves it. One that is not there is nil.
+// read returns the planned content of a file, or nil if it does not exist.
 func (p *Plan) read(path string) ([]byte, error) {
 	if file, known := p.files[filepath.Clean(path)]; known {
 		return file.after, nil
@@ -67,7 +66,7 @@ func (p *Plan) read(path string) ([]byte, error) {
 	return readFile(path)
 }
 
-// readFile returns nil for a file that is not there.
+// readFile returns the content of a file, or nil if it does not exist.
 func readFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,9 +78,8 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// write plans the content of a file; nil removes it. Content that differs from
-// that of the disk by the ends of lines alone, which checkouts on Windows
-// change, is the same.
+// write plans the content of a file, or its removal if the content is nil. It ignores
+// different line endings, because Git can change them in a checkout.
 func (p *Plan) write(path string, data []byte) error {
 	path = filepath.Clean(path)
 	file, known := p.files[path]
@@ -102,29 +100,28 @@ func (p *Plan) write(path string, data []byte) error {
 
 func unixLines(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
-// list returns the names of the files of a folder, as the plan leaves them, in
-// order.
+// list returns the names of the files in the planned folder, sorted.
 func (p *Plan) list(folder string) ([]string, error) {
-	there := map[string]bool{}
+	exists := map[string]bool{}
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, entry := range entries {
 		if !entry.IsDir() {
-			there[entry.Name()] = true
+			exists[entry.Name()] = true
 		}
 	}
 	for path, file := range p.files {
 		if filepath.Dir(path) == filepath.Clean(folder) {
-			there[filepath.Base(path)] = file.after != nil
+			exists[filepath.Base(path)] = file.after != nil
 		}
 	}
-	maps.DeleteFunc(there, func(_ string, is bool) bool { return !is })
-	return slices.Sorted(maps.Keys(there)), nil
+	maps.DeleteFunc(exists, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(exists)), nil
 }
 
-// Files returns the files of the plan in the order of their paths.
+// Files returns the files of the plan, sorted by path.
 func (p *Plan) Files() []File {
 	files := make([]File, 0, len(p.files))
 	for _, path := range slices.Sorted(maps.Keys(p.files)) {
@@ -145,7 +142,7 @@ func (p *Plan) Files() []File {
 	return files
 }
 
-// Stale returns the files that differ from what is on the disk.
+// Stale returns the files whose planned content differs from the disk.
 func (p *Plan) Stale() []File {
 	return slices.DeleteFunc(p.Files(), func(f File) bool { return f.Op == OpKeep })
 }
@@ -162,22 +159,22 @@ func (p *Plan) Write() error {
 		if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file.Path, p.files[file.Path].after, 0o644); err != nil { //nolint:gosec // files of a project are for all to read
+		if err := os.WriteFile(file.Path, p.files[file.Path].after, 0o644); err != nil { //nolint:gosec // files of a project are readable for everybody
 			return err
 		}
 	}
 	return nil
 }
 
-// header begins a generated file.
-const header = "# Generated by \"chartwright generate\": do not edit. Without this line the file is yours, and is left as it is.\n"
+// header is the first line of a generated file.
+const header = "# Generated by \"chartwright generate\": do not edit. To maintain the file by hand, delete this line.\n"
 
-// generatedBy is what a comment of a generated file says, those of the first
-// versions and of other commands too.
+// generatedBy matches the comment in a generated file, also of older versions and other
+// commands.
 var generatedBy = regexp.MustCompile(`(?i)generated by ['"]?(chartwright |make manifests)`)
 
-// isGenerated tells whether a file is ours to write and to remove: whether the
-// comment that it begins with says so.
+// isGenerated reports whether the comment at the start of a file says that it is
+// generated.
 func isGenerated(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		if !strings.HasPrefix(line, "#") {
@@ -190,14 +187,14 @@ func isGenerated(data []byte) bool {
 	return false
 }
 
-// generated plans a generated file, unless the user has taken the file over.
+// generated plans a generated file, unless the user maintains the file by hand.
 func (p *Plan) generated(path string, data []byte) error {
 	have, err := p.read(path)
 	if err != nil {
 		return err
 	}
 	if have != nil && !isGenerated(have) {
-		p.notef("%s is left as it is, for it does not begin with the line that generated files have: delete it to have it written", path)
+		p.notef("%s was not updated, because it does not start with the comment of generated files: delete the file to generate it again", path)
 		return p.write(path, have)
 	}
 	return p.write(path, data)
