@@ -225,7 +225,7 @@ func TestDrift_EventNamesCorrectedFields(t *testing.T) {
 	e.Patch(harness.ConfigMap("web"), "["+changed["ConfigMap"]+"]")
 	event := e.WaitEvent(web, "DriftCorrected")
 	if want := "Corrected ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
-		t.Errorf("event is %+v, expected %q", event, want)
+		t.Errorf("event is %+v, want %q", event, want)
 	}
 	e.remove(web)
 }
