@@ -143,7 +143,7 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "controller has not reported a status yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet", 30*time.Second)
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
 	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
 	if waited := time.Since(began.Time); waited < 59*time.Second {
@@ -158,9 +158,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(second)
-	r.waitMessage(first, metav1.ConditionFalse, "does so on other objects of the kind", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind", 30*time.Second)
 	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
-		return errors.Join(r.unharmed(first), r.checkReady(first, metav1.ConditionFalse, "does so on other objects"))
+		return errors.Join(r.unharmed(first), r.checkReady(first, metav1.ConditionFalse, "although it reports on other objects"))
 	})
 	r.report("first", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(first)
@@ -211,7 +211,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	})
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
-	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status", 30*time.Second)
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
 	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
