@@ -158,9 +158,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(second)
-	r.waitMessage(first, metav1.ConditionFalse, "does so on other objects of the kind", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind", 30*time.Second)
 	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
-		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "does so on other objects"))
+		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "although it reports on other objects"))
 	})
 	r.report("first", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(first)
@@ -211,7 +211,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	})
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
-	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status", 30*time.Second)
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
 	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
