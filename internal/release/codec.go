@@ -26,25 +26,23 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// MaxRecord is the size at which the API server refuses a Secret.
+// MaxRecord is the size limit of a Secret in the API server.
 const MaxRecord = 1 << 20
 
-// A record of a megabyte can unpack to a gigabyte, and what is read of that takes
-// as much again many times. These bounds are beyond what the operator renders, by
-// a quarter and more for values: the sizes of a record when it is unpacked, in
-// bytes and in values and lines.
+// A record of 1 MiB can unpack to 1 GiB, and decoding takes several times as much
+// memory. The limits of an unpacked record, in bytes and in tokens, exceed those of a
+// render by at least a quarter.
 const maxUnpacked = 32 << 20
 
 var maxTokens = render.Defaults().Tokens * 5 / 4
 
-// maxStored is how many values a record may hold besides the text of its
-// manifest: those of its config, its chart's values and its hooks. Each takes
-// about a hundred bytes for as long as an action runs, and sixteen actions can
-// run at a time.
+// maxStored limits the values of a record except for its manifest: those of its config,
+// its chart's values and its hooks. Each takes about 100 bytes while an action runs,
+// and 16 actions can run at the same time.
 const maxStored = 200_000
 
-// largeText is the size above which records are decoded one at a time, in
-// bytes, since decoding takes several times as much memory as the text.
+// largeText is the size in bytes above which records are decoded one at a time, because
+// decoding takes several times as much memory as the text.
 const largeText = 1 << 20
 
 var decodesLarge sync.Mutex
@@ -52,17 +50,17 @@ var decodesLarge sync.Mutex
 // ErrTooLarge marks a release that does not fit into a Secret.
 var ErrTooLarge = errors.New("the release is too large to be stored")
 
-// ErrDamaged marks a record whose content cannot be read.
+// ErrDamaged marks a record whose content cannot be decoded.
 var ErrDamaged = errors.New("the release record is damaged")
 
-// writers and readers are reused: a writer holds most of a megabyte, a reader
-// forty kilobytes.
+// writers and readers are reused, because a writer takes almost 1 MB and a reader 40
+// KB.
 var (
 	writers = pool[*gzip.Writer]{make: func() *gzip.Writer { return gzip.NewWriter(io.Discard) }}
 	readers = pool[*gzip.Reader]{make: func() *gzip.Reader { return new(gzip.Reader) }}
 )
 
-// pool is a sync.Pool that knows what it holds.
+// pool is a typed sync.Pool.
 type pool[T any] struct {
 	pool sync.Pool
 	make func() T
@@ -77,7 +75,7 @@ func (p *pool[T]) get() T {
 
 func (p *pool[T]) put(one T) { p.pool.Put(one) }
 
-// encode returns the Secret that holds a release, in Helm's format.
+// encode returns the Secret of a release, in Helm's format.
 func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	data, err := Pack(rls)
 	if err != nil {
@@ -101,9 +99,9 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	}, nil
 }
 
-// Pack returns what the Secret of a release holds: base64 of gzip of JSON. The
-// chart's templates and files stay out of it: no command of Helm needs them
-// later, and they are most of the size.
+// Pack returns the data for the Secret of a release: base64 of gzip of JSON. It omits
+// the chart's templates and files, which no command of Helm needs later and which are
+// most of the size.
 func Pack(rls *helmrelease.Release) ([]byte, error) {
 	stored := *rls
 	if rls.Chart != nil {
@@ -129,7 +127,7 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
-// Decode reads a record. The error is ErrDamaged if the content cannot be read.
+// Decode decodes a record. The error is ErrDamaged if the content cannot be decoded.
 func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	rls := &helmrelease.Release{}
 	if err := decodeData(secret.Data["release"], rls); err != nil {
@@ -142,7 +140,7 @@ func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	return rls, nil
 }
 
-// decodeData reads what Pack returns.
+// decodeData decodes the data that Pack returns.
 func decodeData(data []byte, into *helmrelease.Release) error {
 	packed, err := base64.StdEncoding.DecodeString(string(data))
 	if err != nil {
@@ -160,13 +158,13 @@ func decodeData(data []byte, into *helmrelease.Release) error {
 		return errors.New("it has no info")
 	}
 	if slices.Contains(into.Hooks, nil) {
-		// Every reader of hooks would fail on it.
+		// The code that reads hooks does not check for nil.
 		return errors.New("one of its hooks is null")
 	}
 	return nil
 }
 
-// readRelease reads the JSON of a release.
+// readRelease decodes the JSON of a release.
 func readRelease(from io.Reader, into *helmrelease.Release) error {
 	text, err := io.ReadAll(io.LimitReader(from, largeText))
 	if err == nil && len(text) == largeText {
@@ -185,12 +183,12 @@ func readRelease(from io.Reader, into *helmrelease.Release) error {
 	return json.Unmarshal(text, into)
 }
 
-// weigh refuses the text of a release that takes too much memory to read.
+// weigh returns an error for a release that takes too much memory to decode.
 func weigh(text []byte) error {
 	if len(text) > maxUnpacked {
 		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
 	}
-	// Lines of the manifest are escaped in JSON.
+	// The newlines of the manifest are escaped in JSON.
 	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
@@ -200,16 +198,16 @@ func weigh(text []byte) error {
 	return nil
 }
 
-// RecordSize returns how large the record of a rendered release would be, of
-// MaxRecord bytes that it may have.
+// RecordSize returns the size of the record of a rendered release. The limit is
+// MaxRecord.
 func RecordSize(r *chart.Rendered) (int, error) {
 	data, err := Pack(r.Release)
 	return len(data), err
 }
 
-// setAside makes room where a record cannot be read, for it would be in the
-// way for ever: of an upgrade, which reads it, and of the next record, whose
-// name it may have. What it holds is kept beside, for a person to look at.
+// setAside copies a record that cannot be decoded to another Secret and deletes the
+// record. Otherwise every upgrade would read it, and a new record could need its name.
+// The copy is for analysis by an administrator.
 func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 	aside := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -235,7 +233,7 @@ func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 	return fmt.Errorf("%w: %w", ErrStale, damage)
 }
 
-// RecoverPanic turns a panic into an error. Deferred functions only.
+// RecoverPanic turns a panic into an error. It must be deferred.
 func RecoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
 	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
 		*err = fmt.Errorf("internal error: %v", r)
