@@ -18,7 +18,7 @@ import (
 )
 
 // ErrNotAdoptable marks a release of another chart.
-var ErrNotAdoptable = errors.New("the release is of another chart")
+var ErrNotAdoptable = errors.New("the release belongs to another chart")
 
 // formerManagers are the field managers of programs whose releases can be adopted: the
 // helm CLI, the operator-sdk and Flux.
@@ -49,7 +49,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 	return c.apply(ctx, r, func(run *run) error {
 		history := run.history()
 		if len(history) == 0 {
-			return fmt.Errorf("%w: it is gone", release.ErrStale)
+			return fmt.Errorf("%w: the release has no records", release.ErrStale)
 		}
 		newest := history[0]
 		inherited := isInherited(history, r.Owner)
@@ -71,7 +71,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 		if err != nil {
 			return err
 		}
-		found, err := run.kube.takeable(objects)
+		found, err := run.kube.readOwned(objects)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 		case errors.Is(err, release.ErrUntrusted):
 			run.kube.log.printf("the record is not adopted: %v", err)
 			if orphan {
-				if err := run.kube.unrefer(objects); err != nil {
+				if err := run.kube.removeOwnerReferences(objects); err != nil {
 					return err
 				}
 			}
@@ -121,8 +121,8 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 // matches returns nil if the cluster and the chart match an unsigned record, so that
 // applying its objects changes only metadata. Otherwise the error is ErrUntrusted.
 func (r *run) matches(stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
-	if !r.agrees(stored) {
-		return fmt.Errorf("%w: its chart or values are others", release.ErrUntrusted)
+	if !r.sameInputs(stored) {
+		return fmt.Errorf("%w: its chart or values differ", release.ErrUntrusted)
 	}
 	again, err := r.renderAgain(stored)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *run) matches(stored *helmrelease.Release, record release.Record, object
 	if err := again.sameHooks(stored); err != nil {
 		return err
 	}
-	if err := r.kube.leaveFinished(objects, record); err != nil {
+	if err := r.kube.findFinished(objects, record); err != nil {
 		return err
 	}
 	var absent helmkube.ResourceList
@@ -148,19 +148,19 @@ func (r *run) matches(stored *helmrelease.Release, record release.Record, object
 			absent = append(absent, info)
 			continue
 		}
-		same, err := r.kube.isAsStored(o)
+		same, err := r.kube.matchesLive(o)
 		if err != nil {
 			return err
 		}
 		if !same {
-			return fmt.Errorf("%w: %s is not as the record has it", release.ErrUntrusted, key)
+			return fmt.Errorf("%w: %s differs from the record", release.ErrUntrusted, key)
 		}
 	}
 	return r.sameObjects(again, absent)
 }
 
-// isAsStored reports whether an apply of an object would change only its metadata.
-func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
+// matchesLive reports whether an apply of an object would change only its metadata.
+func (k *kubeClient) matchesLive(o apply.Object) (bool, error) {
 	o, err := k.prepare(o)
 	if err != nil {
 		return false, err
@@ -192,8 +192,8 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	return equality.Semantic.DeepEqual(live.Object, after.Object), nil
 }
 
-// agrees reports whether an upgrade would store the same chart version and values.
-func (r *run) agrees(stored *helmrelease.Release) bool {
+// sameInputs reports whether an upgrade would store the same chart version and values.
+func (r *run) sameInputs(stored *helmrelease.Release) bool {
 	return stored.Info.Status == helmrelease.StatusDeployed && r.sameChart(stored) &&
 		stored.Chart.Metadata.Version == r.Chart.Version() &&
 		r.sameValues(values.Normalize(stored.Config))

@@ -102,8 +102,8 @@ func (a allow) clusterScoped(kind schema.GroupKind) bool {
 	return a.Everything || slices.Contains(a.ClusterScoped, kind.String())
 }
 
-// Refused returns the rule by which the operator would reject an object that was
-// rendered offline, or an empty string.
+// Refused returns the rule that forbids an object that was rendered offline, or an
+// empty string.
 func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clusterScoped bool) string {
 	return allow{Allow: block}.refuses(namespace, o.Unstructured, !clusterScoped)
 }
@@ -132,8 +132,8 @@ func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.Reso
 	})
 }
 
-// filter returns the objects for which against returns no reason, and reports the
-// others.
+// filter returns the objects that against accepts by returning an empty string. It
+// reports the other objects.
 func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
 	var kept helmkube.ResourceList
 	for _, info := range objects {
@@ -150,10 +150,10 @@ func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resourc
 	return kept, nil
 }
 
-// whyProtected returns why an object must not be deleted, or an empty string: the rules
+// protectedReason returns why an object must not be deleted, or an empty string: the rules
 // forbid it, and the operator did not create it. An object that cannot be read could
 // not be deleted either. A hook does not show that the operator created it.
-func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
+func (k *kubeClient) protectedReason(info *resource.Info) (why string, err error) {
 	why = k.allow.refusesBuilt(k.Namespace, info)
 	if why == "" || isHook(info) {
 		return why, nil
@@ -174,7 +174,7 @@ func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
 
 // reportSkipped emits one warning about an object that is left out.
 func (k *kubeClient) reportSkipped(info *resource.Info, why string) {
-	reason, what := api.EventObjectLeft, why+"; it is left as it is, for the operator has not made it"
+	reason, what := api.EventObjectLeft, why+"; the object is not changed because the operator did not create it"
 	if isHook(info) {
 		reason, what = api.EventHooksSkipped, why+"; the hook is skipped"
 	}

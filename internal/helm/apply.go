@@ -31,7 +31,7 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 		return nil, refusal
 	}
 	what := apply.Describe(o.Unstructured)
-	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
+	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again", what))
 	made, err := k.objects.Replace(k.ctx, o, k.Owner, options)
 	if err != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err
@@ -184,7 +184,7 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 		}
 		// The sweep skips this object.
 		wanted.Insert(key)
-		kept, err := k.kept(object(info))
+		kept, err := k.hasKeepPolicy(object(info))
 		switch {
 		case err != nil:
 		case kept:
@@ -199,10 +199,10 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
 }
 
-// kept reports whether the resource policy keeps an object: the policy is in the
+// hasKeepPolicy reports whether the resource policy keeps an object: the policy is in the
 // manifest, or a user has set it on the live object. The object is read from the API
 // server, because the watch may be behind and a deletion cannot be undone.
-func (k *kubeClient) kept(o apply.Object) (bool, error) {
+func (k *kubeClient) hasKeepPolicy(o apply.Object) (bool, error) {
 	if apply.HasKeepPolicy(o) {
 		return true, nil
 	}
@@ -217,7 +217,7 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 // disown ends the ownership of an object with the policy keep. The garbage collector
 // would delete the object with the custom resource if it kept its ownerReference.
 func (k *kubeClient) disown(o apply.Object) error {
-	k.log.printf("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	k.log.printf("%s is kept because of its resource policy, and no longer belongs to the release", apply.Describe(o.Unstructured))
 	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
@@ -237,7 +237,7 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 		o, err := k.named(state.Key)
 		kept := state.Kept
 		if err == nil && !kept && !k.uninstalls {
-			kept, err = k.kept(o)
+			kept, err = k.hasKeepPolicy(o)
 		}
 		switch {
 		case err != nil:
@@ -271,7 +271,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 	if state, managed := k.managed(apply.KeyOf(o)); managed {
 		return k.remove(o, state, policy)
 	}
-	why, err := k.whyProtected(info)
+	why, err := k.protectedReason(info)
 	switch {
 	case err != nil:
 		return err
@@ -283,14 +283,14 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	if k.OwnedOnly && (apierrors.IsForbidden(err) || live != nil) {
-		k.reportUnowned(o, "the operator deletes in its own name only what it has applied")
+		k.reportUnowned(o, "with its own permissions, the operator deletes only objects that it applied")
 		return nil
 	}
 	if err != nil || live == nil {
 		return err
 	}
 	if isHook(info) {
-		if err := k.created(o, live); err != nil {
+		if err := k.checkHookOwner(o, live); err != nil {
 			return err
 		}
 	} else if err := k.owns(apply.KeyOf(o), live); err != nil {

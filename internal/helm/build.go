@@ -36,14 +36,14 @@ type builder struct {
 	// skipUnknown leaves out objects of kinds that the server no longer serves. An
 	// uninstall has nothing to delete for them.
 	skipUnknown bool
-	// awaited holds the kinds that the release itself defines and that the server does
+	// ownKinds holds the kinds that the release itself defines and that the server does
 	// not serve yet.
-	awaited sets.Set[schema.GroupKind]
+	ownKinds sets.Set[schema.GroupKind]
 	// ctx is the context of the action.
 	ctx   context.Context
 	built map[string]helmkube.ResourceList
-	// turn is held from the end of a render until the manifest is parsed.
-	turn turn
+	// permit is held from the end of a render until the manifest is parsed.
+	permit parsePermit
 }
 
 func (b *builder) build(text string) (helmkube.ResourceList, error) {
@@ -71,10 +71,10 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 	if err := (boundedyaml.Limits{Bytes: limits.Output * 5 / 4, Values: limits.Tokens * 5 / 4}).Check(text); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	if err := b.turn.await(b.ctx, text); err != nil {
+	if err := b.permit.acquire(b.ctx, text); err != nil {
 		return nil, err
 	}
-	defer b.turn.done()
+	defer b.permit.release()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var list helmkube.ResourceList
 	for {
@@ -87,7 +87,7 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 		var content map[string]any
 		// Unlike encoding/json, this package decodes whole numbers as integers.
 		if err := json.Unmarshal(raw.Raw, &content); len(raw.Raw) > 0 && err != nil {
-			return nil, fmt.Errorf("the manifest holds a document that is no object: %w", err)
+			return nil, fmt.Errorf("the manifest contains a document that is not an object: %w", err)
 		}
 		if len(content) == 0 {
 			continue
@@ -211,15 +211,15 @@ func (t boundTransport) RoundTrip(request *http.Request) (*http.Response, error)
 // item, many times the length of the text.
 const largeManifest = 20_000
 
-// parsesLarge limits the parsing of large manifests to one action at a time.
-var parsesLarge = make(chan struct{}, 1)
+// largeManifests limits the parsing of large manifests to one action at a time.
+var largeManifests = make(chan struct{}, 1)
 
-// turn is the permission of one action to parse large manifests.
-type turn struct{ held bool }
+// parsePermit is the permission of one action to parse large manifests.
+type parsePermit struct{ held bool }
 
-// await acquires the permission if the texts together are large. While an action holds
+// acquire acquires the permission if the texts together are large. While an action holds
 // the permission, it waits for nothing else.
-func (t *turn) await(ctx context.Context, texts ...string) error {
+func (t *parsePermit) acquire(ctx context.Context, texts ...string) error {
 	tokens := 0
 	for _, text := range texts {
 		tokens += boundedyaml.Tokens(text)
@@ -228,7 +228,7 @@ func (t *turn) await(ctx context.Context, texts ...string) error {
 		return nil
 	}
 	select {
-	case parsesLarge <- struct{}{}:
+	case largeManifests <- struct{}{}:
 		t.held = true
 		return nil
 	case <-ctx.Done():
@@ -236,11 +236,11 @@ func (t *turn) await(ctx context.Context, texts ...string) error {
 	}
 }
 
-// done releases the permission.
-func (t *turn) done() {
+// release releases the permission.
+func (t *parsePermit) release() {
 	if t.held {
 		t.held = false
-		<-parsesLarge
+		<-largeManifests
 	}
 }
 
@@ -267,7 +267,7 @@ func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
 // itself defines, because their hooks run soon after their CRDs are created.
 func (b *builder) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if !meta.IsNoMatchError(err) || !b.awaited.Has(gvk.GroupKind()) {
+	if !meta.IsNoMatchError(err) || !b.ownKinds.Has(gvk.GroupKind()) {
 		return mapping, err
 	}
 	waited := wait.PollUntilContextTimeout(b.ctx, servedWithin/100, servedWithin, true, func(context.Context) (bool, error) {

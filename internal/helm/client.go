@@ -168,7 +168,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			built:     map[string]helmkube.ResourceList{},
 		},
 	}
-	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.looked, objects.preflight
+	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.lookupsAnnotation, objects.preflight
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         helmstorage.Init(storage),

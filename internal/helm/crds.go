@@ -27,16 +27,16 @@ func unchangedCRD(live, wanted *unstructured.Unstructured) bool {
 	for _, path := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
 		is, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
 		want, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, path...)
-		if !holds(is, want) {
+		if !containsFields(is, want) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether a live value contains all fields of the wanted value. The API
+// containsFields reports whether a live value contains all fields of the wanted value. The API
 // server omits empty fields.
-func holds(live, wanted any) bool {
+func containsFields(live, wanted any) bool {
 	if live == nil {
 		v := reflect.ValueOf(wanted)
 		return wanted == nil || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
@@ -47,12 +47,12 @@ func holds(live, wanted any) bool {
 	case map[string]any:
 		fields, ok := live.(map[string]any)
 		for key, value := range wanted {
-			ok = ok && holds(fields[key], value)
+			ok = ok && containsFields(fields[key], value)
 		}
 		return ok
 	case []any:
 		items, ok := live.([]any)
-		return ok && slices.EqualFunc(items, wanted, holds)
+		return ok && slices.EqualFunc(items, wanted, containsFields)
 	}
 	// Whole numbers may be decoded as integers or as floats.
 	a, number := asFloat(live)
@@ -72,7 +72,7 @@ func asFloat(value any) (float64, bool) {
 
 // errBreakingCRD marks a CRD of a chart with which stored custom resources would become
 // invalid or lose fields.
-var errBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
+var errBreakingCRD = errors.New("the chart's CRD would break stored custom resources")
 
 // ensureCRDs installs the CRDs in crds/ of a chart whose dependencies are processed, so
 // that a disabled subchart installs none. CRDs belong to no release: they are never
@@ -89,7 +89,7 @@ func (r *run) ensureCRDs(c *helmchart.Chart) error {
 	for _, crd := range crds {
 		if err := r.ensureCRD(crd.Unstructured); err != nil {
 			if apierrors.IsForbidden(err) {
-				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed because permissions are missing: install it manually", crd.GetName()))
 				continue
 			}
 			return fmt.Errorf("%s: %w", crd.Source, err)

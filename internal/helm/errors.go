@@ -32,7 +32,7 @@ var (
 	ErrTestsFailed = errors.New("the chart's tests failed")
 	// ErrWaiting marks an uninstall that is complete except for objects that still exist
 	// at the timeout.
-	ErrWaiting = errors.New("the release is uninstalled, and some of its objects are not gone yet")
+	ErrWaiting = errors.New("the release is uninstalled, but some of its objects still exist")
 )
 
 // Texts of errors that have no type. TestErrorTexts_MatchHelm checks them against
@@ -64,7 +64,7 @@ func (r *run) classify(err error) error {
 	}
 }
 
-// joinReasons returns err with all reasons, or nil if there are none.
+// joinReasons returns err with all reasons, or nil without reasons.
 func joinReasons(err error, reasons []string) error {
 	if len(reasons) == 0 {
 		return nil

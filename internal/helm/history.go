@@ -48,7 +48,7 @@ func (c *Client) storeInventory(ctx context.Context, record release.Record, inve
 // MarkFailed sets the status of an interrupted revision to failed, so that actions on
 // the release are possible again. The reason becomes the description of the revision.
 func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Record, reason string) error {
-	return c.run(ctx, r, func(run *run) error { return run.restate(record, helmrelease.StatusFailed, reason) })
+	return c.run(ctx, r, func(run *run) error { return run.setStatus(record, helmrelease.StatusFailed, reason) })
 }
 
 // Tidy corrects inconsistent records. Only the newest deployed revision keeps its
@@ -63,9 +63,9 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 			case record.Status == api.StatusDeployed && !deployed:
 				deployed = true
 			case record.Status == api.StatusDeployed:
-				err = run.restate(record, helmrelease.StatusSuperseded, "")
+				err = run.setStatus(record, helmrelease.StatusSuperseded, "")
 			case i > 0 && record.Written() && api.Pending(record.Status):
-				err = run.restate(record, helmrelease.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
+				err = run.setStatus(record, helmrelease.StatusFailed, "Interrupted: another revision was created concurrently")
 			}
 			if err != nil {
 				return err
@@ -75,10 +75,10 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 	})
 }
 
-// restate sets the status of a stored revision, and the description unless it is empty.
+// setStatus sets the status of a stored revision, and the description unless it is empty.
 // The error is ErrStale if the record has changed, because the revision may have been
 // deployed meanwhile.
-func (r *run) restate(record release.Record, status helmrelease.Status, description string) error {
+func (r *run) setStatus(record release.Record, status helmrelease.Status, description string) error {
 	rls, err := r.readUnchanged(record)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *Client) mark(ctx context.Context, record release.Record, labels, annota
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
 	if apierrors.IsNotFound(err) {
 		c.config.Index.Remove(record)
-		return fmt.Errorf("%w: record %s is gone", release.ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s no longer exists", release.ErrStale, record.Secret)
 	}
 	return err
 }
@@ -212,7 +212,7 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		}
 		history := run.history()
 		if len(history) == 0 {
-			return fmt.Errorf("%w: it is gone", release.ErrStale)
+			return fmt.Errorf("%w: the release has no records", release.ErrStale)
 		}
 		text, storeErr := json.Marshal(tested)
 		// A failure counts only if it is stored; otherwise the tests run again.

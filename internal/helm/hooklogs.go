@@ -69,7 +69,7 @@ func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespa
 	defer cancel()
 	for _, pod := range list.Items {
 		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			text, err := k.printed(ctx, namespace, &pod, container.Name)
+			text, err := k.containerLog(ctx, namespace, &pod, container.Name)
 			if err == nil {
 				_, err = output(namespace, pod.Name, container.Name).Write(text)
 			}
@@ -81,13 +81,13 @@ func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespa
 	return nil
 }
 
-// printed returns the end of the output of a container. If the container has not run,
-// the error says why, because that may be the cause of the failure.
-func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.Pod, container string) (text []byte, err error) {
+// containerLog returns the end of the output of a container. If the container did not
+// start, the error says why, because that may be the cause of the failure.
+func (k *kubeClient) containerLog(ctx context.Context, namespace string, pod *corev1.Pod, container string) (text []byte, err error) {
 	defer release.RecoverPanic(&err)
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waits := status.State.Waiting; status.Name == container && waits != nil && status.LastTerminationState.Terminated == nil {
-			return nil, fmt.Errorf("it has not run: %s: %s", waits.Reason, waits.Message)
+			return nil, fmt.Errorf("the container did not start: %s: %s", waits.Reason, waits.Message)
 		}
 	}
 	core, err := k.core()

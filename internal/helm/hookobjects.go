@@ -56,7 +56,7 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 		live, err := r.kube.objects.Get(r.kube.ctx, o)
 		if err == nil && live != nil && r.kube.madeByHook(live) {
 			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
-				r.kube.unhooked = append(r.kube.unhooked, o)
+				r.kube.deletedHookObjects = append(r.kube.deletedHookObjects, o)
 			}
 		}
 		switch {
@@ -78,7 +78,7 @@ func (r *run) readHooks(history []release.Record) error {
 			continue
 		}
 		_, err := r.driver.Get(record.Secret)
-		if err != nil && !errors.Is(err, release.ErrDamaged) && !errors.Is(err, driver.ErrReleaseNotFound) {
+		if err != nil && !errors.Is(err, release.ErrCorrupt) && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return err
 		}
 	}
@@ -129,12 +129,12 @@ func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
 // server.
 const clockSkew = time.Minute
 
-// created returns an error for a live object with the name of a hook, unless this
+// checkHookOwner returns an error for a live object with the name of a hook, unless this
 // release created it: as a hook, as a plain object, or with the helm CLI, which does
 // not label hooks but records when they ran. As with Helm, a Job or a Pod without an
 // owner counts as created by an earlier run, whose record may be gone. Such an object
 // holds no data.
-func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
+func (k *kubeClient) checkHookOwner(o apply.Object, live *metav1.PartialObjectMetadata) error {
 	if err := k.foreign(live); err != nil {
 		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
 	}
@@ -234,16 +234,16 @@ func (k *kubeClient) explainConflict(fallback error) error {
 		if err != nil || live == nil {
 			continue
 		}
-		if why := k.whyNotOwned(live); why != "" {
+		if why := k.conflictReason(live); why != "" {
 			found = append(found, apply.Describe(o.Unstructured)+" "+why)
 		}
 	}
 	return cmp.Or(joinReasons(ErrConflict, found), fallback)
 }
 
-// whyNotOwned returns why Helm's ownership check fails for an object and what users can
+// conflictReason returns why Helm's ownership check fails for an object and what users can
 // do, or an empty string.
-func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
+func (k *kubeClient) conflictReason(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {

@@ -33,7 +33,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		if err := c.ensureNamespace(ctx, r); err != nil {
 			return err
 		}
-		if err := run.forgetFailed(run.repeatsInputs); err != nil {
+		if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
 			return err
 		}
 		install := action.NewInstall(run.config)
@@ -66,10 +66,10 @@ func (r *run) prepare() (err error) {
 	return r.ensureCRDs(r.prepared.Chart)
 }
 
-// forgetFailed deletes the record of the newest revision if that revision failed and
+// deleteFailedRecord deletes the record of the newest revision if that revision failed and
 // this action repeats it, so that retries do not add to the history. Later actions find
 // its objects by their labels.
-func (r *run) forgetFailed(repeats func(release.Record) bool) error {
+func (r *run) deleteFailedRecord(repeats func(release.Record) bool) error {
 	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusFailed || !history[0].Genuine() || !repeats(history[0]) {
 		return nil
@@ -121,7 +121,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	others := c.config.Index.Releases(r.Namespace)
 	delete(others, r.Release)
 	if len(others) > 0 {
-		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was made for this release and stays, since other releases are in it: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
+		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was created for this release and is not deleted because it contains other releases: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
 		return nil
 	}
 	err = namespaces.Delete(ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})

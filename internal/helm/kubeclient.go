@@ -100,14 +100,14 @@ type kubeClient struct {
 	kinds   []schema.GroupVersionKind
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
-	// unhooked holds the hook objects that an uninstall has deleted.
-	unhooked []apply.Object
+	// deletedHookObjects holds the hook objects that an uninstall has deleted.
+	deletedHookObjects []apply.Object
 	// remaining lists the objects that still exist after the wait for their deletion.
 	remaining []string
 	// hookLeftovers holds hook objects that the chart now renders as plain objects.
 	hookLeftovers map[apply.Key]types.UID
-	// undeleted is the error of the deletion of objects.
-	undeleted error
+	// deleteErr is the error of the deletion of objects.
+	deleteErr error
 	// target holds the rendered objects.
 	target helmkube.ResourceList
 	// failedHook is the error of the last hook that failed.
@@ -142,7 +142,7 @@ func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
 	case k.uninstalls:
 		// Objects that the rules forbid are neither deleted nor run as hooks, unless the
 		// operator created them.
-		return k.filter(list, k.whyProtected)
+		return k.filter(list, k.protectedReason)
 	case k.rendered:
 		// Helm builds the rendered manifest first, and then checks whether the objects
 		// exist. Forbidden objects must be rejected before that check reads them.
@@ -227,7 +227,7 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList
 		errs = append(errs, err)
 	}
 	// Helm's error does not contain the causes.
-	k.undeleted = errors.Join(errs...)
+	k.deleteErr = errors.Join(errs...)
 	return result, errs
 }
 
@@ -270,7 +270,7 @@ func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time
 // waitUntilGone waits for the deletion of objects from the inventory and of hook
 // objects.
 func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) error {
-	objects := slices.Clone(k.unhooked)
+	objects := slices.Clone(k.deletedHookObjects)
 	for _, state := range states {
 		if state.Kept {
 			continue

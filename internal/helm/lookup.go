@@ -24,15 +24,15 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// lookAgain repeats the lookups of a revision's templates, with the same identity and
+// lookupsChanged repeats the lookups of a revision's templates, with the same identity and
 // under the kind's rules. It reports whether a result has changed.
-func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
+func (r *run) lookupsChanged(ctx context.Context, of current) (bool, error) {
 	text := r.driver.Annotations[of.record.Secret][release.AnnotationLookups]
 	if text == "" || of.record.InputDigest == "" {
 		// Without a digest, an upgrade is already due or held.
 		return false, nil
 	}
-	var before []lookedUp
+	var before []lookupResult
 	if err := json.Unmarshal([]byte(text), &before); err != nil {
 		// An invalid annotation costs one upgrade.
 		return true, nil //nolint:nilerr // see above
@@ -63,7 +63,7 @@ func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
 	for _, one := range r.kube.readings.lookups(own) {
 		now[one.Path] = one.Digest
 	}
-	return slices.ContainsFunc(before, func(one lookedUp) bool {
+	return slices.ContainsFunc(before, func(one lookupResult) bool {
 		digest, counts := now[one.Path]
 		return counts && digest != one.Digest
 	}), nil
@@ -90,7 +90,7 @@ func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := &lookupTransport{getter: g, prefix: strings.TrimSuffix(base.Path, "/"), seen: map[string]answer{}}
+	transport := &lookupTransport{getter: g, prefix: strings.TrimSuffix(base.Path, "/"), seen: map[string]cachedResponse{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		transport.next = boundTransport{ctx: g.ctx, next: next}
 		return transport
@@ -111,7 +111,7 @@ var errNotUsed = fmt.Errorf("internal error: not used by any action")
 // permits returns an error if the rules forbid reading an API path. Discovery is always
 // permitted.
 func (g lookupGetter) permits(path string) error {
-	namespace, object := where(path)
+	namespace, object := parseAPIPath(path)
 	switch {
 	case !object || g.scope == watches.LookupAll:
 		return nil
@@ -124,10 +124,10 @@ func (g lookupGetter) permits(path string) error {
 	}
 }
 
-// where returns the namespace of an API path, empty for cluster-scoped paths, and
+// parseAPIPath returns the namespace of an API path, empty for cluster-scoped paths, and
 // whether the path is of objects and not of discovery:
 // /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, …
-func where(path string) (namespace string, object bool) {
+func parseAPIPath(path string) (namespace string, object bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if slices.Contains(parts, "..") {
 		// The server may resolve the path to any other path.
@@ -155,10 +155,10 @@ type lookupTransport struct {
 	// prefix is the path prefix of the API server, for example behind a proxy.
 	prefix string
 	mu     sync.Mutex
-	seen   map[string]answer
+	seen   map[string]cachedResponse
 }
 
-type answer struct {
+type cachedResponse struct {
 	response http.Response
 	body     []byte
 }
@@ -184,7 +184,7 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		known = answer{response: *response, body: body}
+		known = cachedResponse{response: *response, body: body}
 		t.seen[key] = known
 		if t.getter.readings != nil {
 			t.getter.readings.note(path, response.StatusCode, body)

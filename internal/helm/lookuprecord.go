@@ -23,8 +23,8 @@ import (
 // annotations. Lookups that exceed the limit are not repeated.
 const maxLookups = 64 << 10
 
-// lookedUp is one API path with the digest of its result.
-type lookedUp struct {
+// lookupResult is one API path with the digest of its result.
+type lookupResult struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
 }
@@ -47,22 +47,22 @@ type lookupRecord struct {
 // lookups returns the results sorted by path, without objects of the release itself.
 // Otherwise a chart that generates a password if lookup finds none would be upgraded
 // once without need.
-func (r *lookupRecord) lookups(without map[place]bool) []lookedUp {
+func (r *lookupRecord) lookups(without map[place]bool) []lookupResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var found []lookedUp
+	var found []lookupResult
 	for _, path := range slices.Sorted(maps.Keys(r.seen)) {
 		one := r.seen[path]
 		if digest, ok := one.digest(without); ok {
-			found = append(found, lookedUp{Path: path, Digest: digest})
+			found = append(found, lookupResult{Path: path, Digest: digest})
 		}
 	}
 	return found
 }
 
-// looked returns the lookups annotation of a revision that was just rendered, or an
+// lookupsAnnotation returns the lookups annotation of a revision that was just rendered, or an
 // empty string.
-func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
+func (k *kubeClient) lookupsAnnotation(rls *helmrelease.Release) (string, error) {
 	if len(k.readings.seen) == 0 {
 		return "", nil
 	}
@@ -80,7 +80,7 @@ func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 			return string(text), err
 		}
 		found = found[:len(found)*maxLookups/len(text)]
-		k.log.printf("the chart looks up more than can be followed; %d objects and lists are", len(found))
+		k.log.printf("the chart looks up too many objects; changes are detected only for %d objects and lists", len(found))
 	}
 }
 
@@ -93,7 +93,7 @@ type place struct {
 // placeOf parses an API path. It returns false if the path is neither of an object nor
 // of a list of objects.
 func placeOf(path string) (place, bool) {
-	if _, object := where(path); !object {
+	if _, object := parseAPIPath(path); !object {
 		return place{}, false
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")

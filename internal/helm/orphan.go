@@ -59,8 +59,8 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	})
 }
 
-// unrefer removes the ownerReferences to the custom resource from objects.
-func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
+// removeOwnerReferences removes the ownerReferences to the custom resource from objects.
+func (k *kubeClient) removeOwnerReferences(objects helmkube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
 		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.Owner.UID))
@@ -92,12 +92,12 @@ func (r *run) refuseOrphaned(history []release.Record) error {
 	if !r.Deleting || !referring(r.Request, history) {
 		return nil
 	}
-	looked, found := sets.Set[apply.Key]{}, false
+	checked, found := sets.Set[apply.Key]{}, false
 	refers := func(o apply.Object) (bool, error) {
-		if looked.Has(apply.KeyOf(o)) {
+		if checked.Has(apply.KeyOf(o)) {
 			return false, nil
 		}
-		looked.Insert(apply.KeyOf(o))
+		checked.Insert(apply.KeyOf(o))
 		state, err := r.kube.referrer(o)
 		found = found || state.Managed
 		return state.Referred, err

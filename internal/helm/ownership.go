@@ -23,7 +23,7 @@ import (
 // inventory holds for the owner cost no request. Hook objects that are deleted first
 // are not checked.
 func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
-	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
+	_, err := k.readOwned(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
 		return replaced || k.knownOwned(key)
@@ -31,9 +31,9 @@ func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 	return err
 }
 
-// takeable reads the objects that an action is about to write. It rejects objects that
+// readOwned reads the objects that an action is about to write. It rejects objects that
 // the release neither owns nor may take over.
-func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
+func (k *kubeClient) readOwned(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
 	for _, info := range objects {
@@ -42,7 +42,7 @@ func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*met
 		if err != nil {
 			return nil, err
 		}
-		if err := k.mayTake(apply.KeyOf(o), live); err != nil {
+		if err := k.mayTakeOver(apply.KeyOf(o), live); err != nil {
 			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
 		}
 		found[apply.KeyOf(o)] = live
@@ -93,10 +93,10 @@ func (k *kubeClient) managed(key apply.Key) (apply.State, bool) {
 	return state, known && state.Managed && state.Owner == k.Owner.UID
 }
 
-// mayTake returns an error if the release neither owns an object nor may take it over.
+// mayTakeOver returns an error if the release neither owns an object nor may take it over.
 // A nil object does not exist. The error tells users what to do. Objects of other
 // custom resources cannot be taken over.
-func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) error {
+func (k *kubeClient) mayTakeOver(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if live == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ func checkDuplicates(objects helmkube.ResourceList) error {
 		key := apply.KeyOf(object(info))
 		times[key]++
 		if times[key] == 2 {
-			errs = append(errs, fmt.Errorf("%s is rendered twice: give one of the two another name, or leave it out", key))
+			errs = append(errs, fmt.Errorf("%s is rendered twice: rename or remove one of the two", key))
 		}
 	}
 	return errors.Join(errs...)
@@ -54,7 +54,7 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 		if kinds := definedIn(everything); unserved && kinds.Has(missing.GroupKind) {
 			// Helm and the operator build a hook again when it runs, after its kind is
 			// served. The rules are checked then, too.
-			k.builder.awaited = kinds
+			k.builder.ownKinds = kinds
 			continue
 		}
 		if err != nil {
@@ -68,15 +68,15 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	if err := checkNumbers(everything); err != nil {
 		return err
 	}
-	doubtful := objects
+	toCheck := objects
 	if !k.TakeOwnership && !k.driver.ReadUnverified() {
 		// Helm has checked the other objects.
-		doubtful = k.among(objects, k.driver.Manifests)
+		toCheck = k.among(objects, k.driver.Manifests)
 	}
 	if err := k.findHookLeftovers(objects); err != nil {
 		return err
 	}
-	if err := k.refuseForeign(doubtful); err != nil {
+	if err := k.refuseForeign(toCheck); err != nil {
 		return err
 	}
 	if rls.Version == 1 {
@@ -202,11 +202,11 @@ func checkMetadata(objects helmkube.ResourceList) error {
 		for _, field := range textFields {
 			values, ok := metadata[field].(map[string]any)
 			if !ok && metadata[field] != nil {
-				errs = append(errs, fmt.Errorf("%s: metadata.%s: expected keys with texts", what, field))
+				errs = append(errs, fmt.Errorf("%s: metadata.%s: expected a map of strings", what, field))
 			}
 			for _, key := range slices.Sorted(maps.Keys(values)) {
 				if _, ok := values[key].(string); !ok {
-					errs = append(errs, fmt.Errorf("%s: metadata.%s[%s]: expected a text", what, field, key))
+					errs = append(errs, fmt.Errorf("%s: metadata.%s[%s]: expected a string", what, field, key))
 				}
 			}
 		}

@@ -32,7 +32,7 @@ type Repaired struct {
 func (r Repaired) String() string {
 	switch {
 	case r.Recreated:
-		return r.Key.String() + " (it was gone)"
+		return r.Key.String() + " (recreated)"
 	case len(r.Fields) == 0:
 		return r.Key.String()
 	default:
@@ -45,18 +45,18 @@ func (r Repaired) String() string {
 // objects together with the errors of the others. The error is ErrForeign if an object
 // of that name is not owned by the release. If the record is not verified, nothing is
 // changed and the error is ErrUntrusted.
-func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bool) ([]Repaired, error) {
-	drifted := sets.KeySet(damaged)
+func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bool) ([]Repaired, error) {
+	named := sets.KeySet(drifted)
 	var done []Repaired
 	err := c.run(ctx, r, func(run *run) error {
-		reads, stop := run.kube.readAhead(ctx, drifted)
+		reads, stop := run.kube.readAhead(ctx, named)
 		defer stop()
-		is, err := run.deployed(drifted)
+		deployed, err := run.deployed(named)
 		if err != nil {
 			return err
 		}
 		var errs []error
-		for _, info := range is.objects {
+		for _, info := range deployed.objects {
 			read := reads[apply.KeyOf(object(info))]
 			if read == nil {
 				continue
@@ -71,7 +71,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 		for _, state := range run.kube.applied {
 			c.config.Inventory.ExpectOne(r.Owner.UID, state)
 		}
-		if !keys(is.objects).IsSuperset(drifted) {
+		if !keys(deployed.objects).IsSuperset(named) {
 			// The inventory expects the objects of another revision.
 			c.config.Inventory.Expect(r.Owner.UID, nil)
 		}
@@ -80,14 +80,14 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	return done, err
 }
 
-// asItIs returns the live metadata of an object, or nil if the object does not exist.
-type asItIs func() (*metav1.PartialObjectMetadata, error)
+// liveReader returns the live metadata of an object, or nil if the object does not exist.
+type liveReader func() (*metav1.PartialObjectMetadata, error)
 
 // readAhead starts to read the drifted objects one after the other, in parallel with
 // the record. Each object is read once. stop ends the reads and waits for them.
-func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key]) (reads map[apply.Key]asItIs, stop func()) {
+func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key]) (reads map[apply.Key]liveReader, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	reads = make(map[apply.Key]asItIs, len(drifted))
+	reads = make(map[apply.Key]liveReader, len(drifted))
 	for key := range drifted {
 		reads[key] = sync.OnceValues(func() (*metav1.PartialObjectMetadata, error) {
 			o, err := k.named(key)
@@ -110,7 +110,7 @@ func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key])
 }
 
 // repair applies one drifted object and compares it before and after.
-func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
+func (k *kubeClient) repair(info *resource.Info, read liveReader) (Repaired, error) {
 	if err := k.allow.check(k.Namespace, helmkube.ResourceList{info}); err != nil {
 		return Repaired{}, err
 	}
@@ -156,45 +156,45 @@ const maxFields = 5
 func (c *Client) Verify(ctx context.Context, r Request) error {
 	r.Verify = true
 	return c.run(ctx, r, func(run *run) error {
-		is, err := run.deployed(nil)
+		deployed, err := run.deployed(nil)
 		if err != nil {
 			return err
 		}
-		if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
+		if err := run.kube.findFinished(deployed.objects, deployed.record); err != nil {
 			return err
 		}
-		ours, foreign, inTheWay := run.kube.splitForeign(is.objects)
-		if inTheWay != nil && len(foreign) == 0 {
-			return inTheWay
+		ours, foreign, conflicts := run.kube.splitForeign(deployed.objects)
+		if conflicts != nil && len(foreign) == 0 {
+			return conflicts
 		}
 		if _, err := run.kube.Create(ours); err != nil {
 			return err
 		}
-		if err := run.kube.sweep(keys(is.objects)); err != nil {
+		if err := run.kube.sweep(keys(deployed.objects)); err != nil {
 			return err
 		}
 		for key := range keys(foreign) {
 			run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
 		}
 		c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
-		if inTheWay != nil {
-			return inTheWay
+		if conflicts != nil {
+			return conflicts
 		}
-		recorded, stored := is.record.Inventory, run.kube.stored()
+		recorded, stored := deployed.record.Inventory, run.kube.stored()
 		if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {
-			if err := c.storeInventory(ctx, is.record, stored); err != nil {
+			if err := c.storeInventory(ctx, deployed.record, stored); err != nil {
 				return err
 			}
 		}
-		outdated, err := run.lookAgain(ctx, is)
+		outdated, err := run.lookupsChanged(ctx, deployed)
 		if err != nil {
 			return err
 		}
 		if outdated {
 			// The signature covers the digest.
-			delete(is.release.Labels, api.LabelInputDigest)
-			labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, is.release))}
-			if err := c.mark(ctx, is.record, labels, nil); err != nil {
+			delete(deployed.release.Labels, api.LabelInputDigest)
+			labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, deployed.release))}
+			if err := c.mark(ctx, deployed.record, labels, nil); err != nil {
 				return err
 			}
 		}

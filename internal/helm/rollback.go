@@ -42,7 +42,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		r.Digests = release.Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
 	}
 	return c.apply(ctx, r, func(run *run) error {
-		err := run.forgetFailed(func(failed release.Record) bool {
+		err := run.deleteFailedRecord(func(failed release.Record) bool {
 			held := failed.Marks.Held
 			return held != nil && held.Revision == revision && failed.Revision != revision
 		})
@@ -111,7 +111,7 @@ func (r *run) mayRepeat(rls *helmrelease.Release) error {
 		case info.Mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 			return fmt.Errorf("%s is cluster-scoped", what)
 		case !again.has(info):
-			return fmt.Errorf("%s is not rendered by the chart with the values of now", what)
+			return fmt.Errorf("%s is not rendered by the chart with the current values", what)
 		}
 	}
 	return r.sameObjects(again, slices.DeleteFunc(objects, func(info *resource.Info) bool {

@@ -71,7 +71,7 @@ func (r *run) patchUnchanged(record release.Record, metadata map[string]any) err
 	metadata["resourceVersion"] = r.driver.Versions[record.Secret]
 	err := r.client.patchRecord(r.kube.ctx, record, metadata)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
 func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error) {
 	stored, err := r.driver.Get(record.Secret)
 	if err == nil && r.driver.Versions[record.Secret] != record.ResourceVersion {
-		err = fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
+		err = fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
 	}
 	return stored, err
 }
@@ -281,7 +281,7 @@ func (x rendering) has(info *resource.Info) bool {
 // rendered hooks.
 func (x rendering) sameHooks(stored *helmrelease.Release) error {
 	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(x.hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
+		return fmt.Errorf("%w: its hooks differ from the rendered hooks", release.ErrUntrusted)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (r *run) sameObjects(again rendering, objects helmkube.ResourceList) error 
 			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 		}
 		if o.GetAnnotations()[api.AnnotationApplied] != again.digests[apply.KeyOf(o)] {
-			return fmt.Errorf("%w: %s is not as the chart renders it", release.ErrUntrusted, apply.Describe(o.Unstructured))
+			return fmt.Errorf("%w: %s differs from the rendered object", release.ErrUntrusted, apply.Describe(o.Unstructured))
 		}
 	}
 	return nil

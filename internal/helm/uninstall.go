@@ -25,10 +25,10 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// search finds the kinds of which objects with the owner's label exist and which the
-// kind's rules allow, and watches them. It is for a process that has not watched the
-// objects of a release whose records are missing or must not be used. It makes one
-// request for each kind of the server, and skips kinds that the operator may not list.
+// search watches all kinds with objects that have the owner's label, as far as the
+// kind's rules allow them. A new process needs it for a release whose records are
+// missing or must not be used. It sends one request for each kind of the server, and
+// skips kinds that the operator may not list.
 func (r *run) search() error {
 	lists, err := r.client.config.Clientset.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -90,7 +90,7 @@ func (r *run) owns(allowed allow, resource schema.GroupVersionResource, namespac
 
 // ErrLeftBehind marks an uninstall after which release records or objects of the
 // release still exist.
-var ErrLeftBehind = errors.New("the uninstall left something behind")
+var ErrLeftBehind = errors.New("release records or objects still exist after the uninstall")
 
 // Uninstall runs the delete hooks, deletes the objects and then all records. It can be
 // run again after an interruption. Objects of kinds that the server no longer serves
@@ -112,11 +112,11 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 		why = fmt.Sprintf("namespace %s is being deleted", r.Namespace)
 	case c.accountGone(ctx, r):
 		// Helm turns some errors into text, so any error may have this cause.
-		why = fmt.Sprintf("service account %s/%s is gone", r.Namespace, r.ServiceAccount)
+		why = fmt.Sprintf("service account %s/%s does not exist", r.Namespace, r.ServiceAccount)
 	default:
 		return err
 	}
-	r.Notifier.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
+	r.Notifier.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped because "+why)
 	if r.ServiceAccount != "" {
 		// The rules for the operator's own permissions do not include objects that hooks
 		// created with the service account.
@@ -130,7 +130,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
 		history := run.history()
-		store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete, hooks: !r.DisableHooks,
 			before: sync.OnceValue(func() error {
 				if err := run.deleteHookObjects(history); err != nil {
 					run.kube.failedHook = err
@@ -170,8 +170,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			err = run.kube.sweep(nil)
 		}
 		if err == nil && len(history) == 0 {
-			// uninstallDriver removes the namespace before it deletes a record. Without a
-			// record, that has not happened.
+			// Without a record, uninstallDriver did not remove the namespace.
 			run.kube.sweepClaimed()
 			err = c.removeNamespace(ctx, r)
 		}
@@ -209,9 +208,9 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	}
 	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil {
 		err = cmp.Or(err, r.driver.ReadErr)
-		if r.kube.undeleted != nil {
+		if r.kube.deleteErr != nil {
 			// Helm's error does not contain the cause.
-			err = fmt.Errorf("delete the objects of the release: %w", r.kube.undeleted)
+			err = fmt.Errorf("delete the objects of the release: %w", r.kube.deleteErr)
 		}
 		return errors.Join(err, store.mark())
 	}
@@ -245,9 +244,9 @@ func belongs(record release.Record, owner apply.Owner) bool {
 type uninstallDriver struct {
 	*release.Driver
 	kube *kubeClient
-	// brief reports that the uninstall does not wait for the deletion of objects. hooks
+	// noWait reports that the uninstall does not wait for the deletion of objects. hooks
 	// reports that hooks run.
-	brief, hooks bool
+	noWait, hooks bool
 	// read is called with the newest release after it was read.
 	read func(*helmrelease.Release)
 	// before is called before a record is deleted.
@@ -267,7 +266,7 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 
 // Update writes a record, or skips the write of the status uninstalling.
 func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
-	waits := !d.brief || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
+	waits := !d.noWait || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
 	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
 		d.unmarked = rls
 		return nil

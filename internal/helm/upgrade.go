@@ -82,7 +82,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 
 // deploy renders a revision, and has Helm store and apply it.
 func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Release, error)) error {
-	defer r.kube.builder.turn.done()
+	defer r.kube.builder.permit.release()
 	rendered, err := r.execute(r.prepared, revision)
 	if err != nil {
 		return r.classify(err)
@@ -93,7 +93,7 @@ func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Rele
 	}
 	// Helm parses the manifest to sort it, and then builds it. Large manifests are
 	// parsed one at a time.
-	if err = r.kube.builder.turn.await(r.kube.ctx, texts...); err == nil {
+	if err = r.kube.builder.permit.acquire(r.kube.ctx, texts...); err == nil {
 		_, err = act(rendered)
 	}
 	return r.classify(err)
@@ -114,7 +114,7 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 			return err
 		}
 		if len(run.history()) > 1 {
-			if err := run.forgetFailed(run.repeatsInputs); err != nil {
+			if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
 				return err
 			}
 		}
@@ -152,7 +152,7 @@ func (r *run) findLeftovers() error {
 			break
 		}
 		left, err := r.driver.Get(record.Secret)
-		if errors.Is(err, release.ErrDamaged) || errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, release.ErrCorrupt) || errors.Is(err, driver.ErrReleaseNotFound) {
 			continue
 		}
 		if err != nil {

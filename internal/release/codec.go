@@ -45,13 +45,13 @@ const maxStored = 200_000
 // decoding takes several times as much memory as the text.
 const largeText = 1 << 20
 
-var decodesLarge sync.Mutex
+var largeRecords sync.Mutex
 
 // ErrTooLarge marks a release that does not fit into a Secret.
 var ErrTooLarge = errors.New("the release is too large to be stored")
 
-// ErrDamaged marks a record whose content cannot be decoded.
-var ErrDamaged = errors.New("the release record is damaged")
+// ErrCorrupt marks a record whose content cannot be decoded.
+var ErrCorrupt = errors.New("the release record is corrupt")
 
 // writers and readers are reused, because a writer takes almost 1 MB and a reader 40
 // KB.
@@ -82,7 +82,7 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}
 	if len(data) > MaxRecord {
-		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
+		return nil, fmt.Errorf("%w: its manifest and values take %d KiB compressed, the limit of a Secret is %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, rls.Labels)
@@ -111,7 +111,7 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := weigh(text); err != nil {
+	if err := checkSize(text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	var packed bytes.Buffer
@@ -127,11 +127,11 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
-// Decode decodes a record. The error is ErrDamaged if the content cannot be decoded.
+// Decode decodes a record. The error is ErrCorrupt if the content cannot be decoded.
 func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	rls := &helmrelease.Release{}
 	if err := decodeData(secret.Data["release"], rls); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, secret.Name, err)
 	}
 	rls.Labels = maps.Clone(secret.Labels)
 	for _, key := range driver.GetSystemLabels() {
@@ -168,8 +168,8 @@ func decodeData(data []byte, into *helmrelease.Release) error {
 func readRelease(from io.Reader, into *helmrelease.Release) error {
 	text, err := io.ReadAll(io.LimitReader(from, largeText))
 	if err == nil && len(text) == largeText {
-		decodesLarge.Lock()
-		defer decodesLarge.Unlock()
+		largeRecords.Lock()
+		defer largeRecords.Unlock()
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(from, maxUnpacked-largeText+1))
 		text = append(text, rest...)
@@ -177,14 +177,14 @@ func readRelease(from io.Reader, into *helmrelease.Release) error {
 	if err != nil {
 		return err
 	}
-	if err := weigh(text); err != nil {
+	if err := checkSize(text); err != nil {
 		return err
 	}
 	return json.Unmarshal(text, into)
 }
 
-// weigh returns an error for a release that takes too much memory to decode.
-func weigh(text []byte) error {
+// checkSize returns an error for a release that takes too much memory to decode.
+func checkSize(text []byte) error {
 	if len(text) > maxUnpacked {
 		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
 	}
@@ -193,7 +193,7 @@ func weigh(text []byte) error {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
 	if boundedyaml.JSONValues(text) > maxStored {
-		return fmt.Errorf("it holds more than %d values besides its manifest", maxStored)
+		return fmt.Errorf("it holds more than %d values in addition to its manifest", maxStored)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func RecordSize(r *chart.Rendered) (int, error) {
 // setAside copies a record that cannot be decoded to another Secret and deletes the
 // record. Otherwise every upgrade would read it, and a new record could need its name.
 // The copy is for analysis by an administrator.
-func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
+func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 	aside := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        fmt.Sprintf("%s.damaged-%s", secret.Name, secret.UID[:min(8, len(secret.UID))]),
@@ -218,19 +218,19 @@ func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 		Type: secret.Type,
 		Data: secret.Data,
 	}
-	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerDamaged)
+	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerCorrupt)
 	if _, err := d.Secrets.Create(d.Ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	err := d.Secrets.Delete(d.Ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	if r, ok := FromMeta(secret); ok {
 		d.Index.Remove(r)
 	}
-	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
-	return fmt.Errorf("%w: %w", ErrStale, damage)
+	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be decoded; it was moved to Secret %s, and the release continues without it", secret.Name, aside.Name))
+	return fmt.Errorf("%w: %w", ErrStale, cause)
 }
 
 // RecoverPanic turns a panic into an error. It must be deferred.

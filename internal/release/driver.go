@@ -21,7 +21,7 @@ import (
 
 // ErrStale marks an action that found release records that differ from the index. It
 // does not count as a failure; the release must be read again.
-var ErrStale = errors.New("the stored release changed meanwhile")
+var ErrStale = errors.New("the stored release changed concurrently")
 
 // grace limits an update of a record after the context of the action has ended, so that
 // the outcome of an interrupted action is stored.
@@ -117,7 +117,7 @@ func (d *Driver) Name() string { return driver.SecretsDriverName }
 
 // Get reads and verifies one record. It also returns a record that cannot be verified;
 // see Untrusted. A record that cannot be decoded is set aside, and the error is both
-// ErrDamaged and ErrStale.
+// ErrCorrupt and ErrStale.
 func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	defer RecoverPanic(&err)
 	secret, err := d.Secrets.Get(d.Ctx, key, metav1.GetOptions{})
@@ -127,9 +127,9 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read release record %s: %w", key, err)
 	}
-	d.saw(secret)
+	d.remember(secret)
 	rls, err = Decode(secret)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, ErrCorrupt) {
 		return nil, d.setAside(secret, err)
 	}
 	if err == nil {
@@ -174,7 +174,7 @@ func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, 
 		if errors.Is(err, driver.ErrReleaseNotFound) {
 			// The watch does not report the deletion if it never reported the record.
 			d.Index.Remove(r)
-			return nil, fmt.Errorf("%w: record %s is gone", ErrStale, r.Secret)
+			return nil, fmt.Errorf("%w: record %s no longer exists", ErrStale, r.Secret)
 		}
 		if err != nil {
 			return nil, err
@@ -208,7 +208,7 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 			return err
 		}
 	}
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	d.Stamp.Mark(rls)
 	secret, err := encode(key, rls)
 	if err != nil {
@@ -235,14 +235,14 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	}
 	d.Created, d.Pending = rls.Version, rls
 	delete(d.unverified, key)
-	d.wrote(created)
+	d.stored(created)
 	return nil
 }
 
 // Update writes a record. It may continue for the grace period after the context of the
 // action has ended.
 func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
 	if d.WriteErr != nil && rls.Info.Status == helmrelease.StatusDeployed {
 		// Helm only logs that it could not mark the previous revision as superseded. Two
@@ -271,28 +271,28 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 		}
 	}
 	if _, read := d.Versions[key]; !read {
-		return fmt.Errorf("%w: record %s was not read: another record stores a revision of this name", ErrStale, key)
+		return fmt.Errorf("%w: record %s was not read: another record contains a revision with this name", ErrStale, key)
 	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.Versions[key]
 	d.Stamp.Annotate(secret, rls, d.inventoryOf(rls))
-	d.carry(secret)
+	d.copyAnnotations(secret)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Ctx), grace)
 	defer cancel()
 	updated, err := d.Secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, key)
+		return fmt.Errorf("%w: record %s was changed concurrently", ErrStale, key)
 	}
 	if err != nil {
 		return fmt.Errorf("update release record %s: %w", key, err)
 	}
-	d.wrote(updated)
+	d.stored(updated)
 	return nil
 }
 
 // Delete deletes a record. Helm does not use the returned release.
 func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
 	err = d.Secrets.Delete(d.Ctx, key, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -314,7 +314,7 @@ func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 	patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, owner)
 	_, err := d.Secrets.Patch(d.Ctx, record.Secret, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the reference to its resource from release record %s: %w", record.Secret, err)
+		return fmt.Errorf("remove the ownerReference from release record %s: %w", record.Secret, err)
 	}
 	return nil
 }
@@ -333,14 +333,14 @@ func (d *Driver) KeyOf(rls *helmrelease.Release) string {
 	return SecretName(rls.Name, rls.Version)
 }
 
-func (d *Driver) saw(secret *corev1.Secret) {
+func (d *Driver) remember(secret *corev1.Secret) {
 	d.Versions[secret.Name] = secret.ResourceVersion
 	d.Annotations[secret.Name] = secret.Annotations
 }
 
-// carry copies the previous annotations of a record to its new version. It leaves out
+// copyAnnotations copies the previous annotations of a record to its new version. It leaves out
 // the inventory if the revision is not deployed any longer.
-func (d *Driver) carry(secret *corev1.Secret) {
+func (d *Driver) copyAnnotations(secret *corev1.Secret) {
 	for key, value := range d.Annotations[secret.Name] {
 		_, anew := secret.Annotations[key]
 		if gone := key == AnnotationInventory && secret.Labels[LabelStatus] != api.StatusDeployed; !anew && !gone {
@@ -349,14 +349,14 @@ func (d *Driver) carry(secret *corev1.Secret) {
 	}
 }
 
-func (d *Driver) wrote(secret *corev1.Secret) {
-	d.saw(secret)
+func (d *Driver) stored(secret *corev1.Secret) {
+	d.remember(secret)
 	if r, ok := FromMeta(secret); ok {
 		d.Index.Put(r)
 	}
 }
 
-func (d *Driver) noteWrite(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
+func (d *Driver) keepWriteErr(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
 	if *err != nil && d.WriteErr == nil {
 		d.WriteErr = *err
 	}

@@ -142,7 +142,7 @@ func (x *Index) observe(r *Record) {
 		// This process wrote the record. Only one copy is needed. For a stripped record,
 		// the stored copy has more fields; see put.
 		x.drop(known)
-		x.hold(r)
+		x.insert(r)
 	}
 	x.mu.Unlock()
 	if !stale {
@@ -150,8 +150,8 @@ func (x *Index) observe(r *Record) {
 	}
 }
 
-// gone removes a record that was deleted according to the watch.
-func (x *Index) gone(r *Record) {
+// observeDeleted removes a record that was deleted according to the watch.
+func (x *Index) observeDeleted(r *Record) {
 	x.mu.Lock()
 	if removed, ok := x.removed[r.name()]; ok && removed.UID == r.UID {
 		delete(x.removed, r.name())
@@ -177,16 +177,16 @@ func (x *Index) put(r *Record) bool {
 		x.drop(old)
 		if r.Stripped() && r.UID == old.UID && r.Status == old.Status {
 			// A stored Record is never changed, and the informer's store shares this one.
-			carried := r.carry(*old)
+			carried := r.withAnnotationsOf(*old)
 			r = &carried
 		}
 	}
 	delete(x.removed, r.name())
-	x.hold(r)
+	x.insert(r)
 	return true
 }
 
-func (x *Index) hold(r *Record) {
+func (x *Index) insert(r *Record) {
 	x.records[r.name()] = r
 	x.byRelease[r.release()] = append(x.byRelease[r.release()], r)
 	switch {
@@ -237,17 +237,17 @@ func (x *Index) Handler() cache.ResourceEventHandler {
 				object = unknown.Obj
 			}
 			if r := read(object); r != nil {
-				x.gone(r)
+				x.observeDeleted(r)
 			}
 		},
 	}
 }
 
-// held is an item of the informer's store. It shares the record with the Index.
-type held struct{ record *Record }
+// storeItem is an item of the informer's store. It shares the record with the Index.
+type storeItem struct{ record *Record }
 
 // GetObjectMeta returns the metadata that the store reads.
-func (h held) GetObjectMeta() metav1.Object {
+func (h storeItem) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Namespace: h.record.Namespace, Name: h.record.Secret, UID: h.record.UID, ResourceVersion: h.record.ResourceVersion,
 	}
@@ -259,7 +259,7 @@ func (h held) GetObjectMeta() metav1.Object {
 func Compact(object any) (any, error) {
 	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
 		if r, ok := FromMeta(m); ok {
-			return held{&r}, nil
+			return storeItem{&r}, nil
 		}
 	}
 	return object, nil
@@ -268,7 +268,7 @@ func Compact(object any) (any, error) {
 // read returns the record of an item of the store or of a Secret's metadata, or nil.
 func read(object any) *Record {
 	switch o := object.(type) {
-	case held:
+	case storeItem:
 		return o.record
 	case metav1.Object:
 		if r, ok := FromMeta(o); ok {

@@ -25,9 +25,9 @@ const (
 
 	// OwnerHelm is the value of LabelOwner on every release record.
 	OwnerHelm = "helm"
-	// OwnerDamaged is the value of LabelOwner on records that were set aside because
+	// OwnerCorrupt is the value of LabelOwner on records that were set aside because
 	// they cannot be decoded.
-	OwnerDamaged = "chartwright-damaged"
+	OwnerCorrupt = "chartwright-damaged"
 	// SecretType is the type of release Secrets.
 	SecretType = "helm.sh/release.v1"
 )
@@ -173,9 +173,9 @@ func (r Record) Genuine() bool { return r.Written() && r.Owner != "" }
 // of importance; whether that is so, only the content of the record shows.
 func (r Record) Stripped() bool { return r.Written() && r.Owner == "" }
 
-// carry returns the record with the annotations of its previous state, until they are
+// withAnnotationsOf returns the record with the annotations of its previous state, until they are
 // restored.
-func (r Record) carry(before Record) Record {
+func (r Record) withAnnotationsOf(before Record) Record {
 	r.Description, r.Inventory, r.Lookups, r.Tested = before.Description, before.Inventory, before.Lookups, before.Tested
 	return r
 }
@@ -272,7 +272,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 // MaxOutside limits the objects in Inventory.Outside.
 const MaxOutside = 100
 
-// Everyone who may write Secrets can write these annotations, and the index stores
+// Everyone with write access to Secrets can write these annotations, and the index stores
 // their content in memory. Larger annotations and more kinds are ignored.
 const (
 	maxAnnotation = 16 << 10

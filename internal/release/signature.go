@@ -23,7 +23,7 @@ import (
 var ErrUntrusted = errors.New("the release record is not authenticated")
 
 // ErrNoKey marks an action that ended because the operator has no signing key.
-var ErrNoKey = errors.New("the operator has no signing key yet, so that no release record can be written")
+var ErrNoKey = errors.New("the operator has no signing key yet, so release records cannot be written")
 
 // SignedContent returns the content that the signature of a record covers, with values
 // and texts as they are after storing and reading.

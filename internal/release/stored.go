@@ -27,7 +27,7 @@ type Stored struct {
 	Helm *helmrelease.Release
 }
 
-// ReadRecord decodes the record in a Secret. The error is ErrDamaged if it cannot be
+// ReadRecord decodes the record in a Secret. The error is ErrCorrupt if it cannot be
 // decoded.
 func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	rls, err := Decode(secret)
@@ -36,14 +36,14 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	}
 	record, ok := FromMeta(secret)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
+		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrCorrupt, secret.Name)
 	}
 	stored := &Stored{Record: record, Values: values.Normalize(rls.Config), Helm: rls}
 	if stored.Chart == "" {
 		stored.setChart(rls)
 	}
 	if err := stored.parse(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, secret.Name, err)
 	}
 	return stored, nil
 }

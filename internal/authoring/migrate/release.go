@@ -111,7 +111,7 @@ func (r *resourceCheck) read(ctx context.Context, record release.Record) (*relea
 		return nil, fmt.Errorf("read the record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
 	stored, err := release.ReadRecord(secret)
-	if errors.Is(err, release.ErrDamaged) {
+	if errors.Is(err, release.ErrCorrupt) {
 		r.addf(ToDo, "", "the record of its release cannot be read: %v", err).
 			Do = "nothing: it is set aside, and the release goes on from the spec as revision 1"
 		return nil, nil

@@ -27,11 +27,11 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, ok && err == nil
 }
 
-// leaveFinished finds the finished Jobs of a stored revision, which must not be created
+// findFinished finds the finished Jobs of a stored revision, which must not be created
 // again. A missing Job of unknown outcome counts as finished if its TTL may have passed
 // since the revision was deployed: running a migration twice is worse than not
 // recreating a Job that a user deleted.
-func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release.Record) error {
+func (k *kubeClient) findFinished(objects helmkube.ResourceList, record release.Record) error {
 	for _, info := range objects {
 		ttl, ok := ttlOf(info)
 		if !ok {
