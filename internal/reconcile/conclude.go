@@ -22,8 +22,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// conclude tells the world how an action ended: in memory, for the next pass,
-// and by one event where it is news.
+// conclude records how an action ended: in memory for the next reconciliation, in the
+// log, and in an event if it is news.
 func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision, err error) {
 	logger := log.FromContext(ctx)
 	uid := v.CR.GetUID()
@@ -32,19 +32,19 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	case err == nil:
 		r.succeeded(ctx, v, d)
 	case errors.Is(err, helm.ErrNotAdoptable):
-		logger.Info("release left alone", "reason", err.Error())
+		logger.Info("release not adoptable", "reason", err.Error())
 		r.foreign.put(v.History[0].UID, struct{}{})
 	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// The custom resource goes next, or the namespace comes back.
-		logger.V(1).Info("action waits for its namespace to go", "reason", err.Error())
+		// Either the custom resource is deleted next, or the namespace is created again.
+		logger.V(1).Info("action postponed: namespace is terminating", "reason", err.Error())
 	case errors.Is(err, helm.ErrOrphaned):
-		logger.Info("release left in place", "reason", err.Error())
+		logger.Info("release orphaned", "reason", err.Error())
 		r.memory.orphan(uid)
 	case errors.Is(err, release.ErrStale):
-		// Nothing was changed; what changed meanwhile calls for another look.
-		logger.V(1).Info("action gave way", "reason", err.Error())
+		// The action has changed nothing. The concurrent change causes a reconciliation.
+		logger.V(1).Info("action aborted: release changed concurrently", "reason", err.Error())
 	case errors.Is(err, queue.ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
 	case errors.Is(err, helm.ErrInterrupted):
@@ -55,13 +55,13 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		logger.Info("action interrupted", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, note(err.Error(), err))
 	case errors.Is(err, helm.ErrTestsFailed):
-		// It is an outcome, and stands on the record.
+		// The record stores the result, so nothing has to be retried.
 		logger.Info("tests failed", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
 		f := explain(a, err)
 		if f.Reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
-			f.Message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
+			f.Message += fmt.Sprintf("; the uninstall is retried. To skip the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
 		if advice := r.advice(v, err); advice != "" {
 			f.Message, f.Forbidden = f.Message+". "+advice, true
@@ -77,13 +77,12 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	}
 }
 
-// succeeded remembers that an action went well, tells of it, and cleans up after
-// it.
+// succeeded records a successful action, emits its event, and prunes old revisions.
 func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision) {
 	logger := log.FromContext(ctx)
 	a := actions[d.Step]
 	now := r.Now()
-	r.memory.look(v.CR.GetUID(), func(m *remembered) {
+	r.memory.ifKnown(v.CR.GetUID(), func(m *remembered) {
 		// The other steps change records only, or nothing.
 		if plan.Changes(d.Step) || plan.Repairs(d.Step) {
 			*m.about(plan.Repairs(d.Step)) = nil
@@ -106,7 +105,7 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 	logger.Info("action done")
 	r.emit(v, a.done, r.doneNote(v, d))
 	if d.Step == plan.StepInstall || d.Step == plan.StepUpgrade {
-		r.tellOverrides(v)
+		r.reportOverrides(v)
 	}
 	if a.prunes {
 		if err := r.Actions.Prune(ctx, r.request(v, d, helm.NoOp{}), r.Kind.HistoryLimit()); err != nil {
@@ -115,15 +114,15 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 	}
 }
 
-// tellOverrides warns that the watches entry wins over the spec. It names the
-// values and does not show them, for they may be secret.
-func (r *Reconciler) tellOverrides(v *snapshot) {
+// reportOverrides emits a warning that the watches entry overrides the spec. It shows
+// the names only, because the values may be secret.
+func (r *Reconciler) reportOverrides(v *snapshot) {
 	if len(r.Kind.OverrideValues) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(r.Kind.OverrideValues))
 	r.Recorder.Event(v.CR, corev1.EventTypeWarning, api.EventOverrideValuesUsed,
-		status.Cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
+		status.Cut("overrideValues in the watches file take precedence over the spec for: "+strings.Join(names, ", ")))
 }
 
 func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
@@ -132,11 +131,11 @@ func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
 	case plan.StepUninstall:
 		return fmt.Sprintf("Release %s is uninstalled", name)
 	case plan.StepOrphan:
-		return fmt.Sprintf("Release %s and its objects are left as they are", name)
+		return fmt.Sprintf("Release %s is orphaned: its objects stay", name)
 	case plan.StepAdopt:
-		return fmt.Sprintf("Release %s, which nobody managed, is taken over", name)
+		return fmt.Sprintf("Release %s is adopted", name)
 	case plan.StepUnlock:
-		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.History[0].Revision, name)
+		return fmt.Sprintf("Revision %d of release %s was interrupted and is retried", v.History[0].Revision, name)
 	case plan.StepResume:
 		return fmt.Sprintf("Release %s follows the spec again", name)
 	case plan.StepTest:
@@ -147,15 +146,15 @@ func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
 		revision = history[0].Revision
 	}
 	if d.Step == plan.StepRollback {
-		text := fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
+		text := fmt.Sprintf("Release %s is rolled back to revision %d, as revision %d, and held", name, d.Revision, revision)
 		if d.State == plan.StateRollbackRequested && v.unclear {
 			text += noteUnclear
 		}
 		return text
 	}
-	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
+	text := fmt.Sprintf("Release %s is at revision %d with chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
 	if d.State == plan.StateUnmanaged {
-		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.History[0].Revision)
+		text += fmt.Sprintf(", which replaces revision %d of another program", v.History[0].Revision)
 	}
 	return text
 }
@@ -164,7 +163,7 @@ func (r *Reconciler) emit(v *snapshot, reason, message string) {
 	r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, message)
 }
 
-// explain says what an error means to the person who reads the conditions.
+// explain returns the failure that the conditions report for an error.
 func explain(a action, err error) status.Failure {
 	f := status.Failure{Reason: a.failed, Message: err.Error()}
 	for _, known := range []struct {
@@ -188,8 +187,8 @@ func explain(a action, err error) status.Failure {
 	return f
 }
 
-// concludeUntrusted remembers that a record must not be used. It reports whether
-// the failure is to be counted and retried with backoff.
+// concludeUntrusted remembers that a record must not be used. It reports whether the
+// failure counts and is retried with backoff.
 func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) (failed bool) {
 	why := err.Error()
 	if action, ok := errors.AsType[*helm.ActionError](err); ok {
@@ -201,7 +200,7 @@ func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) 
 				r.unrepeatable.add(record, v.digests.Input, why)
 			}
 		}
-		// A request is refused next, and a failed upgrade tried again.
+		// A request is refused next, and a failed upgrade is retried.
 		return d.State == plan.StateHeld
 	}
 	r.untrusted.add(v.History[0], "", why)
@@ -213,22 +212,22 @@ func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) 
 	return false
 }
 
-// advice says which rules would have allowed what an error says was forbidden,
-// empty where it is about something else.
+// advice returns a sentence with the rules that would have prevented a forbidden
+// error, empty for other errors.
 func (r *Reconciler) advice(v *snapshot, err error) string {
-	if r.Rights == nil {
+	if r.Permissions == nil {
 		return ""
 	}
 	account := ""
 	if v.serviceAccount != "" {
 		account = "system:serviceaccount:" + v.Release.Namespace + ":" + v.serviceAccount
 	}
-	return r.Rights.Refused(err, account)
+	return r.Permissions.Refused(err, account)
 }
 
-// note is an event's text: what happened, with the end of Helm's log. Where
-// that is too long, the log gives way from its beginning, for the last line
-// tells most, and the message keeps half of the room.
+// note returns the note of an event: the message and the end of Helm's log. A note
+// that is too long loses the first lines of the log, and at least half of it remains
+// for the message.
 func note(message string, err error) string {
 	var failed *helm.ActionError
 	if !errors.As(err, &failed) || len(failed.Log) == 0 {

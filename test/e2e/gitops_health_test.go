@@ -58,15 +58,15 @@ func TestGitTools_ReportHealth(t *testing.T) {
 		{"held", func(web ownedRelease) {
 			web.edit("two", nil)
 			web.follows(2, "two")
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(3, 1, "one")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused with an edit", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 			web.edit("two", nil)
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
@@ -108,7 +108,7 @@ func expectHealth(env *harness.Env, cr *unstructured.Unstructured, argo string, 
 	if health, message, err := gitops.Health(t.Context(), script, live); err != nil || health != argo || message == "" {
 		t.Errorf("Argo CD reports %s, %q, %v of %v; expected %s", health, message, err, live.Object["status"], argo)
 	}
-	if said, err := checks[0].Evaluate(t.Context(), live); said != flux || (err != nil) != (flux == status.UnknownStatus) {
-		t.Errorf("Flux reports %s, %v of %v; expected %s", said, err, live.Object["status"], flux)
+	if printed, err := checks[0].Evaluate(t.Context(), live); printed != flux || (err != nil) != (flux == status.UnknownStatus) {
+		t.Errorf("Flux reports %s, %v of %v; expected %s", printed, err, live.Object["status"], flux)
 	}
 }

@@ -143,9 +143,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "its controller has not reported on it yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet", 30*time.Second)
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
-	r.waitMessage(first, metav1.ConditionTrue, "it counts as ready: no controller has reported on it within 60 seconds", 90*time.Second)
+	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
 	if waited := time.Since(began.Time); waited < 59*time.Second {
 		t.Errorf("ready after only %s", waited)
 	}
@@ -158,9 +158,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(second)
-	r.waitMessage(first, metav1.ConditionFalse, "does so on other objects of the kind", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind", 30*time.Second)
 	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
-		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "does so on other objects"))
+		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "although it reports on other objects"))
 	})
 	r.report("first", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(first)
@@ -211,7 +211,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	})
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
-	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status", 30*time.Second)
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
 	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
@@ -234,12 +234,12 @@ func TestHealth_ForeignConditions(t *testing.T) {
 		name, reason, says string
 		status             any
 	}{
-		{"old-condition", "Progressing", "generation 0 of 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
+		{"old-condition", "Progressing", "generation 0, want 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
 		{"failed-condition", "ObjectFailed", "it broke", condition(map[string]any{"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"})},
 		{"degraded", "Progressing", "one of two", condition(map[string]any{"type": "Degraded", "status": "True", "message": "one of two"})},
 		{"not-available", "Progressing", "no endpoints", condition(map[string]any{"type": "Available", "status": "False", "message": "no endpoints"})},
 		{"not-synced", "Progressing", "access denied", condition(map[string]any{"type": "Synced", "status": "False", "message": "access denied"})},
-		{"failed-phase", "ObjectFailed", "its phase is Failed", map[string]any{"phase": "Failed"}},
+		{"failed-phase", "ObjectFailed", "status.phase is Failed", map[string]any{"phase": "Failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -286,9 +286,9 @@ func TestHealth_Workloads(t *testing.T) {
 		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
 		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
 		r.Create(unused, unbound)
-		r.waitMessage(unused, metav1.ConditionFalse, "nothing has begun to provision it", 30*time.Second)
+		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim", 30*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
-		r.waitMessage(unused, metav1.ConditionTrue, "it gets its volume when the first pod uses it", 90*time.Second)
+		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it", 90*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
 	})
 	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {

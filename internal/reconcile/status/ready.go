@@ -13,20 +13,21 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// summary is what Ready says, and whether Reconciling and Stalled hold.
+// summary is the content of the condition Ready, and whether Reconciling and Stalled
+// are True.
 type summary struct {
 	status  metav1.ConditionStatus
 	reason  string
 	message string
-	// state is the word for the STATUS column.
+	// state is the text in the STATUS column.
 	state       string
 	reconciling bool
 	stalled     bool
-	// serves: what is to run does, ready or not.
+	// serves reports that the desired revision is deployed, ready or not.
 	serves bool
 }
 
-// readiness says how a custom resource is doing.
+// readiness returns the summary of a custom resource.
 func readiness(v *Snapshot, d plan.Decision) summary {
 	s := health(v, d)
 	o := v.Observation
@@ -41,8 +42,8 @@ func readiness(v *Snapshot, d plan.Decision) summary {
 	return s
 }
 
-// health is readiness without the word for it. A failure that lasts is told
-// even while it is being tried again, or the two would take turns.
+// health returns the summary without the state. It reports a failure also during its
+// retries, or Ready would alternate between two reasons.
 func health(v *Snapshot, d plan.Decision) summary {
 	o := v.Observation
 	if d.State == plan.StateAborted {
@@ -57,7 +58,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	if o.Running != nil && (plan.Changes(o.Running.Step) || waitsForTest(o)) {
 		s := working(o.Running.Step, v)
 		if o.Running.Queued {
-			s.message += "; it waits for its turn, since as many actions run as may at once"
+			s.message += "; queued, because the maximum number of actions is running"
 		}
 		s.message = Cut(s.message + hookMessage(v))
 		return s
@@ -73,7 +74,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	case plan.StateConflict:
 		return summary{
 			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
-			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", catalog.ReleaseNames(v.CR.GetName(), v.CR.GetKind())),
+			message: fmt.Sprintf("The release names that this custom resource may use %v are taken by releases of other owners: uninstall those, or create the custom resource under another name", catalog.ReleaseNames(v.CR.GetName(), v.CR.GetKind())),
 		}
 	case plan.StateDeleting, plan.StateUninstalling:
 		if o.Deleting && o.Orphan {
@@ -83,13 +84,13 @@ func health(v *Snapshot, d plan.Decision) summary {
 	case plan.StateInvalid:
 		return summary{status: metav1.ConditionFalse, reason: o.Invalid.Reason, message: o.Invalid.Message, stalled: true}
 	case plan.StateLocked:
-		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.Release.Name, o.Newest.Status)}
+		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: another program, such as helm, is changing the release", o.Newest.Number, v.Release.Name, o.Newest.Status)}
 	default:
 		return working(d.Step, v)
 	}
 }
 
-// serving says that what was asked for runs.
+// serving returns the summary of a deployed release.
 func serving(v *Snapshot) summary {
 	o := v.Observation
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
@@ -108,66 +109,66 @@ func serving(v *Snapshot) summary {
 	}
 	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.Release.Name)
 	if o.Holding() {
-		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
+		text += fmt.Sprintf(", a rollback to revision %d, and held", o.Held.Revision)
 	}
 	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v) + distrust(v), serves: true}
 }
 
-// distrust says that nothing from the newest record is applied, empty where that
-// is not so.
+// distrust returns why nothing from the newest record is applied, empty if the record
+// is trusted.
 func distrust(v *Snapshot) string {
 	if v.Untrusted == "" {
 		return ""
 	}
-	return ". Its objects are not corrected until it is upgraded: " + v.Untrusted
+	return ". Drift is not corrected until the next upgrade: " + v.Untrusted
 }
 
-// waiting says what the pause keeps from being done. Where that is nothing, it
-// is as if there were none.
+// waiting returns the summary of a paused custom resource. If no change is pending, it
+// is the same as without the pause.
 func waiting(v *Snapshot, d plan.Decision) summary {
 	if step := d.Pending.Step; plan.Changes(step) || step == plan.StepAddFinalizer {
-		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(step)}
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused; pending step: " + string(step)}
 	}
 	return health(v, plan.Decision{State: d.Pending.State, Step: d.Pending.Step})
 }
 
-// waitsForTest reports whether a change waits for the tests of what runs to end.
+// waitsForTest reports whether a change waits for the end of the running tests.
 func waitsForTest(o plan.Observation) bool {
 	_, waits := waiters[o.Change]
 	return waits && o.Running.Step == plan.StepTest && o.Running.Hook != nil
 }
 
-// aborted says what a person has aborted, and how it goes on.
+// aborted returns the summary of an aborted action, with what the user can do next.
 func aborted(v *Snapshot) summary {
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonAborted, stalled: true}
 	if v.Observation.Deleting {
-		s.message = fmt.Sprintf("The annotation %s keeps the delete hooks of release %s from running, and so the custom resource from being deleted. Remove the annotation, or set %s to \"true\"",
+		s.message = fmt.Sprintf("The annotation %s stops the delete hooks of release %s, so the custom resource cannot be deleted. Remove the annotation, or set %s to \"true\" to skip the hooks",
 			api.AnnotationAbort, v.Release.Name, api.AnnotationUninstallDisableHooks)
 		return s
 	}
-	s.message = fmt.Sprintf("Revision %d of release %s was aborted, as the annotation %s asked. It is not tried again until the spec is edited or the annotation is removed",
+	s.message = fmt.Sprintf("Revision %d of release %s was aborted by the annotation %s. To retry, edit the spec or remove the annotation",
 		v.Observation.Newest.Number, v.Release.Name, api.AnnotationAbort)
 	return s
 }
 
-// progressing is how Ready describes each step that takes time: a reason and a
-// message about the release. Other steps belong to an install.
+// progressing holds the status, reason and message of Ready for each step that takes
+// time. Other steps belong to an install.
 var progressing = map[plan.Step]struct {
 	status          metav1.ConditionStatus
 	reason, message string
 }{
 	plan.StepUninstall:       {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
 	plan.StepRemoveFinalizer: {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
-	plan.StepOrphan:          {metav1.ConditionFalse, api.ReasonOrphaning, "Release %s is being let go of"},
-	plan.StepAdopt:           {metav1.ConditionUnknown, api.ReasonAdopting, "Release %s, which nobody managed, is being taken over"},
+	plan.StepOrphan:          {metav1.ConditionFalse, api.ReasonOrphaning, "Release %s is being orphaned: its objects stay"},
+	plan.StepAdopt:           {metav1.ConditionUnknown, api.ReasonAdopting, "Release %s is being adopted"},
 	plan.StepUpgrade:         {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being upgraded"},
 	plan.StepTest:            {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being tested"},
-	plan.StepRollback:        {metav1.ConditionUnknown, api.ReasonRollingBack, "Release %s is being brought back to an earlier revision"},
-	plan.StepUnlock:          {metav1.ConditionUnknown, api.ReasonInterrupted, "The last action on release %s was cut short and is tried again"},
+	plan.StepRollback:        {metav1.ConditionUnknown, api.ReasonRollingBack, "Release %s is being rolled back to an earlier revision"},
+	plan.StepUnlock:          {metav1.ConditionUnknown, api.ReasonInterrupted, "The last action on release %s was interrupted and is retried"},
 	plan.StepInstall:         {metav1.ConditionUnknown, api.ReasonInstalling, "Release %s is being installed"},
 }
 
-// working is Ready while a step is being carried out.
+// working returns the summary during a step.
 func working(step plan.Step, v *Snapshot) summary {
 	p, ok := progressing[step]
 	if !ok {
@@ -176,7 +177,7 @@ func working(step plan.Step, v *Snapshot) summary {
 	return summary{status: p.status, reason: p.reason, message: fmt.Sprintf(p.message, v.Release.Name), reconciling: true}
 }
 
-// unreadiness says what the release waits for.
+// unreadiness returns the summary of a release with unready objects.
 func unreadiness(v *Snapshot) summary {
 	first := v.Health.Unready[0]
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonProgressing, reconciling: true}
@@ -194,8 +195,8 @@ func unreadiness(v *Snapshot) summary {
 	return s
 }
 
-// assumption names the first object that counts as ready although no controller
-// says so, empty where there is none.
+// assumption names the first object that counts as ready without a controller's
+// report, empty without such an object.
 func assumption(v *Snapshot) string {
 	if len(v.Health.Assumed) == 0 {
 		return ""
@@ -212,30 +213,30 @@ func firstOf(objects []inventory.ObjectHealth) string {
 	return text
 }
 
-// StuckHook says what keeps a hook from running.
+// StuckHook describes why a hook does not run.
 func StuckHook(hook *plan.Hook) string {
 	if hook.State == api.HookCrashing {
-		return fmt.Sprintf("Hook %s fails again and again: %s", hook.Name, hook.Why)
+		return fmt.Sprintf("Hook %s keeps failing: %s", hook.Name, hook.Why)
 	}
 	return fmt.Sprintf("Hook %s cannot start: %s", hook.Name, hook.Why)
 }
 
-// hookMessage says what a running action waits for, and which change waits with
-// it; empty where it waits for no hook.
+// hookMessage describes the hook that the running action waits for, and the change that
+// waits for the action. It is empty if the action waits for no hook.
 func hookMessage(v *Snapshot) string {
 	running := v.Observation.Running
 	if running == nil || running.Hook == nil || running.Hook.State == "" {
 		return ""
 	}
 	hook := running.Hook
-	text := ". It waits for hook " + hook.Name
+	text := ". Waiting for hook " + hook.Name
 	switch {
 	case hook.State.Idle():
 		text = ". " + StuckHook(hook)
 	case hook.Why != "":
 		text += ": " + hook.Why
 	case hook.State == api.HookRunning:
-		text += ", which runs"
+		text += ", which is running"
 	}
 	text = v.Secrets.Redact(text)
 	what, waits := waiters[v.Observation.Change]
@@ -243,10 +244,10 @@ func hookMessage(v *Snapshot) string {
 	if !waits || hook.State.Idle() || abort == "" {
 		return text
 	}
-	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, also if it is at work, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
+	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, even if it is working, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
 }
 
-// waiters names the changes that wait for a hook.
+// waiters describes the changes that wait for a hook.
 var waiters = map[plan.Change]string{
 	plan.ChangeEdit:          "The edit of the spec",
 	plan.ChangeDeletion:      "The deletion",
@@ -254,7 +255,7 @@ var waiters = map[plan.Change]string{
 	plan.ChangeHooksDisabled: "The annotation that disables hooks",
 }
 
-// AbortValue is what the annotation that aborts a running action has to be.
+// AbortValue returns the value of the annotation that aborts a running action.
 func AbortValue(v *Snapshot, step plan.Step) string {
 	switch {
 	case step == plan.StepUninstall:
@@ -268,30 +269,30 @@ func AbortValue(v *Snapshot, step plan.Step) string {
 	}
 }
 
-// updateMessage says what the condition UpdateAvailable tells.
+// updateMessage returns the message of the condition UpdateAvailable.
 func updateMessage(v *Snapshot) string {
 	to := v.Update
 	if to == nil {
 		return ""
 	}
-	from := "one of the same version with other files or overrideValues"
+	from := "a chart of the same version with other files or overrideValues"
 	if r := v.History[0]; r.ChartVersion != to.ChartVersion {
 		from = r.ChartVersion
 	}
-	what := fmt.Sprintf("Chart %s is to take the place of %s", to.Chart, from)
-	place := fmt.Sprintf("place %d of %d", to.Place, to.Of)
+	what := fmt.Sprintf("Chart %s will replace %s", to.Chart, from)
+	place := fmt.Sprintf("position %d of %d in the rollout", to.Place, to.Of)
 	switch v.UpdateReason {
 	case api.ReasonRolloutStopped:
-		return fmt.Sprintf("%s, at %s. The rollout has stopped here because upgrades failed, in this namespace or in several: it continues when the failed ones are fixed, held, paused or deleted", what, place)
+		return fmt.Sprintf("%s, at %s. The rollout has stopped because upgrades failed, in this namespace or in several: fix, hold, pause or delete the failed custom resources to continue", what, place)
 	case api.ReasonRolloutPaused:
-		return fmt.Sprintf("%s, at %s, when the rollout is no longer paused", what, place)
+		return fmt.Sprintf("%s, at %s, when the rollout is resumed", what, place)
 	case api.ReasonPaused:
 		return what + " when the pause ends"
 	case api.ReasonHeld:
 		return what + " when the hold ends"
 	case api.ReasonDowngradeRefused:
-		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false", to.Chart, from)
+		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false: run an operator that has the newer chart, or allow it", to.Chart, from)
 	default:
-		return fmt.Sprintf("%s, at %s; an edit of the spec goes at once", what, place)
+		return fmt.Sprintf("%s, at %s; an edit of the spec is applied at once", what, place)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// TokenLength is the number of hex digits by which a request is known.
+// TokenLength is the length of a request's token in hexadecimal digits.
 const TokenLength = 16
 
-// Token returns the digest of a request's value, empty for none.
+// Token returns the digest of a request's value, empty for an empty value.
 func Token(value string) string {
 	if value == "" {
 		return ""
@@ -23,10 +23,10 @@ func Token(value string) string {
 	return values.DigestOf(value)[:TokenLength]
 }
 
-// Unanswered reports whether a request waits for an answer.
+// Unanswered reports whether a request has no answer yet.
 func Unanswered(value, answered string) bool { return value != "" && Token(value) != answered }
 
-// rollback describes the hold, nil where there is none.
+// rollback describes the hold, or returns nil.
 func rollback(v *Snapshot) *api.RollbackStatus {
 	held := v.Marks.Held
 	if held == nil || v.Observation.Held == nil || v.Observation.Held.Expired {
@@ -42,42 +42,42 @@ func rollback(v *Snapshot) *api.RollbackStatus {
 	return s
 }
 
-// holds says what the condition Held tells, with an empty message where it is
-// not True.
-func holds(v *Snapshot) (reason, message string) {
+// held returns the reason and the message of the condition Held. The message is empty
+// if the condition is not True.
+func held(v *Snapshot) (reason, message string) {
 	r := rollback(v)
 	if r == nil {
 		return "", ""
 	}
-	reason, who := api.ReasonRolledBack, "as the annotation rollback-to asked"
+	reason, cause := api.ReasonRolledBack, "as requested by the annotation rollback-to"
 	if v.Marks.Held.ByFailure {
-		reason, who = api.ReasonRolledBackAfterFailure, "since its upgrade failed again and again"
+		reason, cause = api.ReasonRolledBackAfterFailure, "because the upgrade failed repeatedly"
 	}
-	since := ""
+	at := ""
 	if r.Since != nil {
-		since = " since " + r.Since.UTC().Format(time.RFC3339)
+		at = " at " + r.Since.UTC().Format(time.RFC3339)
 	}
-	message = fmt.Sprintf("Revision %d runs again%s in place of revision %d, %s. It stays until the spec is edited, or %s is set to %q",
-		r.To, since, r.From, who, api.AnnotationRollbackTo, "none")
+	message = fmt.Sprintf("Rolled back from revision %d to revision %d%s, %s. Held until you edit the spec or set %s to %q",
+		r.From, r.To, at, cause, api.AnnotationRollbackTo, "none")
 	if v.Scaling != "" {
 		message += ". " + v.Scaling
 	}
 	return reason, message
 }
 
-// pausing says what the condition Paused tells, empty where it is not True.
+// pausing returns the message of the condition Paused, empty if it is not True.
 func pausing(d plan.Decision) string {
 	switch {
 	case d.State != plan.StatePaused:
 		return ""
 	case d.Pending.Step == plan.StepWait:
-		return fmt.Sprintf("Nothing is changed while %s is set; nothing waits to be", api.AnnotationPause)
+		return fmt.Sprintf("Paused by the annotation %s; no changes pending", api.AnnotationPause)
 	default:
-		return fmt.Sprintf("Nothing is changed while %s is set; the next step is %s", api.AnnotationPause, d.Pending.Step)
+		return fmt.Sprintf("Paused by the annotation %s; pending step: %s. Remove the annotation to resume", api.AnnotationPause, d.Pending.Step)
 	}
 }
 
-// refusalReason tells apart what cannot be understood from what cannot be had.
+// refusalReason returns the reason of the condition RollbackRefused.
 func refusalReason(v *Snapshot) string {
 	if v.Requests.Rollback != nil && v.Requests.Rollback.Malformed() {
 		return api.ReasonInvalidValue
@@ -88,17 +88,18 @@ func refusalReason(v *Snapshot) string {
 	return api.ReasonNoSuchRevision
 }
 
-// answered repeats the requests that stand in annotations and were answered,
-// nil where there is none. The records know those that were met or refused. A
-// try that failed is known by its aim, which differs from request to request;
-// it may have stored nothing.
+// answered returns the values of the answered requests that are still in annotations,
+// or nil. The records store the requests that were carried out or
+// refused. A failed attempt may have stored nothing, but its target identifies the
+// request.
 func answered(v *Snapshot, d plan.Decision) *api.AnsweredStatus {
 	o := v.Observation
 	failed := v.failing() != nil
-	// What cannot be followed is not tried; what runs was verified before.
+	// With an invalid spec nothing is retried, and the deployed revision was verified
+	// before.
 	verified := failed || d.State == plan.StateInvalid ||
 		v.RepairFailure.of(plan.TargetOf(plan.StepVerify, o)) != nil
-	// The end of a hold is stored before anybody asks what follows from it.
+	// The end of a hold is answered when it is stored, before the next upgrade.
 	resuming := o.Running != nil && o.Running.Step == plan.StepResume
 	var a api.AnsweredStatus
 	for _, request := range []struct {
@@ -121,8 +122,8 @@ func answered(v *Snapshot, d plan.Decision) *api.AnsweredStatus {
 	return &a
 }
 
-// rollbackValue is the annotation rollback-to, empty where there is no answer to
-// be told of yet. One that cannot be understood waits for none.
+// rollbackValue returns the value of the annotation rollback-to, empty if it has no
+// answer yet or is malformed.
 func rollbackValue(v *Snapshot, resuming bool) string {
 	if v.Requests.Rollback == nil || v.Requests.Rollback.Malformed() || v.Requests.Rollback.None && resuming {
 		return ""
@@ -130,14 +131,14 @@ func rollbackValue(v *Snapshot, resuming bool) string {
 	return v.Requests.Rollback.Value
 }
 
-// Refused returns why a rollback request is not met, empty where none was refused.
+// Refused returns why the rollback request is refused, empty if it is not.
 func Refused(v *Snapshot) string {
 	asked := v.Requests.Rollback
 	switch {
 	case asked == nil:
 		return ""
 	case asked.Malformed():
-		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, CutTo(asked.Value, 64))
+		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request`, CutTo(asked.Value, 64))
 	case !v.Marks.Refused || v.Marks.Rollback != Token(asked.Value):
 		return ""
 	case v.Marks.Untrusted && asked.Previous:
@@ -145,22 +146,23 @@ func Refused(v *Snapshot) string {
 	case v.Marks.Untrusted:
 		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
 	case asked.Previous:
-		return "No revision before the one that runs was ever deployed and ready"
+		return "No earlier revision was ever deployed and ready"
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}
 }
 
-// untrustedTarget says why a revision is not rolled back to.
+// untrustedTarget returns why the rollback to a revision is refused.
 func untrustedTarget(revision string, v *Snapshot) string {
-	text := revision + " has a release record that is not authenticated, so that it is rolled back to only if the chart renders each of its objects and none is cluster-scoped"
+	text := revision + " has a release record that is not authenticated. A rollback to it requires that the chart renders each of its objects and that none is cluster-scoped"
 	if v.UntrustedTarget != "" {
 		text += ": " + v.UntrustedTarget
 	}
 	return text
 }
 
-// refusal is refused with what could be had.
+// refusal returns the message of the condition RollbackRefused, with the available
+// revisions.
 func refusal(v *Snapshot) string {
 	why := Refused(v)
 	if why == "" {
@@ -174,10 +176,10 @@ func refusal(v *Snapshot) string {
 	}
 	slices.Reverse(can)
 	if len(can) == 0 {
-		return why + "; there is no revision to go back to"
+		return why + "; no revision is available"
 	}
-	return why + "; nothing was changed. To be had are: " + strings.Join(can, ", ")
+	return why + "; nothing was changed. Available revisions: " + strings.Join(can, ", ")
 }
 
-// maxRules is what a condition may hold, in bytes.
+// maxRules is the maximum length of the message with missing rules, in bytes.
 const maxRules = 32 << 10

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
+	t.Parallel()
+	e := serveEverything(t)
+	crs := []*unstructured.Unstructured{e.cr("a").Obj(), e.cr("b").Obj(), e.cr("c").Obj()}
+	e.Create(crs...)
+	e.WaitReady(crs...)
+	for _, cr := range crs {
+		e.WaitEvent(cr, "Installed")
+		e.settled(cr.GetName())
+	}
+	e.operator.Stop()
+	audit := e.Audit(e.operator.User())
+	e.operator.Start()
+	e.Consistently("quiet", idle, func(context.Context) error {
+		for _, request := range audit.Requests() {
+			if request.Write() || request.Verb == "get" && request.ObjectRef.Name != "" {
+				return fmt.Errorf("the operator requested %v", request)
+			}
+		}
+		return nil
+	})
+	for _, cr := range crs {
+		e.ExpectRevisions(cr.GetName(), "1 deployed")
+	}
+	e.remove(crs...)
+}
+
+// The result depends on the machine and its load.
+func TestDrift_CorrectionSpeed(t *testing.T) {
+	if os.Getenv("CHARTWRIGHT_LONG") == "" {
+		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
+	}
+	const releases, damaged, objects = 100, 40, 4
+	env := harness.New(t)
+	kind, operator := serve(env, "Plain", "plain")
+	crs := make([]*unstructured.Unstructured, releases)
+	for i := range crs {
+		crs[i] = harness.MakeCR(kind, fmt.Sprintf("web-%d", i)).Set("count", objects).Set("message", "ours").Obj()
+	}
+	env.Create(crs...)
+	env.WaitReady(crs...)
+	audit := env.Audit(operator.User())
+	var all sync.WaitGroup
+	for i := range damaged {
+		target := harness.ConfigMap(fmt.Sprintf("web-%d-%d", i, i%objects))
+		all.Go(func() {
+			options := metav1.PatchOptions{FieldManager: "somebody"}
+			if _, err := env.At(target).Patch(t.Context(), target.GetName(), types.JSONPatchType, []byte(messageChanged), options); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for i := range damaged {
+		waitData(env, fmt.Sprintf("web-%d-%d", i, i%objects), "message", "ours")
+	}
+	change, took := map[string]time.Time{}, []time.Duration{}
+	for _, request := range audit.AllUsers() {
+		if request.Verb != "patch" || request.ObjectRef.Resource != "configmaps" {
+			continue
+		}
+		name := request.ObjectRef.Name
+		if strings.Contains(request.RequestURI, "fieldManager=somebody") {
+			change[name] = request.StageTimestamp.Time
+		} else if at, ok := change[name]; ok && request.User.Username == operator.User() {
+			took = append(took, request.StageTimestamp.Sub(at))
+			delete(change, name)
+		}
+	}
+	if len(took) != damaged {
+		t.Fatalf("%d corrections, want %d", len(took), damaged)
+	}
+	slices.Sort(took)
+	worst := took[len(took)-1]
+	t.Logf("from the drift to the correction: median %s, worst %s", took[len(took)/2], worst)
+	if worst > 30*time.Second {
+		t.Errorf("the slowest correction took %s", worst)
+	}
+}
