@@ -121,7 +121,7 @@ PREVIOUS ?= $(BIN)/chartwright
 .PHONY: previous-state
 previous-state: build cluster-binaries ## Make anew what the operator PREVIOUS leaves in a cluster, for the next version's tests.
 	cd test && CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
-	  go test -count=1 ./e2e -run '^TestMakeStateOfThePreviousVersion$$'
+	  go test -count=1 ./e2e -run '^TestPreviousVersion_CreateState$$'
 
 # Seeds run side by side. Four decks of five seeds are about 20 of everything
 # that can happen, and some hundred kills and faults.

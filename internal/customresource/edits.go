@@ -2,8 +2,8 @@ package customresource
 
 import (
 	"encoding/json"
-	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -47,25 +47,30 @@ func readEdits(managed json.RawMessage, scale []string, asked bool) string {
 	var e Edits
 	scaled := false
 	for _, raw := range entries {
-		entry := fieldsOf(raw, "subresource", "time", "fieldsV1")
-		fields := entry["fieldsV1"]
-		switch string(entry["subresource"]) {
-		case `"scale"`:
-			scaled = scaled || owns(fields, scale)
+		var entry struct {
+			Subresource string
+			Time        metav1.Time
+			FieldsV1    json.RawMessage
+		}
+		// An entry that is invalid counts as far as it was decoded.
+		_ = json.Unmarshal(raw, &entry)
+		switch entry.Subresource {
+		case "scale":
+			scaled = scaled || owns(entry.FieldsV1, scale)
 			continue
-		case "", `""`:
-			e.Scale = e.Scale || owns(fields, scale)
+		case "":
+			e.Scale = e.Scale || owns(entry.FieldsV1, scale)
 		default:
 			continue
 		}
 		if !asked {
 			continue
 		}
-		at := seconds(entry["time"])
-		if _, spec := fieldsOf(fields, "f:spec")["f:spec"]; spec {
+		at := max(0, entry.Time.Unix())
+		if _, spec := fieldsOf(entry.FieldsV1, "f:spec")["f:spec"]; spec {
 			e.EditedAt = max(e.EditedAt, at)
 		}
-		if at > 0 && owns(fields, []string{fieldMetadata, fieldAnnotations, api.AnnotationRollbackTo}) && (e.AskedAt == 0 || at < e.AskedAt) {
+		if at > 0 && owns(entry.FieldsV1, []string{fieldMetadata, fieldAnnotations, api.AnnotationRollbackTo}) && (e.AskedAt == 0 || at < e.AskedAt) {
 			// Applying the same value again is not another request.
 			e.AskedAt = at
 		}
@@ -73,15 +78,6 @@ func readEdits(managed json.RawMessage, scale []string, asked bool) string {
 	e.Scale = e.Scale && !scaled
 	text, _ := json.Marshal(e)
 	return string(text)
-}
-
-// seconds returns the time of an entry, 0 if it has none.
-func seconds(raw json.RawMessage) int64 {
-	var at time.Time
-	if len(raw) == 0 || json.Unmarshal(raw, &at) != nil {
-		return 0
-	}
-	return max(0, at.Unix())
 }
 
 // owns reports whether a set of fields holds the field at a path.

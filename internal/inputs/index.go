@@ -11,11 +11,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Tracker holds which custom resources use which objects, guards what a store knows of
-// the objects, and reports their changes to the users.
+// Tracker holds which custom resources use which objects, and reports changes of the
+// objects to their users. It also guards what a store knows of the objects.
 type Tracker[T comparable] struct {
 	sync.Mutex
-	Index[T]
+	byObject map[T]sets.Set[types.UID]
+	byUser   map[types.UID][]T
 	// changed is called, without the lock, for each user of an object that was added,
 	// changed or deleted.
 	changed func(types.UID)
@@ -23,7 +24,7 @@ type Tracker[T comparable] struct {
 
 // NewTracker returns a Tracker without uses.
 func NewTracker[T comparable](changed func(types.UID)) *Tracker[T] {
-	return &Tracker[T]{Index: NewIndex[T](), changed: changed}
+	return &Tracker[T]{byObject: map[T]sets.Set[types.UID]{}, byUser: map[types.UID][]T{}, changed: changed}
 }
 
 // Update calls a function under the lock, and then reports a change to the users that
@@ -57,58 +58,48 @@ func EventHandler[T comparable, O any](t *Tracker[T], update, remove func(O) []t
 	}
 }
 
-// Index holds which custom resources use which objects. It is not safe for concurrent
-// use.
-type Index[T comparable] struct {
-	byObject map[T]sets.Set[types.UID]
-	byUser   map[types.UID][]T
-}
-
-// NewIndex returns an index without uses.
-func NewIndex[T comparable]() Index[T] {
-	return Index[T]{byObject: map[T]sets.Set[types.UID]{}, byUser: map[types.UID][]T{}}
-}
+// The other methods require the lock.
 
 // Set replaces the objects that a user uses. It returns the objects that no user uses
 // any more.
-func (i Index[T]) Set(user types.UID, objects []T) (unused []T) {
-	before := i.byUser[user]
+func (t *Tracker[T]) Set(user types.UID, objects []T) (unused []T) {
+	before := t.byUser[user]
 	if slices.Equal(before, objects) {
 		return nil
 	}
 	for _, object := range objects {
-		if i.byObject[object] == nil {
-			i.byObject[object] = sets.Set[types.UID]{}
+		if t.byObject[object] == nil {
+			t.byObject[object] = sets.Set[types.UID]{}
 		}
-		i.byObject[object].Insert(user)
+		t.byObject[object].Insert(user)
 	}
 	for _, object := range before {
-		if slices.Contains(objects, object) || !i.Used(object) {
+		if slices.Contains(objects, object) || !t.Used(object) {
 			continue
 		}
-		if i.byObject[object].Delete(user).Len() == 0 {
-			delete(i.byObject, object)
+		if t.byObject[object].Delete(user).Len() == 0 {
+			delete(t.byObject, object)
 			unused = append(unused, object)
 		}
 	}
-	i.byUser[user] = objects
+	t.byUser[user] = objects
 	if len(objects) == 0 {
-		delete(i.byUser, user)
+		delete(t.byUser, user)
 	}
 	return unused
 }
 
 // Used reports whether any custom resource uses an object.
-func (i Index[T]) Used(object T) bool { return len(i.byObject[object]) > 0 }
+func (t *Tracker[T]) Used(object T) bool { return len(t.byObject[object]) > 0 }
 
 // All returns all objects in use, in any order.
-func (i Index[T]) All() iter.Seq[T] { return maps.Keys(i.byObject) }
+func (t *Tracker[T]) All() iter.Seq[T] { return maps.Keys(t.byObject) }
 
 // Users returns the users of any of these objects, each once, in any order.
-func (i Index[T]) Users(objects ...T) []types.UID {
+func (t *Tracker[T]) Users(objects ...T) []types.UID {
 	found := sets.Set[types.UID]{}
 	for _, object := range objects {
-		maps.Copy(found, i.byObject[object])
+		maps.Copy(found, t.byObject[object])
 	}
 	return found.UnsortedList()
 }

@@ -14,7 +14,7 @@ import (
 // last of each user.
 func TestAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		index, model := inputs.NewIndex[int](), map[types.UID][]int{}
+		index, model := inputs.NewTracker[int](nil), map[types.UID][]int{}
 		used := func(thing int) []types.UID {
 			var users []types.UID
 			for user, things := range model {
@@ -59,7 +59,7 @@ func TestAgainstAModel(t *testing.T) {
 }
 
 func TestUsersOfSeveralThings(t *testing.T) {
-	index := inputs.NewIndex[string]()
+	index := inputs.NewTracker[string](nil)
 	index.Set("a", []string{"x", "y"})
 	index.Set("b", []string{"y"})
 	users := index.Users("x", "y", "z")

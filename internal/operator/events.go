@@ -48,11 +48,10 @@ func ownPod(getenv func(string) string, readFile func(string) ([]byte, error), h
 		namespace = strings.TrimSpace(string(data))
 	}
 	if name == "" {
-		host, err := hostname()
-		if err != nil {
+		var err error
+		if name, err = hostname(); err != nil {
 			return nil
 		}
-		name = host
 	}
 	return &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name, UID: types.UID(getenv("POD_UID")),

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -274,11 +273,9 @@ func (s *servedKind) serve(ctx context.Context) error {
 	}
 	for name, filled := range s.filled {
 		if !first {
-			uids, err := s.uids(ctx, filled)
-			if err != nil {
+			if err := s.reconciler.Grown(ctx, filled); err != nil {
 				return err
 			}
-			s.reconciler.Grown(uids)
 		}
 		if err := s.listen(ctx, filled); err != nil {
 			return err
@@ -301,20 +298,4 @@ func (s *servedKind) unwatchedLines() string {
 		lines = append(lines, fmt.Sprintf(format, name, s.unwatched[name]))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// uids lists the custom resources in a cache.
-func (s *servedKind) uids(ctx context.Context, from cache.Cache) ([]types.UID, error) {
-	list := &unstructured.UnstructuredList{}
-	gvk := s.kind.GVK()
-	gvk.Kind += "List"
-	list.SetGroupVersionKind(gvk)
-	if err := from.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list %s from the cache: %w", s.kind.Kind, err)
-	}
-	uids := make([]types.UID, len(list.Items))
-	for i := range list.Items {
-		uids[i] = list.Items[i].GetUID()
-	}
-	return uids, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
@@ -35,19 +36,11 @@ type Metrics struct {
 func (m Metrics) off() bool { return m.BindAddress == "" || m.BindAddress == "0" }
 
 func (m Metrics) secure() bool {
-	if m.Secure != nil {
-		return *m.Secure
-	}
 	loopback, _ := isLoopback(m.BindAddress)
-	return !loopback
+	return ptr.Deref(m.Secure, !loopback)
 }
 
-func (m Metrics) requireRBAC() bool {
-	if m.RequireRBAC != nil {
-		return *m.RequireRBAC
-	}
-	return m.secure()
-}
+func (m Metrics) requireRBAC() bool { return ptr.Deref(m.RequireRBAC, m.secure()) }
 
 // validate reports all problems at once.
 func (m Metrics) validate() error {

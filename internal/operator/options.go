@@ -123,9 +123,4 @@ func (o Options) signingKeySecret() types.NamespacedName {
 }
 
 // LeaseName is the name of the leader election's lease.
-func (o Options) LeaseName() string {
-	if o.LeaderElectionID != "" {
-		return o.LeaderElectionID
-	}
-	return o.Name + ".chartwright.dev"
-}
+func (o Options) LeaseName() string { return cmp.Or(o.LeaderElectionID, o.Name+".chartwright.dev") }

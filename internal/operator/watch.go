@@ -194,7 +194,9 @@ func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) e
 // an operator that needs no ConfigMap needs no permission to watch them.
 func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) error {
 	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
-		if !takesValuesFrom(k.options.Kinds, kind) {
+		if !slices.ContainsFunc(k.options.Kinds, func(served catalog.Kind) bool {
+			return slices.ContainsFunc(served.ValuesFrom, func(from watches.ValuesFrom) bool { return from.Kind == kind })
+		}) {
 			continue
 		}
 		options := k.informers.options(scope)
@@ -217,10 +219,4 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		}
 	}
 	return nil
-}
-
-func takesValuesFrom(kinds []catalog.Kind, kind watches.SourceKind) bool {
-	return slices.ContainsFunc(kinds, func(served catalog.Kind) bool {
-		return slices.ContainsFunc(served.Sources, func(s catalog.Source) bool { return s.Kind == kind })
-	})
 }

@@ -26,9 +26,9 @@ type fakeObserved struct {
 	forgotten []types.UID
 }
 
-func (f *fakeObserved) Select(_ types.UID, selections []catalog.Selection) (map[string][]any, map[string]string) {
+func (f *fakeObserved) Select(_ types.UID, selections []catalog.Selection) (map[string]any, map[string]string) {
 	f.asked = selections
-	objects := map[string][]any{}
+	objects := map[string]any{}
 	for _, s := range selections {
 		objects[s.Name] = []any{map[string]any{"name": s.Name + "-0"}}
 	}

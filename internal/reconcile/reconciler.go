@@ -284,7 +284,7 @@ type Sources interface {
 type Observed interface {
 	// Select returns the objects of each selection, by its name, or why they
 	// cannot be told. It makes no request.
-	Select(user types.UID, selections []catalog.Selection) (objects map[string][]any, missing map[string]string)
+	Select(user types.UID, selections []catalog.Selection) (objects map[string]any, missing map[string]string)
 	// Forget ends what a custom resource looks at.
 	Forget(user types.UID)
 }

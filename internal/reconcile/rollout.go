@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -44,16 +45,9 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	if r.queue.queue != nil {
 		return r.queue.queue, nil
 	}
-	list := &unstructured.UnstructuredList{}
-	gvk := r.Kind.GVK()
-	gvk.Kind += "List"
-	list.SetGroupVersionKind(gvk)
-	if err := r.Reader.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("list %s from the cache: %w", r.Kind.Kind, err)
-	}
-	expected := make([]types.UID, len(list.Items))
-	for i := range list.Items {
-		expected[i] = list.Items[i].GetUID()
+	expected, err := r.listUIDs(ctx, r.Reader)
+	if err != nil {
+		return nil, err
 	}
 	r.queue.queue = rollout.NewQueue(rollout.Limits{
 		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
@@ -63,13 +57,34 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	return r.queue.queue, nil
 }
 
-// Grown makes the rollout wait for custom resources that the cache holds since it
-// has another namespace. It is called before any of them is reconciled.
-func (r *Reconciler) Grown(others []types.UID) {
+// listUIDs lists the custom resources in a cache.
+func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
+	list := &unstructured.UnstructuredList{}
+	gvk := r.Kind.GVK()
+	gvk.Kind += "List"
+	list.SetGroupVersionKind(gvk)
+	if err := from.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list %s from the cache: %w", r.Kind.Kind, err)
+	}
+	uids := make([]types.UID, len(list.Items))
+	for i := range list.Items {
+		uids[i] = list.Items[i].GetUID()
+	}
+	return uids, nil
+}
+
+// Grown makes the rollout wait for the custom resources in the cache of another
+// namespace. It is called before any of them is reconciled.
+func (r *Reconciler) Grown(ctx context.Context, from client.Reader) error {
+	uids, err := r.listUIDs(ctx, from)
+	if err != nil {
+		return err
+	}
 	r.updateQueue(func(queue *rollout.Queue) []types.NamespacedName {
-		queue.Expect(others)
+		queue.Expect(uids)
 		return nil
 	})
+	return nil
 }
 
 // PauseRollout pauses the rollout of the kind's chart, or resumes it unless the

@@ -149,7 +149,7 @@ func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 }
 
 // selected returns the objects of each entry of observe.
-func (r *Reconciler) selected(v *snapshot) (objects map[string][]any, missing map[string]string) {
+func (r *Reconciler) selected(v *snapshot) (objects map[string]any, missing map[string]string) {
 	if len(r.Kind.Observes) == 0 {
 		return nil, nil
 	}

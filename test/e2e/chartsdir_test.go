@@ -125,14 +125,14 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 		if n := metrics.Sum("chartwright_kind_state", map[string]string{"folder": name(folder), "state": "Broken"}); n != 1 {
 			t.Errorf("%s is counted as broken %v times", folder, n)
 		}
-		told := false
+		reported := false
 		for line := range strings.SplitSeq(operator.Log(), "\n") {
 			var entry struct{ Level, Folder, Error string }
 			if json.Unmarshal([]byte(line), &entry) == nil && entry.Folder == name(folder) {
-				told = told || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
+				reported = reported || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
 			}
 		}
-		if !told {
+		if !reported {
 			t.Errorf("the log does not mention %s", folder)
 		}
 	}

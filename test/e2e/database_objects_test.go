@@ -62,9 +62,9 @@ func waitDatabaseVolumes(env *harness.Env, release string, n int) (volumes []str
 			volumes = append(volumes, claims.Items[i].Spec.VolumeName)
 		}
 		slices.Sort(volumes)
-		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Database, release).Obj()), "volumes"))
-		if len(volumes) != n || told != fmt.Sprint(volumes) {
-			return fmt.Errorf("the status names %s, want %v", told, volumes)
+		reported := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Database, release).Obj()), "volumes"))
+		if len(volumes) != n || reported != fmt.Sprint(volumes) {
+			return fmt.Errorf("the status names %s, want %v", reported, volumes)
 		}
 		return nil
 	})

@@ -219,9 +219,9 @@ func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 			volumes = append(volumes, name)
 		}
 		slices.Sort(volumes)
-		told := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
-		if len(volumes) != n || told != fmt.Sprint(volumes) {
-			return fmt.Errorf("the status names %s, want %v", told, volumes)
+		reported := fmt.Sprint(field(env.Get(harness.MakeCR(harness.Experimental, release).Obj()), "persistentVolumesUsed"))
+		if len(volumes) != n || reported != fmt.Sprint(volumes) {
+			return fmt.Errorf("the status names %s, want %v", reported, volumes)
 		}
 		return nil
 	})

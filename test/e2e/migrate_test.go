@@ -16,13 +16,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What chartwright migrate --live says of custom resources, against a real API
-// server: with the rights that it asks for and no others, and writing nothing.
-func TestMigrate(t *testing.T) {
+// Runs chartwright migrate --live for custom resources against a real API
+// server, with exactly the permissions that its report requests. The command
+// must not write anything.
+func TestMigrate_LiveReport(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Moving")
-	// The operator-sdk's definition takes everything.
+	// The CRD of operator-sdk accepts any spec.
 	env.InstallCRD(kind)
 	dir := operatorSDKProject(t, kind)
 
@@ -52,7 +53,8 @@ func TestMigrate(t *testing.T) {
 	env.Kubectl("annotate", "deployment", "foreign", "meta.helm.sh/release-name=other")
 	add("damaged", map[string]any{}, "--set", "word=one")
 	env.Patch(harness.Secret("sh.helm.release.v1.damaged.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
-	// The release of one is called as another one is.
+	// The release of one custom resource has the name of another custom
+	// resource.
 	add("holder", map[string]any{})
 	env.Helm("install", "shared", harness.Chart("moving"))
 	env.Control(resources["holder"], "shared")
@@ -77,7 +79,7 @@ func TestMigrate(t *testing.T) {
 			break
 		}
 		if result.Code != 1 || !strings.Contains(result.Stderr, "could not be looked at") {
-			t.Errorf("with rights missing: %+v", result)
+			t.Errorf("with missing permissions: %+v", result)
 		}
 		for _, f := range lack {
 			user.GrantListed(f.Lines)
@@ -85,7 +87,7 @@ func TestMigrate(t *testing.T) {
 		result, findings = look()
 	}
 	if migrate.Count(findings, migrate.Unknown) > 0 {
-		t.Fatalf("with all rights that it asked for: %s", result.Stdout)
+		t.Fatalf("with all requested permissions: %s", result.Stdout)
 	}
 	if result.Code != 1 || !strings.Contains(result.Stderr, "things would break") {
 		t.Errorf("%d: %s", result.Code, result.Stderr)
@@ -116,16 +118,16 @@ func TestMigrate(t *testing.T) {
 			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)
 			return f.Verdict == want.verdict && named && strings.Contains(f.What, want.text)
 		}) {
-			t.Errorf("nothing tells, as %s, of %s: %s", want.verdict, want.resource, want.text)
+			t.Errorf("no finding with verdict %s about %s: %s", want.verdict, want.resource, want.text)
 		}
 	}
 	if t.Failed() {
 		t.Log(user.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
 	}
 
-	// It has written nothing.
+	// The command has not written anything.
 	if after := storedAt(env, resources); !maps.Equal(before, after) {
-		t.Errorf("custom resources are at %v and were at %v", after, before)
+		t.Errorf("resource versions of custom resources are %v, want %v", after, before)
 	}
 	requests := 0
 	for _, request := range audit.Writes("") {
@@ -135,19 +137,19 @@ func TestMigrate(t *testing.T) {
 		}
 	}
 	if requests == 0 {
-		t.Error("nothing was tried by dry run")
+		t.Error("no dry-run requests")
 	}
 
-	// What it says to run does what it is to do.
+	// The commands in the report have the intended effect.
 	for _, f := range findings {
 		if f.Verdict == migrate.Breaks && slices.Contains(f.Resources, env.Namespace+"/cut") {
-			obey(t, env, f.Lines)
+			runPatches(t, env, f.Lines)
 		}
 	}
 	env.Delete(resources["type"], resources["taken"], resources["foreign"])
 	result, findings = look()
 	if n := migrate.Count(findings, migrate.Breaks); result.Code != 0 || n != 0 {
-		t.Errorf("after that %d things would break, and it ends with %d: %s", n, result.Code, result.Stdout)
+		t.Errorf("afterwards %d findings would break, and the exit code is %d: %s", n, result.Code, result.Stdout)
 	}
 	spec := env.Get(resources["cut"]).Object["spec"]
 	if want := map[string]any{"word": "cut", "replicas": int64(0)}; fmt.Sprint(spec) != fmt.Sprint(want) {
@@ -175,7 +177,7 @@ func operatorSDKProject(t *testing.T, kind harness.Kind) string {
 	return dir
 }
 
-// storedAt are the resourceVersions of objects.
+// storedAt returns the resource versions of objects.
 func storedAt(env *harness.Env, objects map[string]*unstructured.Unstructured) map[string]string {
 	env.T().Helper()
 	found := map[string]string{}
@@ -185,8 +187,8 @@ func storedAt(env *harness.Env, objects map[string]*unstructured.Unstructured) m
 	return found
 }
 
-// obey runs command lines of kubectl with a patch.
-func obey(t *testing.T, env *harness.Env, lines string) {
+// runPatches runs kubectl commands with a patch.
+func runPatches(t *testing.T, env *harness.Env, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
 		words, patch, ok := strings.Cut(strings.TrimSpace(line), " -p ")
@@ -194,6 +196,6 @@ func obey(t *testing.T, env *harness.Env, lines string) {
 			env.Kubectl(append(args[1:], "-p", strings.Trim(patch, "'"))...)
 			continue
 		}
-		t.Errorf("%s is no command line of kubectl with a patch", line)
+		t.Errorf("%s is not a kubectl command with a patch", line)
 	}
 }

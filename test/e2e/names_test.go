@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestTwoKindsWithOneNameHaveTwoReleases(t *testing.T) {
+func TestNames_TwoKindsWithSameName(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -40,8 +40,8 @@ func TestTwoKindsWithOneNameHaveTwoReleases(t *testing.T) {
 	waitPods(env, "web-ovhnginx", 2)
 }
 
-// Which of two gets the short name is decided by who is first to store it.
-func TestTwoKindsThatRaceForAName(t *testing.T) {
+// The first resource that stores its release gets the short name.
+func TestNames_TwoKindsRaceForSameName(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -63,7 +63,7 @@ func TestTwoKindsThatRaceForAName(t *testing.T) {
 	env.WaitGone(all...)
 }
 
-func TestTwoOperatorsShareANamespace(t *testing.T) {
+func TestNames_TwoOperatorsInOneNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	red, blue := env.NewKind("Red"), env.NewKind("Blue")
@@ -87,11 +87,11 @@ func TestTwoOperatorsShareANamespace(t *testing.T) {
 		releases[release] = true
 		operator := env.Get(harness.ConfigMap(release + "-0")).GetLabels()["chartwright.dev/operator"]
 		if operator != strings.ToLower(cr.GetKind()) {
-			t.Errorf("the object of %s is of operator %s", cr.GetKind(), operator)
+			t.Errorf("the object of %s has the operator label %s", cr.GetKind(), operator)
 		}
 	}
 	if len(releases) != 2 {
-		t.Errorf("releases are %v, expected two", releases)
+		t.Errorf("releases are %v, want two", releases)
 	}
 	redRelease, blueRelease := env.Status(all[0]).Release.Name, env.Status(all[1]).Release.Name
 
@@ -108,7 +108,7 @@ func TestTwoOperatorsShareANamespace(t *testing.T) {
 	env.WaitRevision(all[1], 2)
 }
 
-func TestNameThatHelmWouldRefuseIsMadeToFit(t *testing.T) {
+func TestNames_InvalidForHelmAreConverted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -135,7 +135,7 @@ func TestNameThatHelmWouldRefuseIsMadeToFit(t *testing.T) {
 	}
 }
 
-func TestOneNameInTwoNamespaces(t *testing.T) {
+func TestNames_SameNameInTwoNamespaces(t *testing.T) {
 	t.Parallel()
 	here, there := harness.New(t), harness.New(t)
 	kind := here.NewKind("Plain")
@@ -161,9 +161,9 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 	there.WaitGone(web)
 }
 
-// A release of another chart that somebody installed by hand is not the
-// operator's to change.
-func TestReleaseOfAnotherChartIsLeftAlone(t *testing.T) {
+// The operator does not change a release of another chart that a user
+// installed.
+func TestAdopt_ReleaseOfAnotherChartIsKept(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -178,13 +178,13 @@ func TestReleaseOfAnotherChartIsLeftAlone(t *testing.T) {
 	env.WaitGone(web)
 	env.ExpectRevisions("web", "1 deployed")
 	if after := env.Get(harness.ConfigMap("web")).GetResourceVersion(); after != before {
-		t.Error("its object was changed")
+		t.Error("the release's object was changed")
 	}
 }
 
-// A release of the same chart is taken over: as it is where the values agree,
-// and by one upgrade where they do not.
-func TestReleaseOfTheSameChartIsTakenOver(t *testing.T) {
+// A release of the same chart is adopted: without changes if the values are
+// equal, otherwise with one upgrade.
+func TestAdopt_ReleaseOfTheSameChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Plain", "plain")
@@ -200,7 +200,7 @@ func TestReleaseOfTheSameChartIsTakenOver(t *testing.T) {
 		env.ExpectRevisions(test.name, test.revisions)
 		expectData(t, env, test.name+"-0", "message", test.message)
 		if env.Get(harness.ConfigMap(test.name+"-0")).GetUID() != first {
-			t.Errorf("%s: the object was made anew", test.name)
+			t.Errorf("%s: the object was recreated", test.name)
 		}
 		env.Delete(cr)
 		env.WaitGone(cr)

@@ -9,9 +9,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// expectNothingClusterWide expects that an operator has asked for nothing but
-// what is in its namespaces, which kinds there are, what it may do, and its own
-// signing key.
+// expectNothingClusterWide checks that all requests of an operator are for its
+// namespaces, discovery, access reviews or its own signing key.
 func expectNothingClusterWide(t *testing.T, audit *harness.Audit, namespaces ...string) {
 	t.Helper()
 	watches, _ := audit.WatchesAndLeases()
@@ -20,14 +19,14 @@ func expectNothingClusterWide(t *testing.T, audit *harness.Audit, namespaces ...
 		review := strings.HasSuffix(request.ObjectRef.Resource, "reviews")
 		key := request.ObjectRef.Namespace == harness.SystemNamespace && strings.HasSuffix(request.ObjectRef.Name, harness.SigningKey(""))
 		if !discovery && !review && !key && !slices.Contains(namespaces, request.ObjectRef.Namespace) {
-			t.Errorf("the operator asked for %s", request)
+			t.Errorf("the operator requested %s", request)
 		}
 	}
 }
 
-// An operator that serves one namespace gets along with a Role in it, and asks
-// for nothing beyond.
-func TestRoleOfOneNamespace(t *testing.T) {
+// An operator that serves one namespace needs only a Role in it, and makes no
+// other requests.
+func TestNamespaced_NeedsOnlyRole(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, hooks := env.NewKind("Workload"), env.NewKind("Hooks")
@@ -38,7 +37,7 @@ func TestRoleOfOneNamespace(t *testing.T) {
 	})
 	audit := env.Audit(operator.User())
 	operator.Start()
-	// This one comes later, which no watch tells.
+	// This resource is created later, when no informer is starting.
 	env.InstallCRD(hooks)
 	web, job := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(hooks, "job").Set("hooks.post-install", map[string]any{}).Obj()
 	env.Create(web, job)
@@ -47,7 +46,8 @@ func TestRoleOfOneNamespace(t *testing.T) {
 	env.SetSpec(harness.MakeCR(hooks, "job").Set("message", "two").Obj())
 	env.WaitRevision(job, 2)
 
-	// A release whose records are gone is looked for in the namespace alone.
+	// The operator searches only its namespace for objects of a release without
+	// records.
 	operator.Stop()
 	env.Kubectl("delete", "secret", "-l", "owner=helm,name=web")
 	operator.Start()
@@ -57,9 +57,10 @@ func TestRoleOfOneNamespace(t *testing.T) {
 	expectNothingClusterWide(t, audit, env.Namespace)
 }
 
-// Of three namespaces, one is forbidden at first and one is not there. None holds
-// up the others, whatever becomes of it, and each is served when it can be.
-func TestEachNamespaceStandsForItself(t *testing.T) {
+// Of three namespaces, the operator initially lacks permissions for one, and
+// one does not exist. Neither affects the others, and each is served as soon as
+// possible.
+func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -86,11 +87,11 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 		"# in " + forbidden.Namespace + ", " + later.Namespace + "; Helm keeps the record",
 	} {
 		if !strings.Contains(text, says) {
-			t.Errorf("/readyz lacks %q:\n%s", says, text)
+			t.Errorf("/readyz does not contain %q:\n%s", says, text)
 		}
 	}
 
-	// The rights come, and the namespace.
+	// The permissions are granted, and the namespace is created.
 	forbidden.Grant(operator)
 	forbidden.WaitReady(cr)
 	later.Create(harness.Object("v1", "Namespace", later.Namespace))
@@ -99,7 +100,7 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 	later.WaitReady(cr)
 	operator.WaitReadyz(http.StatusOK, "ready\n"+kind.GroupKind().String()+": serving\n")
 
-	// They go, also for a process that has never had them.
+	// The permissions are revoked, also for a process that never had them.
 	forbidden.Kubectl("delete", "rolebinding", "--all")
 	env.SetSpec(web("two").Obj())
 	env.WaitRevision(cr, 2)
@@ -114,16 +115,16 @@ func TestEachNamespaceStandsForItself(t *testing.T) {
 	env.WaitEvent(cr, "DriftCorrected")
 	forbidden.ExpectRevisions("web", "1 deployed")
 
-	// And come again.
+	// The permissions are granted again.
 	forbidden.Grant(operator)
 	forbidden.WaitRevision(cr, 2)
 	expectNothingClusterWide(t, audit, namespaces...)
 }
 
-// A namespace that goes takes the operator's RoleBinding with it. What it leaves
-// waits for a person, disturbs no other namespace, and is forgotten: one that is
-// made anew by the same name is served.
-func TestNamespaceThatTakesTheRoleWithIt(t *testing.T) {
+// The deletion of a namespace also deletes the operator's RoleBinding. Its
+// remaining custom resources need manual cleanup, do not affect other
+// namespaces, and are forgotten: a new namespace of the same name is served.
+func TestNamespaced_NamespaceDeletedWithRoleBinding(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Hooks")
@@ -140,7 +141,7 @@ func TestNamespaceThatTakesTheRoleWithIt(t *testing.T) {
 	goes.Create(web)
 	env.Create(stays)
 	goes.WaitReady(web)
-	// In which order Kubernetes deletes them is its business.
+	// Kubernetes deletes the objects in any order.
 	goes.Kubectl("delete", "rolebinding", "--all")
 	goes.Kubectl("delete", "namespace", goes.Namespace, "--wait=false")
 	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Obj())

@@ -18,11 +18,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// A release may hold objects of every kind: CustomResourceDefinitions, objects
-// without a namespace, objects of a kind that the cluster no longer serves, and
-// a record that somebody broke. Whatever the releases hold, each start of the
-// operator serves every other kind within 5 seconds.
-func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
+// A release may contain objects of any kind: CustomResourceDefinitions,
+// cluster-scoped objects, objects of a kind that the cluster no longer serves,
+// and a corrupted record. With any of these, each start of the operator serves
+// every other kind within 5 seconds.
+func TestStart_ServesOtherKindsDespiteUnusualReleases(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	defining, plain, widget := env.NewKind("Defining"), env.NewKind("Plain"), env.NewKind("Widget")
@@ -36,7 +36,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 			harness.MakeEntry(defining, harness.Chart("defining")).With("allow", map[string]any{"clusterScoped": []string{
 				"CustomResourceDefinition.apiextensions.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
 			}}).With("rbac", []any{
-				// The values choose the widget's group.
+				// The values define the widget's group.
 				map[string]any{"apiGroups": []string{widget.Group}, "resources": []string{"widgets"}, "template": "templates/objects.yaml"},
 			}),
 			harness.MakeEntry(plain, harness.Chart("plain")),
@@ -58,7 +58,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		_ = env.At(keptDefinition).Delete(context.Background(), keptDefinition.GetName(), metav1.DeleteOptions{})
 	})
 
-	// Drift of these objects, and of those of the kinds after them, is corrected.
+	// Drift of these objects, and of objects of later kinds, is corrected.
 	corrected := func(name string) {
 		t.Helper()
 		role := harness.Object("rbac.authorization.k8s.io/v1", "Role", name)
@@ -66,7 +66,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		env.Wait("role "+name+" to be corrected", func(ctx context.Context) error {
 			live, err := env.At(role).Get(ctx, name, metav1.GetOptions{})
 			if err == nil && strings.Contains(fmt.Sprint(live.Object["rules"]), "list") {
-				err = errors.New("it is not")
+				err = errors.New("not yet")
 			}
 			return err
 		})
@@ -77,7 +77,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 	env.Wait("the CustomResourceDefinition to be recreated", func(ctx context.Context) error {
 		live, err := env.At(keptDefinition).Get(ctx, keptDefinition.GetName(), metav1.GetOptions{})
 		if err == nil && live.GetUID() == uid {
-			err = errors.New("it is the deleted one")
+			err = errors.New("it is still the deleted one")
 		}
 		return err
 	})
@@ -96,10 +96,11 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		}
 		operator.WaitReadyz(http.StatusOK, "ready\n", plain.GroupKind().String()+": serving\n", defining.GroupKind().String()+": serving\n")
 		env.WaitReady(crd, kept, broken)
-		// The condition tells it of the releases concerned, and of no other.
+		// The condition is only on the custom resources of the releases
+		// concerned.
 		env.WaitStatus(gone, "Unwatched, since the cluster does not serve Widget", func(status api.Status) error {
 			if c := harness.Condition(status, "Unwatched"); c == nil || c.Reason != "WatchFailed" || !strings.Contains(c.Message, widget.GroupKind().String()+": the API server has no such kind") {
-				return errors.New("it is not")
+				return errors.New("not yet")
 			}
 			return nil
 		})
@@ -108,24 +109,24 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 		}
 		for _, other := range []*unstructured.Unstructured{crd, kept, web} {
 			if c := harness.Condition(env.Status(other), "Unwatched"); c != nil {
-				t.Errorf("%s has %+v", other.GetName(), c)
+				t.Errorf("%s has condition %+v", other.GetName(), c)
 			}
 		}
 		operator.WaitReadyz(http.StatusOK, "\n  "+widget.GroupKind().String()+": the API server has no such kind")
 		corrected("kept")
 	}
 
-	// The kind comes back, and nobody need restart anything.
+	// The kind is served again, and no restart is needed.
 	env.InstallCRD(widget)
 	env.WaitReady(gone)
-	env.Wait("the Widget to be created again", func(ctx context.Context) error {
+	env.Wait("the Widget to be recreated", func(ctx context.Context) error {
 		object := harness.Object(widget.GroupVersion().String(), "Widget", "gone")
 		_, err := env.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 		return err
 	})
 	env.WaitStatus(gone, "no longer Unwatched", func(status api.Status) error {
 		if c := harness.Condition(status, "Unwatched"); c != nil {
-			return errors.New("it is Unwatched")
+			return errors.New("it is still Unwatched")
 		}
 		return nil
 	})
@@ -137,7 +138,7 @@ func TestStart_ServesOtherKindsWhateverTheReleasesHold(t *testing.T) {
 	}
 }
 
-// breakInventory writes kinds that cannot exist onto a release record.
+// breakInventory writes kinds that cannot exist to a release record.
 func breakInventory(env *harness.Env, name string) {
 	env.T().Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q: %q}}}`, release.AnnotationInventory,

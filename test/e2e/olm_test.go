@@ -19,7 +19,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// installed is what the Operator Lifecycle Manager installs of a bundle.
+// installed contains what the Operator Lifecycle Manager installs from a
+// bundle.
 type installed struct {
 	Metadata struct {
 		Annotations map[string]string `json:"annotations"`
@@ -39,10 +40,10 @@ type installed struct {
 	} `json:"spec"`
 }
 
-// The test plays the part of the Operator Lifecycle Manager, for one namespace:
-// the operator has the bundle's permissions there, its clusterPermissions, and
-// no other right. With these the bundle's examples become ready and go.
-func TestBundleInstallsForOneNamespace(t *testing.T) {
+// The test acts as the Operator Lifecycle Manager for one namespace: the
+// operator has the bundle's permissions there, its clusterPermissions, and no
+// others. With these, the bundle's examples become ready and can be deleted.
+func TestBundle_InstallForOneNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	files := makeBundle(t)
@@ -52,7 +53,7 @@ func TestBundleInstallsForOneNamespace(t *testing.T) {
 	}
 	install := csv.Spec.Install.Spec
 	if len(install.Deployments) != 1 || len(install.Permissions) != 1 || len(install.ClusterPermissions) != 1 {
-		t.Fatalf("%d deployments, %d permissions, %d clusterPermissions: expected one of each", len(install.Deployments), len(install.Permissions), len(install.ClusterPermissions))
+		t.Fatalf("%d deployments, %d permissions, %d clusterPermissions, want one of each", len(install.Deployments), len(install.Permissions), len(install.ClusterPermissions))
 	}
 	serverTakes(t, env, files, install.Deployments[0].Name, install.Deployments[0].Spec)
 
@@ -70,7 +71,7 @@ func TestBundleInstallsForOneNamespace(t *testing.T) {
 		if err := json.Unmarshal(example, &object); err != nil {
 			t.Fatal(err)
 		}
-		// A Config has no namespace, and its release goes to another.
+		// A Config is cluster-scoped, and its release is in another namespace.
 		if object.Kind == "Config" {
 			continue
 		}
@@ -106,8 +107,8 @@ func makeBundle(t *testing.T) map[string][]byte {
 	return made.Files
 }
 
-// serverTakes asks the API server whether it would take the objects of the
-// bundle, and the Deployment that OLM makes.
+// serverTakes checks by dry run that the API server accepts the objects of the
+// bundle, and the Deployment that OLM creates.
 func serverTakes(t *testing.T, env *harness.Env, files map[string][]byte, name string, spec appsv1.DeploymentSpec) {
 	t.Helper()
 	deployment, err := yaml.Marshal(appsv1.Deployment{
@@ -125,13 +126,13 @@ func serverTakes(t *testing.T, env *harness.Env, files map[string][]byte, name s
 	}
 	write("deployment.yaml", deployment)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		// The one kind that is OLM's own.
+		// OLM's own kind.
 		if dir, file := filepath.Split(path); dir == "manifests/" && !strings.HasSuffix(file, ".clusterserviceversion.yaml") {
 			write(file, files[path])
 		}
 	}
 	said := env.Kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", folder)
 	if taken := strings.Count(said, "(server dry run)"); taken < len(files)-3 {
-		t.Errorf("%d objects were taken, of %d files:\n%s", taken, len(files), said)
+		t.Errorf("the API server accepted %d objects of %d files:\n%s", taken, len(files), said)
 	}
 }

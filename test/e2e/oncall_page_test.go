@@ -13,18 +13,18 @@ type recipe struct {
 	calls []call
 }
 
-// call is a command of a recipe with what the page says that it prints.
+// call is a command of a recipe with its output on the page.
 type call struct {
 	line    int
 	command string
 	prints  []string
-	// fails: its block says "refused".
+	// fails reports whether the block is marked "refused".
 	fails bool
 }
 
-// readRecipes returns the sections of a page that have blocks of the kind
-// "console". In these what follows "$ " is a command, with the lines that
-// begin with "> ", and the rest is what it prints.
+// readRecipes returns the sections of a page that have "console" blocks. In
+// these, a command follows "$ " and continues on lines that begin with "> ".
+// All other lines are its output.
 func readRecipes(page string) []recipe {
 	var recipes []recipe
 	kind, inside := "", false
@@ -60,7 +60,8 @@ func (r *recipe) add(number int, line string, fails bool) {
 	}
 }
 
-// varying are what differs from run to run, and what stands for it.
+// varying matches the parts of the output that differ between runs, and maps
+// them to placeholders.
 var varying = []struct {
 	what   *regexp.Regexp
 	stands string
@@ -69,10 +70,10 @@ var varying = []struct {
 	{regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`\b(\d+(\.\d+)?(ms|[dhms]))+\b`), "AGE"},
-	// How often something was seen.
+	// Number of occurrences.
 	{regexp.MustCompile(`AGE \(x\d+ over AGE\)`), "AGE"},
 	{regexp.MustCompile(`\b(\d+) times\b`), "N times"},
-	// Pods, of Deployments and of Jobs.
+	// Pods of Deployments and of Jobs.
 	{regexp.MustCompile(`\bweb-[0-9a-f]{6,10}(-[0-9a-z]{5})?\b`), "web-POD"},
 	{regexp.MustCompile(`\b(web-(pre|post)-[a-z]+)-[0-9a-z]{5}\b`), "$1-POD"},
 	{regexp.MustCompile(`\s+`), " "},
@@ -85,9 +86,9 @@ func steady(line string) string {
 	return strings.TrimSpace(line)
 }
 
-// missing returns the first line of the page that was not printed, whole and
-// after the ones before it; "" is none. "…" stands for any lines, and at the end
-// of a line for the rest of it.
+// missing returns the first line of the page that is not a line of the output
+// after the previous lines, or "". "…" stands for any lines, or, at the end of
+// a line, for the rest of the line.
 func missing(prints []string, said string) string {
 	lines := strings.Split(said, "\n")
 	for _, wanted := range prints {
@@ -111,7 +112,7 @@ func TestReadRecipes(t *testing.T) {
 	t.Parallel()
 	recipes := readRecipes("# Page\n## None\ntext\n## One\n```console\n$ a 1\nx  y\n\n$ b <<END\n> c\n> END\n```\n```yaml\n$ no\n```\n### Part\n```console refused\n$ d\n```\n")
 	if len(recipes) != 1 || recipes[0].title != "One" || len(recipes[0].calls) != 3 {
-		t.Fatalf("read as %+v", recipes)
+		t.Fatalf("recipes are %+v", recipes)
 	}
 	for i, want := range []call{{6, "a 1", []string{"x  y"}, false}, {9, "b <<END\nc\nEND", nil, false}, {18, "d", nil, true}} {
 		got := recipes[0].calls[i]
@@ -121,7 +122,7 @@ func TestReadRecipes(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingLine(t *testing.T) {
 	t.Parallel()
 	said := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
 	for _, test := range []struct {
@@ -139,7 +140,7 @@ func TestMissing(t *testing.T) {
 		{[]string{"web True 12s", "web True 12s"}, "web True 12s"},
 	} {
 		if got := missing(test.prints, said); got != test.misses {
-			t.Errorf("of %q it misses %q, expected %q", test.prints, got, test.misses)
+			t.Errorf("missing(%q) = %q, want %q", test.prints, got, test.misses)
 		}
 	}
 }

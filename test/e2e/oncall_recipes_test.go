@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// nights are the recipes of docs/on-call.md by their titles.
-var nights = map[string]night{
+// recipeTests are the tests of the recipes in docs/on-call.md by title.
+var recipeTests = map[string]recipeTest{
 	"Not Ready": {
 		symptom: func(o *onCall) {
 			o.podSet(2)
@@ -43,14 +43,14 @@ var nights = map[string]night{
 		over: func(o *onCall) {
 			expectData(o.t, o.env, "web", "message", "two")
 			if held := harness.Condition(o.env.WaitReady(o.cr), "Held"); held != nil {
-				o.t.Errorf("it is held: %+v", held)
+				o.t.Errorf("condition Held: %+v", held)
 			}
 		},
 	},
 	"A drift fight": {
 		symptom: func(o *onCall) {
 			o.podSet(3)
-			o.end = o.fight("night-shift")
+			o.end = o.contest("night-shift")
 			o.env.WaitCondition(o.cr, "Drifted", metav1.ConditionTrue, "DriftFight")
 		},
 		after: map[string]func(*onCall){"scale deployment night-shift": func(o *onCall) { o.end() }},
@@ -81,7 +81,7 @@ var nights = map[string]night{
 				o.env.Create(cr)
 				o.env.WaitRevision(cr, 1)
 			}
-			o.serveShops(o.whole, copyChart(o.whole, harness.Chart("hooks"), map[string][2]string{
+			o.serveShops(o.shared, copyChart(o.shared, harness.Chart("hooks"), map[string][2]string{
 				"Chart.yaml":           {"version: 0.1.0", "version: 0.2.0"},
 				"templates/hooks.yaml": {"{{- range", migration + "{{- range"},
 			}))
@@ -93,7 +93,7 @@ var nights = map[string]night{
 			for _, name := range []string{"berlin", "lyon", "oslo", "rome"} {
 				status := o.env.WaitReady(harness.MakeCR(o.shop, name).Obj())
 				if status.Release.ChartVersion != "0.2.0" || status.Update != nil {
-					o.t.Errorf("%s is at %s, and to come is %+v", name, status.Release.ChartVersion, status.Update)
+					o.t.Errorf("%s has chart version %s and update %+v", name, status.Release.ChartVersion, status.Update)
 				}
 			}
 		},
@@ -119,7 +119,8 @@ var nights = map[string]night{
 			o.env.Kubectl("patch", "podset", "web", "--type=merge", "-p", `{"spec":{"replicas":3}}`)
 			o.env.Kubectl("delete", "deployment", "web", "--cascade=foreground")
 		},
-		// It is a process here, and what runs in the pod is played.
+		// The operator runs as a local process here, so the test simulates the
+		// pod.
 		after: map[string]func(*onCall){"scale deployment": func(o *onCall) { o.podSets.Start() }},
 		over: func(o *onCall) {
 			o.env.WaitRevision(o.cr, 2)
@@ -138,19 +139,19 @@ var nights = map[string]night{
 		},
 		over: func(o *onCall) {
 			if held := harness.Condition(o.env.WaitReady(o.cr), "Held"); held != nil {
-				o.t.Errorf("it is held: %+v", held)
+				o.t.Errorf("condition Held: %+v", held)
 			}
 			waitPods(o.env, "web", 4)
 		},
 	},
 }
 
-// migration is a hook that a later version of the chart has for those whose
-// message is old.
+// migration is a hook that a newer version of the chart runs for an old
+// message.
 const migration = `{{- if eq .Values.message "old" }}{{ $_ := set .Values "hooks" (dict "pre-upgrade" (dict "fail" true)) }}{{ end }}
 `
 
-// podSet makes a PodSet that is Ready.
+// podSet creates a PodSet and waits until it is Ready.
 func (o *onCall) podSet(replicas int64) {
 	o.t.Helper()
 	o.cr = harness.MakePodSet("web").Replicas(int(replicas)).Obj()
@@ -159,7 +160,7 @@ func (o *onCall) podSet(replicas int64) {
 	waitPods(o.env, "web", replicas)
 }
 
-// sell makes a Shop that is Ready.
+// sell creates a Shop and waits until it is Ready.
 func (o *onCall) sell(message string) {
 	o.t.Helper()
 	o.cr = harness.MakeCR(o.shop, "web").Set("message", message).Obj()
@@ -167,13 +168,13 @@ func (o *onCall) sell(message string) {
 	o.env.WaitRevision(o.cr, 1)
 }
 
-// edit gives the Shop another message, and hooks.
+// edit changes the Shop's message and hooks.
 func (o *onCall) edit(message string, hooks map[string]any) {
 	o.t.Helper()
 	o.env.SetSpec(harness.MakeCR(o.shop, "web").Set("message", message).Set("hooks", hooks).Obj())
 }
 
-// leaveLocked begins an upgrade by the helm CLI, which is killed while a hook
+// leaveLocked starts an upgrade by the helm CLI, which is killed while a hook
 // runs.
 func (o *onCall) leaveLocked(before, after string) {
 	o.t.Helper()
@@ -190,9 +191,9 @@ func (o *onCall) leaveLocked(before, after string) {
 	expectData(o.t, o.env, "web", "message", before)
 }
 
-// fight scales the Deployment as often as it is repaired, in the name of
-// another one. It ends by the function returned.
-func (o *onCall) fight(manager string) (end func()) {
+// contest changes the replicas of the Deployment each time they are corrected,
+// with another field manager, until end is called.
+func (o *onCall) contest(manager string) (end func()) {
 	o.t.Helper()
 	o.env.Kubectl("create", "deployment", manager, "--image=docker.io/library/busybox:1.37", "--replicas=1")
 	ctx, cancel := context.WithCancel(o.t.Context())
@@ -200,7 +201,7 @@ func (o *onCall) fight(manager string) (end func()) {
 	go func() {
 		defer close(done)
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
-			// One that is lost comes again.
+			// Recreate it if it was deleted.
 			_, _ = o.env.Typed.AppsV1().Deployments(o.env.Namespace).Patch(ctx, "web", types.MergePatchType,
 				[]byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{FieldManager: manager})
 		}, 50*time.Millisecond)
@@ -213,7 +214,7 @@ func (o *onCall) fight(manager string) (end func()) {
 	return end
 }
 
-// deploy makes the operator's Deployment of config/default.
+// deploy creates the operator's Deployment of config/default.
 func (o *onCall) deploy(replicas int32) {
 	o.t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(o.env.Kubectl("kustomize", harness.Root("config", "default"))), 4096)
@@ -240,7 +241,8 @@ func (o *onCall) deploy(replicas int32) {
 	}
 }
 
-// waitPendingHook waits until the scheduler has said that a hook has no node.
+// waitPendingHook waits until the scheduler has reported that it finds no node
+// for a hook's pod.
 func waitPendingHook(env *harness.Env, job string) {
 	env.T().Helper()
 	env.Wait("pod of "+job+" to be pending", func(ctx context.Context) error {
@@ -253,6 +255,6 @@ func waitPendingHook(env *harness.Env, job string) {
 				return nil
 			}
 		}
-		return errors.New("there is none")
+		return errors.New("no such pod")
 	})
 }

@@ -17,41 +17,42 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// onCall is the person at night, with what the page takes for granted: kinds
-// PodSet and Shop, their operators, and a kubeconfig.
+// onCall is a user on call, with the page's prerequisites: the kinds PodSet and
+// Shop, their operators, and a kubeconfig.
 type onCall struct {
 	*author
 	t *testing.T
-	// whole is that of all recipes.
-	whole *harness.Env
-	// podSets serves PodSets, shops the kind Shop of the chart "hooks".
+	// shared is the environment that all recipes share.
+	shared *harness.Env
+	// podSets serves PodSets; shops serves the kind Shop with the chart
+	// "hooks".
 	podSets, shops *harness.Operator
 	shop           harness.Kind
 	account        harness.Account
-	// cr is that of the recipe, and end ends what disturbs it.
+	// cr is the recipe's custom resource, and end stops the cause of the
+	// symptom.
 	cr  *unstructured.Unstructured
 	end func()
 }
 
-// night is what a recipe of docs/on-call.md is about.
-type night struct {
-	// symptom brings it about, over looks whether the recipe has helped.
+// recipeTest is the test of a recipe in docs/on-call.md.
+type recipeTest struct {
+	// symptom causes the symptom, and over checks that the recipe resolved it.
 	symptom, over func(*onCall)
-	// after is what happens besides, when a command that holds the text has
-	// been run.
+	// after are actions after the commands that contain the key.
 	after map[string]func(*onCall)
 }
 
-// columns are those that every kind has.
+// columns are the columns of every kind.
 const columns = `[
   {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
   {"name": "Status", "type": "string", "jsonPath": ".status.state"},
   {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 ]`
 
-// TestOnCall goes through docs/on-call.md: for each recipe it brings about the
-// symptom, runs the very commands of the page, compares what they print, and
-// looks at the end.
+// TestOnCall follows docs/on-call.md: for each recipe it causes the symptom,
+// runs the commands of the page, compares their output with the page, and
+// checks the final state.
 func TestOnCall(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(harness.Root("docs", "on-call.md"))
@@ -63,8 +64,8 @@ func TestOnCall(t *testing.T) {
 	for i := range recipes {
 		titles[i] = recipes[i].title
 	}
-	if want := sortedKeys(nights); !slices.Equal(slices.Sorted(slices.Values(titles)), want) {
-		t.Fatalf("the page has the recipes %q, the test knows %q", titles, want)
+	if want := sortedKeys(recipeTests); !slices.Equal(slices.Sorted(slices.Values(titles)), want) {
+		t.Fatalf("the page has the recipes %q, want %q", titles, want)
 	}
 	env := harness.New(t)
 	shop := env.NewKind("Shop")
@@ -74,7 +75,7 @@ func TestOnCall(t *testing.T) {
 	base := onCall{
 		author:  &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()},
 		podSets: env.NewOperator(harness.Options{}).Start(),
-		whole:   env,
+		shared:  env,
 		shop:    shop,
 		account: env.NewAccount(),
 	}
@@ -88,18 +89,18 @@ func TestOnCall(t *testing.T) {
 			user := base
 			user.t = t
 			user.author = &author{env: env.For(t), home: t.TempDir(), path: base.path, kubeconfig: base.kubeconfig}
-			night := nights[r.title]
-			night.symptom(&user)
+			recipeTest := recipeTests[r.title]
+			recipeTest.symptom(&user)
 			for _, c := range r.calls {
 				user.call(c)
-				for text, happens := range night.after {
+				for text, happens := range recipeTest.after {
 					if strings.Contains(c.command, text) {
 						happens(&user)
 					}
 				}
 			}
-			night.over(&user)
-			// The next recipe begins with nothing.
+			recipeTest.over(&user)
+			// Clean up for the next recipe.
 			for _, kind := range []harness.Kind{harness.PodSet, shop} {
 				user.env.Kubectl("delete", kind.Resource(), "--all", "--timeout=60s")
 			}
@@ -110,8 +111,8 @@ func TestOnCall(t *testing.T) {
 	}
 }
 
-// serveShops starts the operator of Shops, in the place of one that runs, with
-// the rights of the same account.
+// serveShops starts the operator of Shops, in place of a running one, with the
+// same account.
 func (o *onCall) serveShops(env *harness.Env, chart string) {
 	env.T().Helper()
 	if o.shops != nil {
@@ -121,15 +122,15 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 	o.shops = env.NewOperator(harness.Options{Name: env.Namespace + "-shops", Watches: env.Watches(entry), Account: o.account}).Start()
 }
 
-// call runs a command and compares. One that only asks is asked again for a
-// while, as a person would: the operator may be at its next try.
+// call runs a command and compares the output with the page. It repeats a
+// command that only reads, as a user would, because the state may still change.
 func (o *onCall) call(c call) {
 	o.t.Helper()
-	if asks(c.command) {
-		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to be answered as on the page", time.Minute, func(context.Context) error {
+	if readOnly(c.command) {
+		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to print the output on the page", time.Minute, func(context.Context) error {
 			said, err := o.run(c.command)
 			if said = o.asInThePage(said); (err != nil) != c.fails || missing(c.prints, said) != "" {
-				return errors.Join(err, fmt.Errorf("$ %s\n%s\ndoes not print, whole and at this place,\n%s", c.command, said, missing(c.prints, said)))
+				return errors.Join(err, fmt.Errorf("$ %s\n%s\nthis line of the page is not in the output, or not in this order:\n%s", c.command, said, missing(c.prints, said)))
 			}
 			o.t.Logf("$ %s\n%s", c.command, said)
 			return nil
@@ -143,18 +144,18 @@ func (o *onCall) call(c call) {
 		o.t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, said)
 	}
 	if line := missing(c.prints, said); line != "" {
-		o.t.Errorf("line %d: %s\ndoes not print, whole and at this place,\n%s\nbut\n%s", c.line, c.command, line, said)
+		o.t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, said)
 	}
 }
 
-// asks tells the commands that change nothing.
-func asks(command string) bool {
+// readOnly reports whether a command changes nothing.
+func readOnly(command string) bool {
 	return slices.ContainsFunc([]string{
 		"kubectl get ", "kubectl describe ", "kubectl chartwright status ", "kubectl chartwright history ", "kubectl chartwright diff ", "kubectl chartwright rollout ", "helm history ",
 	}, func(words string) bool { return strings.HasPrefix(command, words) }) && !strings.Contains(command, "rollout pause") && !strings.Contains(command, "rollout resume")
 }
 
-// asInThePage gives what is the test's alone the names of the page.
+// asInThePage replaces the test's names with the names on the page.
 func (o *onCall) asInThePage(said string) string {
 	return strings.NewReplacer(
 		o.shop.Group, "example.com",

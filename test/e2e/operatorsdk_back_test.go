@@ -15,38 +15,40 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// wayBack hands a release back by the commands of the page, and has the incumbent go on with it: Helm's own upgrade, by its
-// name. Then it comes forth again, at the cost of no revision.
-func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *harness.Operator) {
+// moveBack moves a release back to operator-sdk with the commands of the page,
+// and checks that the operator of operator-sdk continues with it, which uses
+// Helm's own upgrade. Then it migrates the release again, without a new
+// revision.
+func moveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease, operator *harness.Operator) {
 	t.Helper()
 	pods := waitPodsOf(env, l.name(), 2)
 	revisions := env.Revisions(l.release())
-	runWayBack(t, env, sdk, l)
+	runMoveBack(t, env, sdk, l)
 	env.ExpectRevisions(l.release(), revisions)
 
-	// Nothing of ours is left but the managers of fields.
-	expectNothingOfOurs(t, env.Get(l.cr))
+	// Nothing of Chartwright remains except entries in managedFields.
+	expectNoMarks(t, env.Get(l.cr))
 	if finalizers := env.Get(l.cr).GetFinalizers(); !slices.Equal(finalizers, []string{sdkFinalizer}) {
 		t.Errorf("finalizers: %v", finalizers)
 	}
 	if status, there := env.Get(l.cr).Object["status"]; there {
-		t.Errorf("a status is left: %v", status)
+		t.Errorf("a status remains: %v", status)
 	}
 	records := env.Records(l.release())
 	for n := range records {
-		expectNothingOfOurs(t, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": records[n].Name}}},
+		expectNoMarks(t, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": records[n].Name}}},
 			records[n].Labels, records[n].Annotations)
 		if controller := metav1.GetControllerOf(&records[n]); controller == nil || controller.UID != env.Get(l.cr).GetUID() {
-			t.Errorf("record %s belongs to %v", records[n].Name, records[n].OwnerReferences)
+			t.Errorf("record %s has the owners %v", records[n].Name, records[n].OwnerReferences)
 		}
 	}
 	for _, object := range l.objects {
-		expectNothingOfOurs(t, env.Get(object))
+		expectNoMarks(t, env.Get(object))
 	}
 
-	// What the incumbent does first: the same upgrade has the same manifest, and
-	// the marks are put on. Then it upgrades: what the chart drops goes, whoever
-	// has applied it.
+	// The first upgrade of operator-sdk has the same manifest and adds its
+	// marks. The second one changes the release: objects that the chart no
+	// longer renders are deleted, whichever operator has applied them.
 	sdk.mark(&l)
 	sdk.report(l)
 	edited := harness.MakeCR(sdk.kind, l.cr.GetName()).Set("replicas", 2).Set("words.third", "time").Obj()
@@ -58,17 +60,18 @@ func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *h
 	sdk.report(l)
 	for _, object := range l.objects {
 		if live := env.Get(object); live.GetLabels()[sdkChartLabel] != "incumbent" {
-			t.Errorf("%s %s is not the incumbent's: %v", object.GetKind(), object.GetName(), live.GetLabels())
+			t.Errorf("%s %s does not have the labels of operator-sdk: %v", object.GetKind(), object.GetName(), live.GetLabels())
 		}
 	}
 	if diff := cmp.Diff(pods, waitPodsOf(env, l.name(), 2)); diff != "" {
 		t.Errorf("pods (-before +after):\n%s", diff)
 	}
 
-	// One that is on its way out already goes with its release.
+	// A custom resource that is already being deleted is deleted with its
+	// release.
 	leaving := harness.MakeCR(sdk.kind, "leaving")
 	leaving.Obj().SetFinalizers([]string{sdkFinalizer})
-	gone := sdk.leave(leaving.Obj(), 1)
+	gone := sdk.create(leaving.Obj(), 1)
 	env.Delete(gone.cr)
 
 	operator.Start()
@@ -77,7 +80,7 @@ func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *h
 	env.ExpectRevisions(gone.release(), "")
 	env.WaitReady(l.cr)
 	env.ExpectRevisions(l.release(), "1 superseded, 2 superseded, 3 deployed")
-	expectTakenOver(t, env, l)
+	expectAdopted(t, env, l)
 	if diff := cmp.Diff(pods, waitPodsOf(env, l.name(), 2)); diff != "" {
 		t.Errorf("pods (-before +after):\n%s", diff)
 	}
@@ -89,9 +92,8 @@ func wayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left, operator *h
 	env.WaitGone(slices.DeleteFunc(slices.Clone(l.objects), isKept)...)
 }
 
-// runWayBack runs what the page has as commands, as a person with the rights of
-// an admin.
-func runWayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left) {
+// runMoveBack runs the commands of the page as an admin.
+func runMoveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease) {
 	t.Helper()
 	page, err := os.ReadFile(harness.Root("docs", "migrating-way-back.md"))
 	if err != nil {
@@ -100,7 +102,7 @@ func runWayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left) {
 	_, script, found := strings.Cut(string(page), "```sh\n")
 	script, _, closed := strings.Cut(script, "```")
 	if !found || !closed {
-		t.Fatal("the page has no commands")
+		t.Fatal("no commands on the page")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-eu")
 	cmd.Stdin = strings.NewReader(script)
@@ -112,8 +114,9 @@ func runWayBack(t *testing.T, env *harness.Env, sdk *incumbent, l left) {
 	}
 }
 
-// expectNothingOfOurs among the labels and annotations, save what people ask by.
-func expectNothingOfOurs(t *testing.T, object *unstructured.Unstructured, more ...map[string]string) {
+// expectNoMarks checks that an object has no labels and annotations of
+// Chartwright, except those that users set.
+func expectNoMarks(t *testing.T, object *unstructured.Unstructured, more ...map[string]string) {
 	t.Helper()
 	for _, words := range append(more, object.GetLabels(), object.GetAnnotations()) {
 		for key := range words {

@@ -14,9 +14,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Names that the operator-sdk's Helm operator, and the one of
-// helm-operator-plugins, leave in a cluster. They are written out here, and not
-// taken from the code under test.
+// Names that the Helm operators of operator-sdk and of helm-operator-plugins
+// use in a cluster. They are repeated here instead of imported from the code
+// under test.
 const (
 	sdkManager         = "helm-operator"
 	sdkFinalizer       = "helm.sdk.operatorframework.io/uninstall-release"
@@ -26,20 +26,20 @@ const (
 	sdkPrimaryType     = "operator-sdk/primary-resource-type"
 )
 
-// incumbent plays that operator: it leaves what the real one leaves. Records and
-// objects are written by Helm, under the operator's name.
+// incumbent simulates that operator: it creates the same state. Helm writes the
+// records and objects, under the operator's name.
 type incumbent struct {
 	env  *harness.Env
 	kind harness.Kind
 	// project is its folder, with watches.yaml and helm-charts/.
 	project string
-	// overrides are the values that the watches file overrides, which that
-	// operator stores as texts.
+	// overrides are the overridden values in the watches file. That operator
+	// passes them as strings.
 	overrides []string
 }
 
-// newIncumbent makes the project, as "operator-sdk init --plugins helm" and
-// "create api" lay it out.
+// newIncumbent creates the project, with the layout of "operator-sdk init
+// --plugins helm" and "create api".
 func newIncumbent(env *harness.Env, kind harness.Kind) *incumbent {
 	env.T().Helper()
 	i := &incumbent{env: env, kind: kind, project: env.T().TempDir(), overrides: []string{"port=8080", "words.from=the environment"}}
@@ -69,35 +69,36 @@ func (i *incumbent) must(err error) {
 	}
 }
 
-// left is a custom resource as the incumbent leaves it.
-type left struct {
+// sdkRelease is a custom resource in the state that the incumbent creates.
+type sdkRelease struct {
 	cr       *unstructured.Unstructured
 	revision int
 	objects  []*unstructured.Unstructured
 }
 
-// release is the name of the release: that of the custom resource, dots and all.
-func (l left) release() string { return l.cr.GetName() }
+// release returns the name of the release: the name of the custom resource,
+// including dots.
+func (l sdkRelease) release() string { return l.cr.GetName() }
 
-// name is the name of the objects.
-func (l left) name() string { return strings.ReplaceAll(l.cr.GetName(), ".", "-") }
+// name returns the name of the objects.
+func (l sdkRelease) name() string { return strings.ReplaceAll(l.cr.GetName(), ".", "-") }
 
-// leave makes a custom resource and what the incumbent has made of it in so many
-// revisions, with further conditions.
-func (i *incumbent) leave(cr *unstructured.Unstructured, revisions int, conditions ...any) left {
+// create creates a custom resource, and what the incumbent creates for it in
+// the given number of revisions, with additional conditions.
+func (i *incumbent) create(cr *unstructured.Unstructured, revisions int, conditions ...any) sdkRelease {
 	i.env.T().Helper()
 	i.env.Create(cr)
 	for range revisions {
 		i.helm(cr)
 	}
-	l := left{cr: cr, revision: revisions}
+	l := sdkRelease{cr: cr, revision: revisions}
 	i.mark(&l)
 	i.report(l, conditions...)
 	return l
 }
 
 // helm installs or upgrades the release as the incumbent does: with the spec as
-// values, and each override as a text.
+// values, and each override as a string.
 func (i *incumbent) helm(cr *unstructured.Unstructured) {
 	i.env.T().Helper()
 	values := filepath.Join(i.env.T().TempDir(), "values.json")
@@ -112,9 +113,10 @@ func (i *incumbent) helm(cr *unstructured.Unstructured) {
 	i.env.HelmAs(sdkManager, args...)
 }
 
-// mark puts on records and objects what the incumbent injects: references of a
-// controller, its label, and annotations where no reference can be.
-func (i *incumbent) mark(l *left) {
+// mark adds to records and objects what the incumbent injects: controller
+// references, its label, and annotations for objects that cannot have a
+// reference.
+func (i *incumbent) mark(l *sdkRelease) {
 	i.env.T().Helper()
 	owner := i.env.Get(l.cr)
 	reference := metav1.NewControllerRef(owner, i.kind.GroupVersionKind)
@@ -148,8 +150,8 @@ func (i *incumbent) patch(object *unstructured.Unstructured, metadata map[string
 	i.must(err)
 }
 
-// report writes the status, whole, as the incumbent does.
-func (i *incumbent) report(l left, conditions ...any) {
+// report writes the whole status, as the incumbent does.
+func (i *incumbent) report(l sdkRelease, conditions ...any) {
 	i.env.T().Helper()
 	records := i.env.Records(l.release())
 	revision, err := harness.ReadRevision(&records[len(records)-1])
@@ -166,7 +168,8 @@ func (i *incumbent) report(l left, conditions ...any) {
 	i.must(err)
 }
 
-// sdkCondition is one as that operator writes it, which leaves out what is empty.
+// sdkCondition returns a condition as that operator writes it, without empty
+// fields.
 func sdkCondition(kind, status, reason string) map[string]any {
 	c := map[string]any{"type": kind, "status": status, "lastTransitionTime": "2026-01-02T03:04:05Z"}
 	if reason != "" {

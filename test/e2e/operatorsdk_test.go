@@ -18,18 +18,18 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestMigrationFromTheOperatorSDK: ten custom resources in the state in which
-// that operator leaves them are taken over by starting ours on its project as it
-// stands. Nothing restarts, no revision is made, nothing but metadata is
-// written; and then all verbs work on each. An eleventh goes the way back, and
-// forth again.
-func TestMigrationFromTheOperatorSDK(t *testing.T) {
+// TestMigration_FromOperatorSDK: Chartwright is started on a project of
+// operator-sdk and adopts ten custom resources in the states in which that
+// operator leaves them. No pod restarts, there is no new revision, and only
+// metadata is written. All actions then work on each custom resource. An
+// eleventh is moved back to operator-sdk and migrated again.
+func TestMigration_FromOperatorSDK(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Migrated")
 	env.InstallCRD(kind)
 	sdk := newIncumbent(env, kind)
-	all := leaveAll(sdk)
+	all := createAll(sdk)
 	before := snapshots(env, all)
 	held := watchFinalizers(env, kind)
 
@@ -52,10 +52,10 @@ func TestMigrationFromTheOperatorSDK(t *testing.T) {
 	expectMetadataWrites(t, audit.Writes(""), kind)
 	for _, l := range all {
 		before[l.release()].expect(t, takeSnapshot(env, l))
-		expectTakenOver(t, env, l)
+		expectAdopted(t, env, l)
 	}
 	if log := operator.Log(); !strings.Contains(log, "has no allow block") || !strings.Contains(log, "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]") {
-		t.Error("the operator does not say what an allow block would refuse")
+		t.Error("the log does not list what an allow block would refuse")
 	}
 
 	back := all[len(all)-1]
@@ -67,7 +67,7 @@ func TestMigrationFromTheOperatorSDK(t *testing.T) {
 		expectConfigMap(t, env, l, map[string]string{"from": "the environment", "new": "here"})
 		waitPods(env, l.name(), 2)
 	}
-	expectDescription(t, env, "annotated", "as told")
+	expectDescription(t, env, "annotated", "as requested")
 	for _, l := range all[:len(all)-1] {
 		env.Annotate(l.cr, "rollback-to", strconv.Itoa(l.revision))
 	}
@@ -83,16 +83,16 @@ func TestMigrationFromTheOperatorSDK(t *testing.T) {
 		env.WaitGone(slices.DeleteFunc(slices.Clone(l.objects), isKept)...)
 		env.ExpectRevisions(l.release(), "")
 		if env.Get(harness.ConfigMap(l.name()+"-kept")) == nil {
-			t.Errorf("%s: what is to be kept is gone", l.release())
+			t.Errorf("%s: an object with keep was deleted", l.release())
 		}
 	}
 	operator.Stop()
-	wayBack(t, env, sdk, back, operator)
+	moveBack(t, env, sdk, back, operator)
 }
 
-// leaveAll makes one custom resource of each way in which the incumbent leaves
-// them. The last is plain.
-func leaveAll(sdk *incumbent) []left {
+// createAll creates one custom resource for each state in which the incumbent
+// leaves them. The last one is plain.
+func createAll(sdk *incumbent) []sdkRelease {
 	made := func(name string, finalizers ...string) harness.CR {
 		cr := harness.MakeCR(sdk.kind, name)
 		cr.Obj().SetFinalizers(finalizers)
@@ -100,27 +100,29 @@ func leaveAll(sdk *incumbent) []left {
 	}
 	bare := harness.MakeCR(sdk.kind, "defaults")
 	bare.Obj().SetFinalizers([]string{sdkFinalizer})
-	all := []left{
-		sdk.leave(made("plain", sdkFinalizer).Obj(), 1),
-		sdk.leave(made("legacy", sdkLegacyFinalizer).Obj(), 1),
-		sdk.leave(made("both", sdkLegacyFinalizer, sdkFinalizer).Obj(), 1),
-		// It spells its release as it is, and we spell ours another way.
-		sdk.leave(made("web.dotted", sdkFinalizer).Obj(), 1),
-		sdk.leave(bare.Obj(), 1),
-		// helm-operator-plugins keeps a history, and all conditions at all times.
-		sdk.leave(made("history", sdkLegacyFinalizer).Obj(), 3,
+	all := []sdkRelease{
+		sdk.create(made("plain", sdkFinalizer).Obj(), 1),
+		sdk.create(made("legacy", sdkLegacyFinalizer).Obj(), 1),
+		sdk.create(made("both", sdkLegacyFinalizer, sdkFinalizer).Obj(), 1),
+		// The incumbent's release name equals this name; Chartwright's default
+		// would differ.
+		sdk.create(made("web.dotted", sdkFinalizer).Obj(), 1),
+		sdk.create(bare.Obj(), 1),
+		// helm-operator-plugins keeps a history, and always writes all
+		// conditions.
+		sdk.create(made("history", sdkLegacyFinalizer).Obj(), 3,
 			sdkCondition("ReleaseFailed", "False", ""), sdkCondition("Irreconcilable", "False", ""), sdkCondition("Paused", "False", "")),
-		sdk.leave(made("failed", sdkFinalizer).Obj(), 2, sdkCondition("ReleaseFailed", "True", "UpgradeError")),
-		sdk.leave(made("irreconcilable", sdkFinalizer).Obj(), 1, sdkCondition("Irreconcilable", "True", "ReconcileError")),
-		sdk.leave(made("annotated", sdkFinalizer).
+		sdk.create(made("failed", sdkFinalizer).Obj(), 2, sdkCondition("ReleaseFailed", "True", "UpgradeError")),
+		sdk.create(made("irreconcilable", sdkFinalizer).Obj(), 1, sdkCondition("Irreconcilable", "True", "ReconcileError")),
+		sdk.create(made("annotated", sdkFinalizer).
 			Annotate("helm.sdk.operatorframework.io/uninstall-wait", "true").
 			Annotate("helm.sdk.operatorframework.io/upgrade-force", "true").
-			Annotate("helm.sdk.operatorframework.io/upgrade-description", "as told").
+			Annotate("helm.sdk.operatorframework.io/upgrade-description", "as requested").
 			Annotate("helm.sdk.operatorframework.io/reconcile-period", "1h").Obj(), 1),
-		sdk.leave(made("touched", sdkFinalizer).Obj(), 1),
-		sdk.leave(made("back", sdkFinalizer).Obj(), 1),
+		sdk.create(made("touched", sdkFinalizer).Obj(), 1),
+		sdk.create(made("back", sdkFinalizer).Obj(), 1),
 	}
-	// Somebody has added what is none of the chart's business.
+	// A user has added fields that are not in the chart.
 	sdk.env.Patch(harness.ConfigMap("touched"), `[{"op": "add", "path": "/data/mine", "value": "stays"}]`)
 	for _, l := range all {
 		waitPods(sdk.env, l.name(), 1)
@@ -132,7 +134,7 @@ func isKept(o *unstructured.Unstructured) bool {
 	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep"
 }
 
-// snapshot is what must not change when a release is taken over.
+// snapshot is the state that must not change when a release is adopted.
 type snapshot struct {
 	Revisions string
 	Records   map[string]string
@@ -141,7 +143,7 @@ type snapshot struct {
 	words     map[string]string
 }
 
-func snapshots(env *harness.Env, all []left) map[string]snapshot {
+func snapshots(env *harness.Env, all []sdkRelease) map[string]snapshot {
 	env.T().Helper()
 	taken := map[string]snapshot{}
 	for _, l := range all {
@@ -150,7 +152,7 @@ func snapshots(env *harness.Env, all []left) map[string]snapshot {
 	return taken
 }
 
-func takeSnapshot(env *harness.Env, l left) snapshot {
+func takeSnapshot(env *harness.Env, l sdkRelease) snapshot {
 	env.T().Helper()
 	s := snapshot{
 		Revisions: env.Revisions(l.release()), Records: map[string]string{},
@@ -166,7 +168,8 @@ func takeSnapshot(env *harness.Env, l left) snapshot {
 	}
 	for _, object := range l.objects {
 		live := env.Get(object)
-		// The generation of a Deployment grows with its annotations, too.
+		// The generation of a Deployment also increases when its annotations
+		// change.
 		for _, field := range []string{"labels", "annotations", "ownerReferences", "managedFields", "resourceVersion", "generation"} {
 			unstructured.RemoveNestedField(live.Object, "metadata", field)
 		}
@@ -176,16 +179,17 @@ func takeSnapshot(env *harness.Env, l left) snapshot {
 	return s
 }
 
-// expect compares what was with what is.
+// expect compares two snapshots.
 func (s snapshot) expect(t *testing.T, is snapshot) {
 	t.Helper()
 	if diff := cmp.Diff(s, is, cmp.AllowUnexported(snapshot{})); diff != "" {
-		t.Errorf("what was taken over has changed (-before +after):\n%s", diff)
+		t.Errorf("the release changed when it was adopted (-before +after):\n%s", diff)
 	}
 }
 
-// expectMetadataWrites: of dependents, nothing is made, replaced or deleted; and
-// each is patched twice at most, once for its managers and once by an apply.
+// expectMetadataWrites checks that no dependent is created, replaced or
+// deleted, and that each is patched at most twice: once for its managers and
+// once by an apply.
 func expectMetadataWrites(t *testing.T, writes []harness.Request, kind harness.Kind) {
 	t.Helper()
 	patches := map[string]int{}
@@ -193,7 +197,7 @@ func expectMetadataWrites(t *testing.T, writes []harness.Request, kind harness.K
 		switch {
 		case w.ObjectRef.APIGroup == kind.Group, w.ObjectRef.Resource == "secrets", w.ObjectRef.Resource == "events":
 		case strings.Contains(w.RequestURI, "dryRun=All"):
-			// It shows that nothing but metadata would change.
+			// A dry run checks that only metadata would change.
 		case w.Verb != "patch" || w.ObjectRef.Subresource != "":
 			t.Errorf("a write: %s", w)
 		default:
@@ -210,9 +214,9 @@ func expectMetadataWrites(t *testing.T, writes []harness.Request, kind harness.K
 	}
 }
 
-// expectTakenOver: all that was the incumbent's is ours, and what others read of
-// it means what it meant.
-func expectTakenOver(t *testing.T, env *harness.Env, l left) {
+// expectAdopted checks that all marks of the incumbent are replaced by those of
+// Chartwright, and that conditions that others read keep their meaning.
+func expectAdopted(t *testing.T, env *harness.Env, l sdkRelease) {
 	t.Helper()
 	cr := env.Get(l.cr)
 	if diff := cmp.Diff([]string{"chartwright.dev/uninstall"}, cr.GetFinalizers()); diff != "" {
@@ -231,13 +235,13 @@ func expectTakenOver(t *testing.T, env *harness.Env, l left) {
 		case c == nil && want != "", c != nil && c.Status != want:
 			t.Errorf("%s: condition %s is %+v, want it %q", l.release(), kind, c, want)
 		case kind == "Initialized" && c.LastTransitionTime.Year() != 2026:
-			t.Errorf("%s: it was initialized on %s", l.release(), c.LastTransitionTime)
+			t.Errorf("%s: condition Initialized changed on %s", l.release(), c.LastTransitionTime)
 		}
 	}
 	records := env.Records(l.release())
 	for n := range records {
 		if references := records[n].OwnerReferences; len(references) > 0 {
-			t.Errorf("record %s belongs to %v", records[n].Name, references)
+			t.Errorf("record %s has the owners %v", records[n].Name, references)
 		}
 	}
 	for _, object := range l.objects {
@@ -254,20 +258,21 @@ func expectTakenOver(t *testing.T, env *harness.Env, l left) {
 			}
 		}
 		if live.GetLabels()["chartwright.dev/owner-uid"] != string(cr.GetUID()) {
-			t.Errorf("%s is not ours: %v", what, live.GetLabels())
+			t.Errorf("%s does not have Chartwright's labels: %v", what, live.GetLabels())
 		}
 		if metav1.GetControllerOf(live) != nil {
 			t.Errorf("%s has a controller: %v", what, live.GetOwnerReferences())
 		}
 		for _, entry := range live.GetManagedFields() {
 			if entry.Manager == sdkManager {
-				t.Errorf("%s has fields of %s: %s", what, entry.Manager, entry.FieldsV1)
+				t.Errorf("%s has fields managed by %s: %s", what, entry.Manager, entry.FieldsV1)
 			}
 		}
 	}
 }
 
-// expectDescription of the newest revision, as helm history shows it.
+// expectDescription checks the description of the newest revision, as in helm
+// history.
 func expectDescription(t *testing.T, env *harness.Env, release, want string) {
 	t.Helper()
 	records := env.Records(release)
@@ -277,15 +282,15 @@ func expectDescription(t *testing.T, env *harness.Env, release, want string) {
 	}
 }
 
-func wordsOf(env *harness.Env, l left) map[string]string {
+func wordsOf(env *harness.Env, l sdkRelease) map[string]string {
 	env.T().Helper()
 	words, _, _ := unstructured.NestedStringMap(env.Get(harness.ConfigMap(l.name())).Object, "data")
 	return words
 }
 
-// expectConfigMap: what the chart says no more is gone, whoever wrote it, and what
-// somebody has added stays.
-func expectConfigMap(t *testing.T, env *harness.Env, l left, want map[string]string) {
+// expectConfigMap checks that fields that the chart no longer sets are removed,
+// whichever operator wrote them, and that fields that a user added remain.
+func expectConfigMap(t *testing.T, env *harness.Env, l sdkRelease, want map[string]string) {
 	t.Helper()
 	if l.name() == "touched" {
 		want = maps.Clone(want)
@@ -296,7 +301,7 @@ func expectConfigMap(t *testing.T, env *harness.Env, l left, want map[string]str
 	}
 }
 
-// finalizers are those that custom resources had over time.
+// finalizers watches the finalizers of custom resources.
 type finalizers struct {
 	watch watch.Interface
 	env   *harness.Env
@@ -312,7 +317,7 @@ func watchFinalizers(env *harness.Env, kind harness.Kind) finalizers {
 	return finalizers{w, env, kind}
 }
 
-// expectAlwaysOne: there was no moment at which nothing held one of them.
+// expectAlwaysOne checks that each custom resource always had a finalizer.
 func (f finalizers) expectAlwaysOne(t *testing.T) {
 	t.Helper()
 	fence := harness.MakeCR(f.kind, "fence").Label("fence", "true").Obj()
@@ -335,12 +340,12 @@ func (f finalizers) expectAlwaysOne(t *testing.T) {
 				}
 				seen++
 			default:
-				return fmt.Errorf("%d changes were seen", seen)
+				return fmt.Errorf("%d changes observed", seen)
 			}
 		}
 	})
 	f.env.Delete(fence)
 	if seen < 22 {
-		t.Errorf("only %d changes were seen", seen)
+		t.Errorf("only %d changes observed", seen)
 	}
 }

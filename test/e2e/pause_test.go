@@ -23,11 +23,11 @@ func TestPause(t *testing.T) {
 		{"an edit waits", func(web ownedRelease) {
 			web.ask("pause", "true")
 			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "nothing waits") {
-				web.t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("the message of Paused is %q", message)
 			}
 			web.edit("two", nil)
 			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Upgrade") {
-				web.t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("the message of Paused is %q", message)
 			}
 			expectData(web.t, web.env, web.name, "message", "one")
 			web.env.ExpectRevisions(web.name, "1 deployed")
@@ -36,7 +36,7 @@ func TestPause(t *testing.T) {
 			for _, reason := range []string{"Paused", "Unpaused"} {
 				web.env.WaitEvent(web.cr, reason)
 				if n := web.env.CountEvents(web.cr, reason); n != 1 {
-					web.t.Errorf("%d events %s", n, reason)
+					web.t.Errorf("%d events with reason %s", n, reason)
 				}
 			}
 		}},
@@ -49,14 +49,14 @@ func TestPause(t *testing.T) {
 			web.ask("pause", "false")
 			web.follows(1, "one")
 		}},
-		{"drift stays", func(web ownedRelease) {
+		{"drift is not corrected", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
 			web.env.WaitStatus(web.cr, "drifted", func(status api.Status) error {
 				paused, drifted := harness.Condition(status, "Paused"), harness.Condition(status, "Drifted")
 				if paused == nil || !strings.Contains(paused.Message, "the next step is Repair") || drifted == nil {
-					return errors.New("no repair waits")
+					return errors.New("no correction waits")
 				}
 				return nil
 			})
@@ -66,7 +66,7 @@ func TestPause(t *testing.T) {
 			waitData(web.env, web.name, "message", "one")
 			web.follows(1, "one")
 		}},
-		{"a deletion goes on", func(web ownedRelease) {
+		{"a deletion continues", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
@@ -77,7 +77,7 @@ func TestPause(t *testing.T) {
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
 			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Uninstall") {
-				web.t.Errorf("condition Paused says %q", message)
+				web.t.Errorf("the message of Paused is %q", message)
 			}
 			fenceOf(web.env, kind)
 			expectData(web.t, web.env, web.name, "message", "one")
@@ -93,14 +93,14 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestPauseOutlivesTheOperator(t *testing.T) {
+func TestPause_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	web := oneRevision(env, kind, "web")
 	web.ask("pause", "true")
 	web.paused(metav1.ConditionTrue)
-	// Or it is lost with the process.
+	// Wait for the condition, because the process is killed next.
 	env.WaitEvent(web.cr, "Paused")
 	operator.Kill()
 	web.edit("two", nil)
@@ -111,14 +111,14 @@ func TestPauseOutlivesTheOperator(t *testing.T) {
 	expectData(t, env, "web", "message", "theirs")
 	env.ExpectRevisions("web", "1 deployed")
 	if n := env.CountEvents(web.cr, "Paused"); n != 1 {
-		t.Errorf("%d events tell of the pause", n)
+		t.Errorf("%d events report the pause", n)
 	}
 	env.Unannotate(web.cr, "pause")
 	web.follows(2, "two")
 }
 
-// What cannot be understood is told once, and stops nothing.
-func TestInvalidAnnotations(t *testing.T) {
+// An invalid annotation is reported once and blocks nothing.
+func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -144,47 +144,47 @@ func TestInvalidAnnotations(t *testing.T) {
 			}
 			status := web.env.WaitCondition(web.cr, kind, metav1.ConditionTrue, "InvalidValue")
 			if message := condition(t, status, kind).Message; !strings.Contains(message, bad.says) {
-				t.Errorf("condition %s says %q, expected %q", kind, message, bad.says)
+				t.Errorf("the message of condition %s is %q, want %q", kind, message, bad.says)
 			}
 			if event := web.env.WaitEvent(web.cr, kind); event.Type != "Warning" || !strings.Contains(event.Note, bad.says) {
-				t.Errorf("event is %+v, expected a warning that says %q", event, bad.says)
+				t.Errorf("event is %+v, want a warning that contains %q", event, bad.says)
 			}
 
-			// The rest goes on.
+			// Everything else continues.
 			web.edit("two", nil)
 			web.follows(2, "two")
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
 			waitData(web.env, web.name, "message", "two")
 			if n := web.env.CountEvents(web.cr, kind); n != 1 {
-				t.Errorf("%d events tell of it", n)
+				t.Errorf("%d events report it", n)
 			}
 			web.env.Delete(web.cr)
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		})
 	}
-	t.Run("mended", func(t *testing.T) {
+	t.Run("corrected", func(t *testing.T) {
 		t.Parallel()
 		web := oneRevision(env.For(t), kind, "mended")
 		web.ask("pause", "please")
 		web.env.WaitCondition(web.cr, "InvalidAnnotations", metav1.ConditionTrue, "InvalidValue")
 		web.env.Unannotate(web.cr, "pause")
-		web.env.WaitStatus(web.cr, "free of it", func(status api.Status) error {
+		web.env.WaitStatus(web.cr, "without the condition", func(status api.Status) error {
 			if c := harness.Condition(status, "InvalidAnnotations"); c != nil {
-				return fmt.Errorf("it says %q", c.Message)
+				return fmt.Errorf("the message is %q", c.Message)
 			}
 			return nil
 		})
 	})
 }
 
-// paused waits until a release is paused, Ready or not, and returns what the
-// condition says.
+// paused waits until a release is paused with the given status of Ready, and
+// returns the message of condition Paused.
 func (r ownedRelease) paused(ready metav1.ConditionStatus) string {
 	r.t.Helper()
 	status := r.env.WaitStatus(r.cr, "paused with Ready="+string(ready), func(status api.Status) error {
 		paused, is := harness.Condition(status, "Paused"), harness.Condition(status, "Ready")
 		if paused == nil || paused.Reason != "Paused" || is == nil || is.Status != ready || ready == metav1.ConditionFalse && is.Reason != "Paused" {
-			return errors.New("it is not")
+			return errors.New("not paused")
 		}
 		return nil
 	})

@@ -7,10 +7,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// Desks of those who look at releases.
+// Prerequisites of the sections about read-only commands.
 
-// statusDesk has a PodSet whose second revision asks for nodes that there are
-// not, once the first command was run, and somebody who may look at it all.
+// statusDesk has a PodSet whose second revision requests nodes that do not
+// exist, from the second command on, and a user with all read permissions.
 func statusDesk(t *testing.T) desk {
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -18,8 +18,8 @@ func statusDesk(t *testing.T) desk {
 	env.Create(web.Obj())
 	env.WaitReady(web.Obj())
 	waitPods(env, "web", 2)
-	user := env.NewUser(harness.PodSet.On("get"), may("get", "", "secrets", "pods"), may("list", "", "pods", "events"),
-		may("get", "apps", "deployments"), may("list", "apps", "replicasets"))
+	user := env.NewUser(harness.PodSet.On("get"), rule("get", "", "secrets", "pods"), rule("list", "", "pods", "events"),
+		rule("get", "apps", "deployments"), rule("list", "apps", "replicasets"))
 	return desk{env: env, kind: harness.PodSet, called: "podset", user: user, after: map[int]func(){
 		1: func() {
 			env.SetSpec(web.Set("nodeSelector.disk", "ssd").Obj())
@@ -28,19 +28,19 @@ func statusDesk(t *testing.T) desk {
 	}}
 }
 
-// historyDesk has a PodSet whose third revision was taken back.
+// historyDesk has a PodSet whose third revision was rolled back.
 func historyDesk(t *testing.T) desk {
 	d := podSetDesk(t)
 	web := harness.MakePodSet("web").Obj()
 	d.env.Annotate(web, "rollback-to", "1")
 	d.env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
-	d.user = d.env.NewUser(harness.PodSet.On("get"), may("list", "", "secrets"))
+	d.user = d.env.NewUser(harness.PodSet.On("get"), rule("list", "", "secrets"))
 	return d
 }
 
-// diffDesk is podSetDesk with somebody who may read the records, too.
+// diffDesk is podSetDesk with a user who can also read the records.
 func diffDesk(t *testing.T) desk {
 	d := podSetDesk(t)
-	d.user = d.env.NewUser(harness.PodSet.On("get"), may("get", "", "secrets"))
+	d.user = d.env.NewUser(harness.PodSet.On("get"), rule("get", "", "secrets"))
 	return d
 }

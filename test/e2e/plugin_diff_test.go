@@ -12,9 +12,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestPluginDiff: revisions, and what an edit would change, of a release whose
-// values come from the spec, a Secret and the operator.
-func TestPluginDiff(t *testing.T) {
+// TestPlugin_Diff compares revisions, and the effect of an edit, for a release
+// whose values come from the spec, a Secret and the operator.
+func TestPlugin_Diff(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary-5d1-is-no-diff"
 	env := harness.New(t)
@@ -23,7 +23,7 @@ func TestPluginDiff(t *testing.T) {
 	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).Override("pieces.fixed", "by the operator").
 		With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}))
 	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
-	reader := env.NewUser(kind.On("get"), may("get", "", "secrets"))
+	reader := env.NewUser(kind.On("get"), rule("get", "", "secrets"))
 	fewer := env.NewUser(kind.On("get"))
 
 	values := harness.Secret("web-values")
@@ -47,7 +47,7 @@ func TestPluginDiff(t *testing.T) {
 	expect := func(t *testing.T, output harness.Output, want string) {
 		t.Helper()
 		if output.Code != 0 || output.Stdout != strings.TrimPrefix(want, "\n") || output.Stderr != "" {
-			t.Errorf("it ends with %d and prints\n%s%s\nexpected\n%s", output.Code, output.Stdout, output.Stderr, want)
+			t.Errorf("exit code %d, output\n%s%s\nwant\n%s", output.Code, output.Stdout, output.Stderr, want)
 		}
 	}
 	const lastTwo = `
@@ -87,7 +87,7 @@ func TestPluginDiff(t *testing.T) {
 		expect(t, diff(reader), lastTwo)
 		expect(t, diff(reader, "--revision", "2"), lastTwo)
 		if output := diff(reader, "--color", "always"); !strings.Contains(output.Stdout, "\x1b[31m-  text: one\x1b[0m\n\x1b[32m+  text: two\x1b[0m\n") {
-			t.Errorf("in color it prints\n%q", output.Stdout)
+			t.Errorf("the colored output is\n%q", output.Stdout)
 		}
 	})
 	t.Run("a Secret", func(t *testing.T) { expect(t, diff(reader, "--revision", "1..2"), secret) })
@@ -118,11 +118,12 @@ func TestPluginDiff(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		output := diff(reader, "--revision", "3..3")
 		if output.Code != 0 || output.Stdout != "" || output.Stderr != "No object differs between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
-			t.Errorf("it ends with %+v", output)
+			t.Errorf("the output is %+v", output)
 		}
 	})
 	t.Run("an edit", func(t *testing.T) {
-		// What the operator adds to the spec stays: its override, and the Secret.
+		// The preview includes what the operator adds to the spec: its
+		// override, and the Secret.
 		file := filepath.Join(t.TempDir(), "web.yaml")
 		edited, err := yaml.Marshal(web("three").Obj())
 		if err != nil {
@@ -148,38 +149,38 @@ func TestPluginDiff(t *testing.T) {
 		expect(t, diff(reader, "--spec", file, "--watches-file", watches), want(file))
 		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", harness.Chart("pieces"))
 		expect(t, output, want("standard input"))
-		// It is no more than what was shown.
+		// The diff does not change the resource.
 		env.For(t).ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
 	})
 	t.Run("an edit of a held release", func(t *testing.T) {
 		env := env.For(t)
 		env.Annotate(web("").Obj(), "rollback-to", "1")
 		env.WaitRevision(web("").Obj(), 4)
-		// b is of the spec of revision 1, and no longer of the spec.
+		// b is in the spec of revision 1, but not in the current spec.
 		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--watches-file", watches)
 		all.WriteString(output.Stdout + output.Stderr)
-		expectTold(t, "it", output.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
+		expectContains(t, "the output", output.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
 		if strings.Contains(output.Stdout, "web-fixed") || output.Stderr != "" {
-			t.Errorf("it says\n%s%s", output.Stdout, output.Stderr)
+			t.Errorf("the output is\n%s%s", output.Stdout, output.Stderr)
 		}
 	})
-	t.Run("another chart, and one that tells", func(t *testing.T) {
+	t.Run("another chart, and a chart that fails with a secret", func(t *testing.T) {
 		folder := t.TempDir()
 		if err := os.CopyFS(folder, os.DirFS(harness.Chart("pieces"))); err != nil {
 			t.Fatal(err)
 		}
-		tells := `{{ if .Values.breaks }}{{ fail (printf "it is %s" .Values.secret) }}{{ end }}` +
+		template := `{{ if .Values.breaks }}{{ fail (printf "it is %s" .Values.secret) }}{{ end }}` +
 			"\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {secret: {{ .Values.secret | len | quote }}}\n"
-		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(tells), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(template), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
-		expectTold(t, "the note", output.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
+		expectContains(t, "the note", output.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
 		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
 		if broken.Code != 1 {
-			t.Errorf("it ends with %d", broken.Code)
+			t.Errorf("exit code %d", broken.Code)
 		}
-		expectTold(t, "the error", broken.Stderr, "Error: standard input: the chart cannot be rendered", "it is [redacted]")
+		expectContains(t, "the error", broken.Stderr, "Error: standard input: the chart cannot be rendered", "it is [redacted]")
 		all.WriteString(output.Stdout + output.Stderr + broken.Stdout + broken.Stderr)
 	})
 	t.Run("refused", func(t *testing.T) {
@@ -199,16 +200,16 @@ func TestPluginDiff(t *testing.T) {
 			output := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
 			all.WriteString(output.Stdout + output.Stderr)
 			if output.Code != 1 || output.Stdout != "" {
-				t.Errorf("%v ends with %d:\n%s", test.args, output.Code, output.Stdout)
+				t.Errorf("%v exits with code %d:\n%s", test.args, output.Code, output.Stdout)
 			}
-			expectTold(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.says)
+			expectContains(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.says)
 		}
 	})
-	status := says(t, env.NewUser(kind.On("get"), may("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
+	status := says(t, env.NewUser(kind.On("get"), rule("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
 	all.WriteString(status.Stdout + status.Stderr)
 	for _, hidden := range []string{canary, "Q2FuYXJ5LTVkM"} {
 		if strings.Contains(all.String(), hidden) {
-			t.Errorf("the secret is told:\n%s", all.String())
+			t.Errorf("the output contains the secret:\n%s", all.String())
 		}
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestPluginOfKubectl: kubectl finds the plugin, and completes what it takes.
-func TestPluginOfKubectl(t *testing.T) {
+// TestPlugin_KubectlFindsAndCompletes: kubectl finds the plugin and completes
+// its arguments.
+func TestPlugin_KubectlFindsAndCompletes(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -54,10 +55,10 @@ func TestPluginOfKubectl(t *testing.T) {
 			t.Errorf("%v: %v\n%s%s", test.typed, err, output.Stdout, output.Stderr)
 		}
 	}
-	// Who may see nothing is completed nothing, and nothing fails.
+	// For a user without permissions, completion is empty and does not fail.
 	stranger := caller{env.NewUser(), t}
 	if output := stranger.Kubectl("__complete", "chartwright", "pause", kind.Resource()+"/"); output.Code != 0 || strings.Contains(output.Stdout, "web") {
-		t.Errorf("a stranger: exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
+		t.Errorf("a user without permissions: exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 }
 
@@ -73,15 +74,15 @@ func expectWords(words, want, not []string) error {
 	}
 	for _, word := range not {
 		if have[word] {
-			return fmt.Errorf("%q is there", word)
+			return fmt.Errorf("unexpected %q", word)
 		}
 	}
 	return nil
 }
 
-// TestPluginOutlivesItsConnection: a watch that ends is begun again, and
-// nothing is missed.
-func TestPluginOutlivesItsConnection(t *testing.T) {
+// TestPlugin_SurvivesLostConnection: a watch that ends is restarted without
+// missing events.
+func TestPlugin_SurvivesLostConnection(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -95,15 +96,15 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 	env.Wait("the request to be written", func(ctx context.Context) error {
 		live, err := env.At(web.cr).Get(ctx, "web", metav1.GetOptions{})
 		if err == nil && live.GetAnnotations()[api.AnnotationRollbackTo] == "" {
-			err = errors.New("nothing is asked for")
+			err = errors.New("no request yet")
 		}
 		return err
 	})
-	// What is cut before it has begun to watch waits longer with each try.
+	// A connection that is cut before the watch starts is retried with backoff.
 	cut := func() {
 		env.Wait("a watch", func(context.Context) error {
 			if proxy.Watches() == 0 {
-				return errors.New("none has begun")
+				return errors.New("no watch has started")
 			}
 			return nil
 		})
@@ -112,9 +113,9 @@ func TestPluginOutlivesItsConnection(t *testing.T) {
 	cut()
 	proxy.Plan(harness.Plan{Reads: 1, Watches: 1, Only: []harness.Fault{harness.Drop, harness.InternalError}})
 	proxy.Cut()
-	env.Wait("the server to be out of reach", func(context.Context) error {
+	env.Wait("the server to be unreachable", func(context.Context) error {
 		if n := proxy.Counts(); n[harness.Drop] == 0 || n[harness.InternalError] == 0 {
-			return fmt.Errorf("there were %v", n)
+			return fmt.Errorf("faults: %v", n)
 		}
 		return nil
 	})

@@ -11,19 +11,19 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// desk is what a section of docs/kubectl.md takes for granted, and who runs its
-// commands.
+// desk is the prerequisites of a section in docs/kubectl.md, and the user who
+// runs its commands.
 type desk struct {
 	env  *harness.Env
 	kind harness.Kind
-	// called is the kind's name in the page.
+	// called is the kind's name on the page.
 	called string
 	user   *harness.User
-	// after is what happens besides, when the command with that number was run.
+	// after are actions after the command with the given number.
 	after map[int]func()
 }
 
-// desks are the sections of the page by their titles.
+// desks are the sections of the page by title.
 var desks = map[string]func(t *testing.T) desk{
 	"Rights": func(t *testing.T) desk {
 		d := podSetDesk(t)
@@ -39,8 +39,8 @@ var desks = map[string]func(t *testing.T) desk{
 	"Rollout":             rolloutDesk,
 }
 
-// podSetDesk has the PodSet "web" with revisions of one, two and three replicas,
-// and somebody who may touch PodSets and nothing else.
+// podSetDesk has the PodSet "web" with revisions of one, two and three
+// replicas, and a user with permissions only for PodSets.
 func podSetDesk(t *testing.T) desk {
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -55,7 +55,7 @@ func podSetDesk(t *testing.T) desk {
 	return desk{env: env, kind: harness.PodSet, called: "podset", user: env.NewUser(harness.PodSet.On("get", "list", "watch", "patch"))}
 }
 
-// rolloutDesk has a rollout that has stopped, since web-20 has failed.
+// rolloutDesk has a rollout that is stopped because web-20 has failed.
 func rolloutDesk(t *testing.T) desk {
 	r := newRolling(t, map[string]any{"maxConcurrent": 1})
 	r.serve("0.1.0")
@@ -83,8 +83,8 @@ func rolloutDesk(t *testing.T) desk {
 	}}
 }
 
-// TestKubectlPage runs every command of docs/kubectl.md, by somebody with no
-// more rights than the page asks for, and compares what it prints.
+// TestKubectlPage runs every command of docs/kubectl.md with exactly the
+// permissions that the page lists, and compares the output.
 func TestKubectlPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(harness.Root("docs", "kubectl.md"))
@@ -93,12 +93,12 @@ func TestKubectlPage(t *testing.T) {
 	}
 	sections := readRecipes(string(page))
 	if len(sections) < len(desks) {
-		t.Errorf("the page has %d sections with commands, and the test knows %d", len(sections), len(desks))
+		t.Errorf("the page has %d sections with commands, want %d", len(sections), len(desks))
 	}
 	for _, section := range sections {
 		prepare, known := desks[section.title]
 		if !known {
-			t.Errorf("the test does not know the section %q", section.title)
+			t.Errorf("unknown section %q", section.title)
 			continue
 		}
 		t.Run(section.title, func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestKubectlPage(t *testing.T) {
 	}
 }
 
-// call runs a command of the page, by names that no other test's kinds have, and
-// compares what it prints.
+// call runs a command of the page with the names of the test's kind, and
+// compares the output.
 func (d desk) call(user *author, c call) {
 	t := d.env.T()
 	t.Helper()
@@ -134,6 +134,6 @@ func (d desk) call(user *author, c call) {
 		t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, said)
 	}
 	if line := missing(c.prints, said); line != "" || len(c.prints) == 0 {
-		t.Errorf("line %d: %s\ndoes not print, whole and at this place,\n%s\nbut\n%s", c.line, c.command, line, said)
+		t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, said)
 	}
 }

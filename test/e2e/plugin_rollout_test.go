@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// shownRollout is what "rollout KIND" prints with -o json.
+// shownRollout is the output of "rollout KIND -o json".
 type shownRollout struct {
 	Kind, Namespace, To string
 	Paused              *bool
@@ -22,7 +22,7 @@ type shownRollout struct {
 	Resources           []struct{ Namespace, Name, Version, Phase, To, Reason, Message string }
 }
 
-// rollout shows one by the plugin, in the test's namespace.
+// rollout returns the plugin's report on a rollout in the test's namespace.
 func (c caller) rollout(env *harness.Env, kind harness.Kind) (shown shownRollout) {
 	c.t.Helper()
 	said := c.does([]string{"rollout", kind.Resource(), "-n", env.Namespace, "-o", "json"})
@@ -32,7 +32,7 @@ func (c caller) rollout(env *harness.Env, kind harness.Kind) (shown shownRollout
 	return shown
 }
 
-// onDefinition is a rule on the kind's definition alone.
+// onDefinition returns a rule on the kind's CRD only.
 func onDefinition(kind harness.Kind, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
@@ -40,13 +40,13 @@ func onDefinition(kind harness.Kind, verbs ...string) rbacv1.PolicyRule {
 	}
 }
 
-// TestPluginRollout: a new chart that waits for a person, comes, and stops where
-// one fails.
-func TestPluginRollout(t *testing.T) {
+// TestPlugin_Rollout: a new chart waits while the rollout is paused, is then
+// delivered, and stops after a failure.
+func TestPlugin_Rollout(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"maxConcurrent": 1})
 	r.serve("0.1.0")
-	// By 0.2.0 the last of them fails.
+	// The last release fails with version 0.2.0.
 	names := []string{"web-00", "web-01", "web-02", "web-20", "web-21"}
 	crs := make([]*unstructured.Unstructured, len(names))
 	for i, name := range names {
@@ -56,17 +56,18 @@ func TestPluginRollout(t *testing.T) {
 	r.WaitReady(crs...)
 	c := callerOf(r.Env, r.kind)
 	c.does([]string{"pause", r.kind.Resource() + "/web-00", "--wait"})
-	// Two revisions are what a rollback needs.
+	// A rollback needs two revisions.
 	r.SetSpec(r.cr("web-01").Set("replicas", 2).Obj())
 	r.WaitRevision(crs[1], 2)
 	c.does([]string{"rollback", r.kind.Resource() + "/web-01", "--wait"})
 
 	quiet := c.rollout(r.Env, r.kind)
 	if quiet.To != "" || quiet.Paused != nil || quiet.Total != 5 || quiet.Phases["ready"] != 3 || quiet.Phases["held"] != 1 || quiet.Phases["paused"] != 1 {
-		t.Errorf("before there is another chart: %+v", quiet)
+		t.Errorf("before the chart changes: %+v", quiet)
 	}
 
-	// Who may not touch the definition is told so, and nothing is paused.
+	// Without permission for the CRD, the plugin reports the missing permission
+	// and pauses nothing.
 	for _, verb := range []string{"pause", "resume"} {
 		c.ends(1, []string{"rollout", verb, r.kind.Resource()},
 			"you may not patch customresourcedefinitions.apiextensions.k8s.io, which you need to "+verb+" the rollout.")
@@ -89,11 +90,11 @@ func TestPluginRollout(t *testing.T) {
 	stopped := c.ends(1, []string{"rollout", "resume", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "it has stopped: 1 failed, and 1 wait")
 	expectRolloutPaused(t, r, false)
 	if !strings.Contains(stopped.Stderr, "1 of 5 ready") {
-		t.Errorf("progress is\n%s", stopped.Stderr)
+		t.Errorf("the progress output is\n%s", stopped.Stderr)
 	}
 	for _, says := range []string{"to 0.2.0 has stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
 		if !strings.Contains(stopped.Stdout, says) {
-			t.Errorf("it does not say %q:\n%s", says, stopped.Stdout)
+			t.Errorf("%q is missing in the output:\n%s", says, stopped.Stdout)
 		}
 	}
 	phases := map[string]string{}
@@ -108,28 +109,28 @@ func TestPluginRollout(t *testing.T) {
 		}
 	}
 
-	// Mended, the rest comes.
+	// After the chart is fixed, the rollout completes.
 	r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
 	r.WaitReady(crs[3])
 	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.2.0"}, "none waits for a chart")
 	c.ends(2, []string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.3.0", "--timeout", "1s"}, "not at its end after 1s")
 	if counts, err := r.versions(t.Context()); err != nil || counts["0.2.0"] != 3 {
-		t.Errorf("they are at %v, %v", counts, err)
+		t.Errorf("chart versions are %v, %v", counts, err)
 	}
 }
 
-// expectRolloutPaused looks for the annotation on the kind's definition, and who
-// has written it.
+// expectRolloutPaused checks the annotation on the kind's CRD, and its field
+// manager.
 func expectRolloutPaused(t *testing.T, r *rolling, want bool) {
 	t.Helper()
 	definition := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", r.kind.Resource())
 	live := r.Get(definition)
 	if got := live.GetAnnotations()[api.AnnotationRolloutPaused] == "true"; got != want {
-		t.Errorf("paused is %v, expected %v", got, want)
+		t.Errorf("paused is %v, want %v", got, want)
 	}
 	for _, entry := range live.GetManagedFields() {
 		if mentions := strings.Contains(entry.FieldsV1.GetRawString(), api.AnnotationRolloutPaused); mentions && entry.Manager != api.FieldManagerCLI {
-			t.Errorf("manager %s has it", entry.Manager)
+			t.Errorf("manager %s has the annotation", entry.Manager)
 		}
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// asked is what a verb that asks for something prints with -o json.
-type asked struct {
+// requested is the output of a verb that makes a request, with -o json.
+type requested struct {
 	Verb, Kind, Namespace, Name, Annotation, Value, Outcome, Message, State string
 	Revision                                                                int64
 }
 
-// caller is a person who may read and patch custom resources of one kind, and
-// nothing else.
+// caller is a user with permission to read and patch custom resources of one
+// kind only.
 type caller struct {
 	*harness.User
 	t *testing.T
@@ -30,14 +30,15 @@ func callerOf(env *harness.Env, kind harness.Kind) caller {
 	return caller{env.NewUser(kind.On("get", "list", "watch", "patch")), env.T()}
 }
 
-// does runs the plugin and expects it to end well, and to say all of some texts.
+// does runs the plugin, and checks that it exits with code 0 and prints all
+// texts.
 func (c caller) does(args []string, says ...string) harness.Output {
 	c.t.Helper()
 	return c.ends(0, args, says...)
 }
 
-// ends runs the plugin and expects an exit code, and texts on standard output
-// where it is 0, and else as the error.
+// ends runs the plugin, and checks its exit code and the texts on standard
+// output or, if the code is not 0, on standard error.
 func (c caller) ends(code int, args []string, says ...string) harness.Output {
 	c.t.Helper()
 	result := c.Chartwright(args...)
@@ -46,30 +47,30 @@ func (c caller) ends(code int, args []string, says ...string) harness.Output {
 		text = result.Stderr
 	}
 	if result.Code != code {
-		c.t.Fatalf("%s ends with %d, expected %d:\n%s%s", strings.Join(args, " "), result.Code, code, result.Stdout, result.Stderr)
+		c.t.Fatalf("%s exits with code %d, want %d:\n%s%s", strings.Join(args, " "), result.Code, code, result.Stdout, result.Stderr)
 	}
 	for _, want := range says {
 		if !strings.Contains(text, want) {
-			c.t.Errorf("%s does not say %q:\n%s%s", strings.Join(args, " "), want, result.Stdout, result.Stderr)
+			c.t.Errorf("the output of %s does not contain %q:\n%s%s", strings.Join(args, " "), want, result.Stdout, result.Stderr)
 		}
 	}
 	return result
 }
 
 // reads runs the plugin with -o json.
-func (c caller) reads(code int, args ...string) asked {
+func (c caller) reads(code int, args ...string) requested {
 	c.t.Helper()
 	result := c.ends(code, append(args, "-o", "json"))
-	var a asked
+	var a requested
 	if err := json.Unmarshal([]byte(result.Stdout), &a); err != nil {
 		c.t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, result.Stdout)
 	}
 	return a
 }
 
-// TestPluginAsks: each verb that asks for something, by somebody who may touch
-// nothing but the custom resource, and how it ends.
-func TestPluginAsks(t *testing.T) {
+// TestPlugin_Requests runs each verb that makes a request, with permissions
+// only for the custom resource, and checks the outcome.
+func TestPlugin_Requests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -79,41 +80,41 @@ func TestPluginAsks(t *testing.T) {
 	}{
 		{"rollback to the last good one, and back", func(c caller, web ownedRelease, target string) {
 			result := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
-			// From where it began to where it ended.
+			// The first and the last state.
 			if !strings.Contains(result.Stderr, "  Deployed: Revision 3") || !strings.Contains(result.Stderr, "  Held (rev 2): Revision 4") {
-				web.t.Errorf("progress is\n%s", result.Stderr)
+				web.t.Errorf("the progress output is\n%s", result.Stderr)
 			}
-			// It is over when the program says so.
+			// With --wait, the request is complete when the program exits.
 			if err := heldAt(web.env.Status(web.cr), 4, 2); err != nil {
 				web.t.Error(err)
 			}
 			c.does([]string{"resume", target, "--wait"}, "Revision 5 of release "+web.name+" is deployed")
 			web.follows(5, "three")
 		}},
-		{"rollback to a revision, again and again", func(c caller, web ownedRelease, _ string) {
+		{"rollback to a revision, repeatedly", func(c caller, web ownedRelease, _ string) {
 			first := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
 			second := c.reads(0, "rollback", kind.Resource(), web.name, "1", "--wait")
 			if first.Outcome != "Done" || first.Revision != 4 || second.Revision != 5 || first.Value == second.Value || !strings.HasPrefix(first.Value, "1@") {
-				web.t.Errorf("it ended with\n%+v\n%+v", first, second)
+				web.t.Errorf("the results are\n%+v\n%+v", first, second)
 			}
-			want := asked{
+			want := requested{
 				Verb: "rollback", Kind: kind.Resource(), Namespace: web.env.Namespace, Name: web.name, Annotation: api.AnnotationRollbackTo,
 				Value: second.Value, Outcome: "Done", Message: second.Message, State: "Held (rev 1)", Revision: 5,
 			}
 			if second != want {
-				web.t.Errorf("it prints %+v, expected %+v", second, want)
+				web.t.Errorf("the result is %+v, want %+v", second, want)
 			}
 			web.held(5, 1, "one")
 		}},
-		{"rollback to what is not there", func(c caller, web ownedRelease, target string) {
+		{"rollback to a missing revision", func(c caller, web ownedRelease, target string) {
 			c.ends(1, []string{"rollback", target, "9", "--wait"}, "Error: ", "refused: Revision 9 is not stored", "To be had are: 1, 2, 3")
 			refused := c.reads(1, "rollback", target, "9", "--wait")
 			if refused.Outcome != "Failed" || !strings.Contains(refused.Message, "Revision 9 is not stored") {
-				web.t.Errorf("it ended with %+v", refused)
+				web.t.Errorf("the result is %+v", refused)
 			}
 			web.follows(3, "three")
 		}},
-		{"rollback away from an upgrade that fails, and resume to it", func(c caller, web ownedRelease, target string) {
+		{"rollback from a failing upgrade, and resume it", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			c.does([]string{"rollback", target, "--wait"}, "revision 3 again")
@@ -122,44 +123,44 @@ func TestPluginAsks(t *testing.T) {
 			}
 			c.ends(1, []string{"resume", target, "--wait"}, target, "UpgradeFailed: ")
 		}},
-		{"a pause, what it keeps from being done, and its end", func(c caller, web ownedRelease, target string) {
+		{"pause, waiting request, unpause", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--wait"}, "Nothing is changed while")
 			web.edit("four", nil)
 			web.paused(metav1.ConditionFalse)
 			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "unpause")
 			web.env.ExpectRevisions(web.name, "1 superseded, 2 superseded, 3 deployed")
-			// The rollback waits, too; an edit has come since, and it is held all
-			// the same.
+			// The rollback waits, too. The spec has been edited since the
+			// request, but the release is held nevertheless.
 			c.does([]string{"unpause", target, "--wait"}, "held")
 			web.held(4, 2, "two")
 		}},
-		{"a pause that includes deletion", func(c caller, web ownedRelease, target string) {
+		{"pause including deletion", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
 			web.env.Delete(web.cr)
 			web.paused(metav1.ConditionFalse)
 			if result := c.reads(0, "unpause", target); result.Outcome != "Asked" || result.Value != "" {
-				web.t.Errorf("it ended with %+v", result)
+				web.t.Errorf("the result is %+v", result)
 			}
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
-		{"reconcile brings back what nobody watches", func(c caller, web ownedRelease, target string) {
+		{"reconcile corrects an object that is not watched", func(c caller, web ownedRelease, target string) {
 			before := web.env.Get(web.cr).GetGeneration()
 			result := c.reads(0, "reconcile", target, "--wait")
 			status := web.env.Status(web.cr)
 			if status.Answered == nil || status.Answered.ReconcileRequestedAt != result.Value || result.Outcome != "Done" {
-				web.t.Errorf("it ended with %+v, and the status has %+v", result, status.Answered)
+				web.t.Errorf("the result is %+v, and the status has %+v", result, status.Answered)
 			}
 			if web.env.Get(web.cr).GetGeneration() != before {
-				web.t.Error("the spec was touched")
+				web.t.Error("the spec was changed")
 			}
 			web.follows(3, "three")
 		}},
-		{"reconcile tells that it has failed again", func(c caller, web ownedRelease, target string) {
+		{"reconcile reports a repeated failure", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			c.ends(1, []string{"reconcile", target, "--wait"}, "UpgradeFailed: ")
 		}},
-		{"reconcile of what the chart refuses", func(c caller, web ownedRelease, target string) {
+		{"reconcile of a spec that the chart refuses", func(c caller, web ownedRelease, target string) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 			c.ends(1, []string{"reconcile", target, "--wait"}, "RenderFailed: ")
@@ -175,7 +176,8 @@ func TestPluginAsks(t *testing.T) {
 	}
 }
 
-// expectOneManager: what the plugin wrote are annotations, under its own name.
+// expectOneManager checks that the plugin has written only annotations, under
+// its own field manager.
 func expectOneManager(t *testing.T, env *harness.Env, cr *unstructured.Unstructured) {
 	t.Helper()
 	live, err := env.At(cr).Get(t.Context(), cr.GetName(), metav1.GetOptions{})
@@ -189,14 +191,14 @@ func expectOneManager(t *testing.T, env *harness.Env, cr *unstructured.Unstructu
 		}
 		mentions := strings.Contains(fields, "rollback-to") || strings.Contains(fields, "reconcile-requested-at") || strings.Contains(fields, "f:"+api.AnnotationPause)
 		if mentions != (entry.Manager == api.FieldManagerCLI) || entry.Manager == api.FieldManagerCLI && strings.Contains(fields, "f:spec") {
-			t.Errorf("manager %s has %s", entry.Manager, fields)
+			t.Errorf("manager %s has fields %s", entry.Manager, fields)
 		}
 	}
 }
 
-// TestPluginGivesUp: where nobody answers, the program says what it saw last,
-// by an exit code of its own.
-func TestPluginGivesUp(t *testing.T) {
+// TestPlugin_TimesOut: if the operator does not respond, the program prints the
+// last known state and exits with its own exit code.
+func TestPlugin_TimesOut(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -206,9 +208,10 @@ func TestPluginGivesUp(t *testing.T) {
 	target := kind.Resource() + "/web"
 	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "not known after 1s, when it was Deployed: Revision 1")
 	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
-		t.Errorf("it ended with %+v", result)
+		t.Errorf("the result is %+v", result)
 	}
-	// Without --wait nobody waits, and the request is there when somebody comes.
+	// Without --wait the program exits immediately, and the operator finds the
+	// request later.
 	c.does([]string{"pause", target}, "paused")
 	if annotations := env.Get(web.cr).GetAnnotations(); annotations[api.AnnotationPause] != "true" {
 		t.Errorf("the annotations are %v", annotations)
@@ -219,8 +222,9 @@ func TestPluginGivesUp(t *testing.T) {
 	}
 }
 
-// TestPluginRights: which right is missing, in a sentence, and nothing is done.
-func TestPluginRights(t *testing.T) {
+// TestPlugin_MissingPermissions: the error names the missing permission, and
+// nothing is written.
+func TestPlugin_MissingPermissions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -248,11 +252,11 @@ func TestPluginRights(t *testing.T) {
 			c := caller{env.NewUser(kind.On(test.may...)), t}
 			result := c.ends(1, test.args, test.says)
 			if result.Stdout != "" {
-				t.Errorf("it prints %s", result.Stdout)
+				t.Errorf("the output is %s", result.Stdout)
 			}
 		})
 	}
-	t.Run("everywhere", func(t *testing.T) {
+	t.Run("all namespaces", func(t *testing.T) {
 		callerOf(env.For(t), kind).ends(1, []string{"rollout", kind.Resource()},
 			"you may not list "+kind.Resource()+", which you need to see the rollout in all namespaces (with -n, in one).")
 	})
@@ -261,9 +265,9 @@ func TestPluginRights(t *testing.T) {
 	}
 }
 
-// TestPluginRefuses what is not ours, and what is wrong, before anything is
-// written.
-func TestPluginRefuses(t *testing.T) {
+// TestPlugin_RefusesInvalidCommands: foreign custom resources and invalid
+// arguments are refused before anything is written.
+func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Nobody")

@@ -18,14 +18,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// previous is the namespace of the stored state, and names the operator and the
-// group of the kinds: releases know theirs.
+// previous is the namespace of the stored state. It is also the operator's name
+// and the group of the kinds, which the releases contain.
 const previous = "previous"
 
 func previousFile(name string) string { return harness.Root("test", "e2e", "testdata", previous, name) }
 
-// previousReleases are those of the state, and what the previous version has left
-// of each.
+// previousReleases are the releases of the state, as the previous version has
+// left them.
 var previousReleases = map[string]string{
 	"deployed": "1 deployed",
 	"several":  "1 superseded, 2 superseded, 3 deployed",
@@ -34,7 +34,7 @@ var previousReleases = map[string]string{
 	"failed":   "1 deployed, 2 failed",
 }
 
-// previousState is what the state is made of, and put back into.
+// previousState restores the stored state, or creates it.
 type previousState struct {
 	*harness.Env
 	note, task harness.Kind
@@ -63,15 +63,15 @@ func newPreviousState(t *testing.T) previousState {
 	return s
 }
 
-// failing is a spec whose hook fails.
+// failing returns a custom resource whose hook fails.
 func (s previousState) failing() *unstructured.Unstructured {
 	return harness.MakeCR(s.task, "failed").Set("text", "two").Set("fail", true).Obj()
 }
 
-// What the previous version has left goes on as it is: no release gets another
-// revision, and nothing is written but one signature for each deployed revision.
-// What failed is tried again, in the place of the try that failed.
-func TestStateOfThePreviousVersion(t *testing.T) {
+// Releases of the previous version continue unchanged: there are no new
+// revisions, and the only writes are one signature for each deployed revision.
+// A failed upgrade is retried in place of the failed attempt.
+func TestPreviousVersion_StateIsKept(t *testing.T) {
 	t.Parallel()
 	s := newPreviousState(t)
 	objects := s.Restore(previousFile("state.yaml"))
@@ -82,19 +82,19 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 		}
 	}
 	if custom != len(previousReleases) {
-		t.Fatalf("%d custom resources are stored, expected %d", custom, len(previousReleases))
+		t.Fatalf("%d custom resources are stored, want %d", custom, len(previousReleases))
 	}
 	audit := s.Audit(s.operator.User())
 	s.operator.Start()
-	s.Wait("a pass over each that has nothing to do", func(context.Context) error {
+	s.Wait("a reconciliation of each without changes", func(context.Context) error {
 		if idle := s.metrics.Sum("chartwright_reconciles_total", map[string]string{"outcome": "idle"}); idle < float64(custom-1) {
-			return fmt.Errorf("there were %v", idle)
+			return fmt.Errorf("so far: %v", idle)
 		}
 		return nil
 	})
-	s.Wait("another try of what failed", func(context.Context) error {
+	s.Wait("a retry of the failed upgrade", func(context.Context) error {
 		if !slices.ContainsFunc(audit.Writes(""), func(r harness.Request) bool { return r.ObjectRef.Name == "failed-before" }) {
-			return errors.New("its hook was not made again")
+			return errors.New("its hook was not recreated")
 		}
 		return nil
 	})
@@ -106,7 +106,7 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 		case request.ObjectRef.Subresource == "status", request.ObjectRef.Resource == "events":
 		case strings.HasSuffix(request.ObjectRef.Name, "-signing-key") && request.Verb == "create":
 		case record && request.Verb == "patch" && !signed[request.ObjectRef.Name]:
-			// The previous version has signed no record.
+			// The previous version did not sign records.
 			signed[request.ObjectRef.Name] = true
 		default:
 			t.Errorf("the operator wrote %s", request)
@@ -120,17 +120,17 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 			continue
 		}
 		if live := s.Get(object); live.GetUID() != object.GetUID() || object.GroupVersionKind().Group == "" && live.GetGeneration() != object.GetGeneration() {
-			t.Errorf("%s %s is another", object.GetKind(), object.GetName())
+			t.Errorf("%s %s was replaced", object.GetKind(), object.GetName())
 		}
 	}
 	held := harness.MakeCR(s.note, "held").Obj()
 	if status := s.WaitReady(held); status.Release == nil || status.Release.Revision != 3 || harness.Condition(status, "Held") == nil {
-		t.Errorf("what was held has status %+v", status)
+		t.Errorf("the held release has status %+v", status)
 	}
 	expectData(t, s.Env, "held", "text", "one")
 
-	// And it can be worked with: edited, rolled back to what the previous version
-	// has deployed, and deleted.
+	// The releases can be edited, rolled back to a revision of the previous
+	// version, and deleted.
 	several := harness.MakeCR(s.note, "several").Obj()
 	s.SetSpec(harness.MakeCR(s.note, "several").Set("text", "four").Obj())
 	s.WaitRevision(several, 4)
@@ -146,9 +146,9 @@ func TestStateOfThePreviousVersion(t *testing.T) {
 	s.ExpectRevisions("hooked", "")
 }
 
-// It is no test: it makes the state anew, by the operator under test, where it is
-// asked to. See testdata/previous/README.md.
-func TestMakeStateOfThePreviousVersion(t *testing.T) {
+// This is not a test: on request, it recreates the stored state with the
+// operator under test. See testdata/previous/README.md.
+func TestPreviousVersion_CreateState(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_WRITE_STATE") == "" {
 		t.Skip("run by make previous-state")
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestProduction goes through docs/production.md as a new admin would, on a
-// cluster with nothing in it. Blocks of
+// TestProduction follows docs/production.md as a new administrator on an empty
+// cluster. Blocks of
 //
-//	sh          are run, and have to succeed
-//	sh refused  are run, and have to fail
-//	sh image    are for make, which is asked what it would do: no image is built
-//	sh restore  are run after all that was in the namespace is gone
-//	text        are what the block before prints, at least; see TestChartAuthors
+//	sh          are run and must succeed
+//	sh refused  are run and must fail
+//	sh image    are passed to make as a dry run: no image is built
+//	sh restore  are run after the namespace was lost
+//	text        are part of the previous block's output; see TestChartAuthors
 //
-// No image can run there. In its place the operator is a process that does what
-// the Deployment says, with the token of the deployed account and nothing else.
+// The cluster cannot run images. Instead, the operator is a local process that
+// follows the Deployment and uses only the token of the deployed account.
 func TestProduction(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -29,7 +29,7 @@ func TestProduction(t *testing.T) {
 	admin := &author{env: env, home: env.Repository(), kubeconfig: own.AdminKubeconfig()}
 	admin.path = admin.programs(t)
 	deployed := &deployed{env: env, own: own}
-	// What the page takes for granted: the Prometheus operator, and Prometheus.
+	// Prerequisites of the page: the Prometheus operator, and Prometheus.
 	if _, err := own.TryKubectl(monitoringKinds, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestProduction(t *testing.T) {
 	var said string
 	blocks := fenced(string(page))
 	if len(blocks) < 20 {
-		t.Fatalf("only %d blocks are found", len(blocks))
+		t.Fatalf("found only %d blocks", len(blocks))
 	}
 	for _, block := range blocks {
 		text := block.text
@@ -59,14 +59,15 @@ func TestProduction(t *testing.T) {
 			loseAll(own, "try")
 		case "sh", "sh refused":
 		default:
-			t.Errorf("line %d: a block of %q is not tested", block.line, block.kind)
+			t.Errorf("line %d: no test for blocks of %q", block.line, block.kind)
 			continue
 		}
-		// Line by line, for the operator has to follow what each changes.
+		// One command at a time, because the operator must follow each change.
 		var all strings.Builder
 		for _, command := range commandsOf(text) {
 			if strings.HasPrefix(command, "kubectl delete -k") {
-				// The order in which its rights go and it ends is nobody's.
+				// The order in which the permissions and the Deployment are
+				// deleted is undefined.
 				deployed.stop()
 			}
 			printed, err := admin.run(command)
@@ -86,32 +87,33 @@ func TestProduction(t *testing.T) {
 	deployed.expectNoRefusal()
 }
 
-// changing are commands that may change the Deployment.
+// changing matches commands that may change the Deployment.
 var changing = regexp.MustCompile(`^kubectl (apply|scale|set|delete) `)
 
-// expectNoRefusal looks into the audit log: the operator did all this as the
-// accounts that were deployed, and what these may do was enough.
+// expectNoRefusal checks the audit log: the operator used only the deployed
+// accounts, and their permissions were sufficient.
 func (d *deployed) expectNoRefusal() {
 	t := d.env.T()
 	t.Helper()
 	if len(d.accounts) != 2 {
-		t.Errorf("the operator has logged in as %v", d.accounts)
+		t.Errorf("the operator has used the accounts %v", d.accounts)
 	}
 	for account := range d.accounts {
 		if requests := d.own.Requests(account); len(requests) < 50 {
-			t.Errorf("%s has asked for %d things only", account.User(), len(requests))
+			t.Errorf("%s made only %d requests", account.User(), len(requests))
 		}
 		for _, request := range d.own.Denied(account) {
-			// A kind without a namespace is none for an operator of a few.
+			// An operator of some namespaces does not serve cluster-scoped
+			// kinds.
 			if request.ObjectRef.Resource != "configs" || account.User() != "system:serviceaccount:team-a:chartwright-controller-manager" {
-				t.Errorf("%s was refused: %s: %s", account.User(), request, request.ResponseStatus.Message)
+				t.Errorf("%s was denied: %s: %s", account.User(), request, request.ResponseStatus.Message)
 			}
 		}
 	}
 }
 
-// commandsOf splits a script into commands, of which loops and texts to be fed
-// take several lines.
+// commandsOf splits a script into commands. Loops and here-documents take
+// several lines.
 func commandsOf(script string) []string {
 	var commands []string
 	current, until := "", ""
@@ -132,8 +134,8 @@ func commandsOf(script string) []string {
 	return commands
 }
 
-// loseAll takes away a namespace with all that is in it, as if the cluster had
-// been lost: nobody uninstalls anything.
+// loseAll deletes a namespace with all its contents without uninstalling, as if
+// the cluster had been lost.
 func loseAll(own *harness.OwnCluster, namespace string) {
 	for resource := range strings.FieldsSeq(own.Kubectl("get", "-o", "name", "-k", harness.Root("config", "crd"))) {
 		_, kind, _ := strings.Cut(resource, "/")
@@ -144,7 +146,8 @@ func loseAll(own *harness.OwnCluster, namespace string) {
 	own.Kubectl("delete", "namespace", namespace, "--timeout=60s")
 }
 
-// expectScrapes asks for the metrics as Prometheus does, and as others do.
+// expectScrapes scrapes the metrics as Prometheus does, and with other
+// credentials.
 func (d *deployed) expectScrapes(certificate []byte) {
 	t := d.env.T()
 	t.Helper()
@@ -161,12 +164,13 @@ func (d *deployed) expectScrapes(certificate []byte) {
 		{token("monitoring", "prometheus"), http.StatusOK, `chartwright_releases{kind="PodSet.app.example.com",status="deployed"} 1`},
 	} {
 		if text := d.metrics.WaitScrape(scrape.token, certificate, scrape.status); !strings.Contains(text, scrape.says) {
-			t.Errorf("a scrape that is answered with %d lacks %q:\n%s", scrape.status, scrape.says, text)
+			t.Errorf("the response with status %d does not contain %q:\n%s", scrape.status, scrape.says, text)
 		}
 	}
 }
 
-// certificate makes one for the metrics, in the files that the page names.
+// certificate creates a certificate for the metrics, in the files that the page
+// names.
 func (d *deployed) certificate(dir string) []byte {
 	t := d.env.T()
 	t.Helper()

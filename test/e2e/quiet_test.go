@@ -13,10 +13,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// How long an idle operator is looked at.
+// idle is how long an idle operator is observed.
 const idle = 10 * time.Second
 
-func TestIdleOperatorAsksForNothing(t *testing.T) {
+func TestRequests_IdleOperatorMakesNone(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	account := env.NewAccount()
@@ -35,28 +35,29 @@ func TestIdleOperatorAsksForNothing(t *testing.T) {
 		waitPods(env, fmt.Sprintf("set-%d", i), 1)
 		waitPods(env, fmt.Sprintf("nginx-%d", i), 1)
 	}
-	// It looks at its rights once, at its leisure.
-	env.Wait("the operator to look at its rights", func(context.Context) error {
+	// The operator checks its permissions once, some time after the start.
+	env.Wait("the operator to check its permissions", func(context.Context) error {
 		if !slices.ContainsFunc(audit.Requests(), func(r harness.Request) bool { return r.ObjectRef.Resource == "selfsubjectrulesreviews" }) {
-			return errors.New("it has not")
+			return errors.New("not yet")
 		}
 		return nil
 	})
 	audit = env.Audit(account.User())
 	env.Consistently("idle", idle, func(context.Context) error {
 		if requests := audit.Requests(); len(requests) > 0 {
-			return fmt.Errorf("the operator asked for %v", requests)
+			return fmt.Errorf("the operator requested %v", requests)
 		}
 		return nil
 	})
 }
 
-// Not parallel: an install that takes over a second tells so by one more patch,
-// and a CRD of another test makes the operator ask for the API versions anew.
-func TestInstallCostsFewRequests(t *testing.T) {
+// Not in parallel: an install that takes over a second is reported by an
+// additional patch, and a CRD of another test makes the operator reload the API
+// versions.
+func TestRequests_InstallNeedsFew(t *testing.T) {
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
-	// What is read once a process is read now.
+	// Objects that a process reads only once have been read by now.
 	warm := harness.MakeCR(kind, "warm").Obj()
 	env.Create(warm)
 	env.WaitReady(warm)
@@ -73,8 +74,8 @@ func TestInstallCostsFewRequests(t *testing.T) {
 			t.Logf("%d objects: %d requests: %v", objects, len(requests), requests)
 			return len(requests)
 		}
-		// On a machine that is busy with other things one install may take over
-		// a second; three in a row do not.
+		// On a busy machine one install may take over a second, but not three
+		// in a row.
 		most := 2*objects + 5
 		if install(1) > most && install(2) > most && install(3) > most {
 			t.Errorf("an install of %d objects took more than %d requests", objects, most)

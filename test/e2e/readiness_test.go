@@ -12,7 +12,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveWorkloads starts an operator for charts whose objects take their time.
+// serveWorkloads starts an operator for charts whose objects take some time to
+// become ready.
 func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*harness.Env, harness.Kind) {
 	t.Helper()
 	env := harness.New(t)
@@ -29,26 +30,27 @@ func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*ha
 	return env, kind
 }
 
-// waitNotReady waits until Ready is False for a reason and says all the texts.
+// waitNotReady waits until Ready is False with a reason and a message that
+// contains all texts.
 func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string, says ...string) api.Status {
 	env.T().Helper()
 	return env.WaitStatus(cr, "not ready: "+strings.Join(says, ", "), func(status api.Status) error {
 		ready := harness.Condition(status, "Ready")
 		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
-			return fmt.Errorf("not False because %s", reason)
+			return fmt.Errorf("not False with reason %s", reason)
 		}
 		for _, text := range says {
 			if !strings.Contains(ready.Message, text) {
-				return fmt.Errorf("it does not say %q", text)
+				return fmt.Errorf("the message does not contain %q", text)
 			}
 		}
 		return nil
 	})
 }
 
-// TestReadyTellsWhatKeepsARelease: which object, what its pod says, and that all
-// is well again.
-func TestReadyTellsWhatKeepsARelease(t *testing.T) {
+// TestReady_NamesUnreadyObject: the message names the object and the state of
+// its pod, until the object is ready.
+func TestReady_NamesUnreadyObject(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, nil)
 	for _, test := range []struct {
@@ -80,7 +82,8 @@ func TestReadyTellsWhatKeepsARelease(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			env := env.For(t)
-			// An account that is named no more would stay, as under kubectl.
+			// Without this, the reference to the service account would remain,
+			// as with kubectl.
 			good := harness.MakeCR(kind, test.name).Set("account", "default").Obj()
 			bad := test.cr(harness.MakeCR(kind, test.name)).Obj()
 			env.Create(bad)
@@ -92,7 +95,7 @@ func TestReadyTellsWhatKeepsARelease(t *testing.T) {
 				t.Errorf("Deployed is %+v", deployed)
 			}
 			if stalled := harness.Condition(status, "Stalled") != nil; stalled != (test.reason == "ObjectFailed") {
-				t.Errorf("Stalled is there: %v", stalled)
+				t.Errorf("unexpected condition Stalled: %v", stalled)
 			}
 			env.SetSpec(good)
 			status = env.WaitReady(good)
@@ -104,7 +107,8 @@ func TestReadyTellsWhatKeepsARelease(t *testing.T) {
 	}
 }
 
-// TestProgressDeadline: what is not ready in time is told so, by an event, too.
+// TestProgressDeadline: an event and the condition Stalled report that the
+// release was not ready in time.
 func TestProgressDeadline(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry { return e.With("progressDeadline", "3s") })
@@ -112,14 +116,14 @@ func TestProgressDeadline(t *testing.T) {
 	env.Create(cr)
 	status := waitNotReady(env, cr, "ProgressDeadlineExceeded", "ImagePullBackOff")
 	if harness.Condition(status, "Stalled") == nil {
-		t.Error("it is not Stalled")
+		t.Error("condition Stalled is missing")
 	}
 	env.WaitEvent(cr, "ProgressDeadlineExceeded")
 }
 
-// TestWhatIsNeverReadyIsRolledBack: with onFailure: Rollback, to the last
-// revision that was; and previous passes over what was not.
-func TestWhatIsNeverReadyIsRolledBack(t *testing.T) {
+// TestRollback_OfReleaseThatIsNeverReady: with onFailure: Rollback, the
+// operator rolls back to the last revision that was ready.
+func TestRollback_OfReleaseThatIsNeverReady(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry {
 		return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
@@ -135,7 +139,7 @@ func TestWhatIsNeverReadyIsRolledBack(t *testing.T) {
 	env.WaitReady(cr)
 }
 
-func TestPreviousPassesOverWhatWasNeverReady(t *testing.T) {
+func TestRollback_PreviousSkipsRevisionsNeverReady(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, nil)
 	cr := harness.MakeCR(kind, "web").Obj()
@@ -152,8 +156,8 @@ func TestPreviousPassesOverWhatWasNeverReady(t *testing.T) {
 	}
 }
 
-// What a person holds still, or scales away, is as it should be.
-func TestReadinessOfWhatIsPausedOrScaledToNothing(t *testing.T) {
+// An object that a user paused or scaled to zero is ready.
+func TestReady_PausedAndScaledToZero(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, nil)
 	crs := []*unstructured.Unstructured{
@@ -163,7 +167,7 @@ func TestReadinessOfWhatIsPausedOrScaledToNothing(t *testing.T) {
 	}
 	env.Create(crs...)
 	env.WaitReady(crs...)
-	// kubectl, Argo CD and Flux look at the same condition.
+	// kubectl, Argo CD and Flux read the same condition.
 	for _, cr := range crs {
 		env.Kubectl("wait", "--for=condition=Ready", kind.Resource()+"/"+cr.GetName(), "--timeout=10s")
 	}

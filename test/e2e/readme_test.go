@@ -9,8 +9,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestReadme runs the first five minutes of README.md as a newcomer does, and
-// compares what is printed.
+// TestReadme runs the first five minutes of README.md as a new user does, and
+// compares the output.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(harness.Root("README.md"))
@@ -27,7 +27,7 @@ func TestReadme(t *testing.T) {
 	newcomer := onCall{
 		author: &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()},
 		t:      t,
-		// The page speaks of no such kind, and groups stay as they are.
+		// The page has no such kind, and API groups are not replaced.
 		shop: env.NewKind("Shop"),
 	}
 	newcomer.path = newcomer.programs(t)

@@ -10,8 +10,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The chart's new manifest has many changes, and one that no API server takes.
-func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
+// The chart's new manifest has many changes, and one that the API server
+// refuses.
+func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	web := e.cr("web").Obj()
@@ -25,12 +26,12 @@ func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
 	message := condition(t, status, "Ready").Message
 	for _, says := range []string{"nothing was changed", "Deployment " + e.Namespace + "/web", "field is immutable"} {
 		if !strings.Contains(message, says) {
-			t.Errorf("condition Ready says %q, expected %q", message, says)
+			t.Errorf("the message of Ready is %q, want %q", message, says)
 		}
 	}
 	condition(t, status, "Stalled")
 	if after := versions(e.settled("web")); !maps.Equal(before, after) {
-		t.Errorf("objects are %v and were %v", after, before)
+		t.Errorf("resource versions are %v, want %v", after, before)
 	}
 	e.ExpectRevisions("web", "1 deployed")
 	expectData(t, e.Env, "web", "word", "one")
@@ -48,10 +49,10 @@ func TestRefusedObjectLeavesAllAsItWas(t *testing.T) {
 	e.remove(web)
 }
 
-// A binding to a role that comes with the same revision is refused by nobody,
-// though the API server, which is asked first, does not find the role yet. One
-// to a role that does not come is.
-func TestRoleAndItsBindingComeTogether(t *testing.T) {
+// A RoleBinding to a Role of the same revision is created, although the API
+// server does not find the Role in the dry run. A RoleBinding to a Role that is
+// not rendered is refused.
+func TestUpgrade_CreatesRoleWithItsRoleBinding(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Granting", "granting")

@@ -10,10 +10,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What chartwright render prints for a custom resource, without a cluster, is
-// what the operator installs for it: helm get manifest and helm get hooks say
-// the same.
-func TestRenderTellsWhatIsInstalled(t *testing.T) {
+// The output of chartwright render for a custom resource, without a cluster,
+// equals what the operator installs, as shown by helm get manifest and helm get
+// hooks.
+func TestRender_EqualsInstalledRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -33,7 +33,7 @@ func TestRenderTellsWhatIsInstalled(t *testing.T) {
 		name string
 		file string
 		args []string
-		// hooks is how many there are.
+		// hooks is the number of hooks.
 		hooks int
 	}{
 		{kind: harness.PodSet, name: "set.one", file: `
@@ -77,7 +77,7 @@ spec:
 		t.Run(test.kind.Kind, func(t *testing.T) {
 			env := env.For(t)
 			rendered := env.Render(test.file, test.args...)
-			// Without --server-side kubectl leaves nulls out of what it makes.
+			// Without --server-side, kubectl removes null values.
 			env.KubectlWith(test.file, "apply", "--server-side", "-f", "-")
 			env.WaitReady(harness.MakeCR(test.kind, test.name).Obj())
 			release := strings.ReplaceAll(test.name, ".", "-")

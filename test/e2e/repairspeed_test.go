@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestRestartWithEverythingInSyncReadsNoDependent(t *testing.T) {
+func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
 	t.Parallel()
 	e := serveEverything(t)
 	crs := []*unstructured.Unstructured{e.cr("a").Obj(), e.cr("b").Obj(), e.cr("c").Obj()}
@@ -33,7 +33,7 @@ func TestRestartWithEverythingInSyncReadsNoDependent(t *testing.T) {
 	e.Consistently("quiet", idle, func(context.Context) error {
 		for _, request := range audit.Requests() {
 			if request.Write() || request.Verb == "get" && request.ObjectRef.Name != "" {
-				return fmt.Errorf("the operator asked for %v", request)
+				return fmt.Errorf("the operator requested %v", request)
 			}
 		}
 		return nil
@@ -44,8 +44,8 @@ func TestRestartWithEverythingInSyncReadsNoDependent(t *testing.T) {
 	e.remove(crs...)
 }
 
-// What is measured depends on the machine, and what else it does.
-func TestRepairSpeed(t *testing.T) {
+// The result depends on the machine and its load.
+func TestDrift_CorrectionSpeed(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
 		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
 	}
@@ -87,12 +87,12 @@ func TestRepairSpeed(t *testing.T) {
 		}
 	}
 	if len(took) != damaged {
-		t.Fatalf("%d repairs, expected %d", len(took), damaged)
+		t.Fatalf("%d corrections, want %d", len(took), damaged)
 	}
 	slices.Sort(took)
 	worst := took[len(took)-1]
-	t.Logf("from the damaging write to the repairing one: median %s, worst %s", took[len(took)/2], worst)
+	t.Logf("from the drift to the correction: median %s, worst %s", took[len(took)/2], worst)
 	if worst > 30*time.Second {
-		t.Errorf("the worst took %s", worst)
+		t.Errorf("the slowest correction took %s", worst)
 	}
 }

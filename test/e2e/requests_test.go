@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
+func TestRequest_ReconcileVerifiesOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -46,15 +46,15 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 	for _, token := range []string{"2026-11-21T03:00:00Z", "again"} {
 		audit := env.Audit(operator.User())
 		env.Annotate(web, "reconcile-requested-at", token)
-		env.Wait("everything to be verified", func(context.Context) error {
+		env.Wait("all objects to be verified", func(context.Context) error {
 			if found := applies(audit); !maps.Equal(found, once) {
-				return fmt.Errorf("applied are %v", found)
+				return fmt.Errorf("applied: %v", found)
 			}
 			return answered(env.Records("web"), api.LabelReconcileRequest)
 		})
 		fenceOf(env, kind)
 		if found := applies(audit); !maps.Equal(found, once) {
-			t.Errorf("applied are %v", found)
+			t.Errorf("applied: %v", found)
 		}
 	}
 	for _, how := range ends {
@@ -63,17 +63,17 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 		operator.Start()
 		fenceOf(env, kind)
 		if writes := audit.Writes("fence"); len(writes) > 0 {
-			t.Errorf("after it was %s, the operator wrote %v", how.name, writes)
+			t.Errorf("after the operator was %s, it wrote %v", how.name, writes)
 		}
 	}
 	env.ExpectRevisions("web", "1 deployed")
 
-	// A period is the same again and again.
+	// A period causes verification repeatedly.
 	audit := env.Audit(operator.User())
 	env.Annotate(web, "reconcile-period", "200ms")
-	env.Wait("the period to pass a few times", func(context.Context) error {
+	env.Wait("the period to elapse several times", func(context.Context) error {
 		if found := applies(audit); found["web-0"] < 3 || found["web-2"] < 3 {
-			return fmt.Errorf("applied are %v", found)
+			return fmt.Errorf("applied: %v", found)
 		}
 		return nil
 	})
@@ -81,7 +81,7 @@ func TestReconcileRequestVerifiesEverythingOnce(t *testing.T) {
 	env.ExpectRevisions("web", "1 deployed")
 }
 
-func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
+func TestRequest_ForceRecreatesImmutableObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Fixed", "fixed")
@@ -96,22 +96,23 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Set("service", "two").Obj())
 	status := env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	if message := condition(t, status, "Ready").Message; !strings.Contains(message, "StatefulSet "+env.Namespace+"/web") {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	expectData(t, env, "web", "message", "one")
 	web.ask("force", "1")
 	web.follows(2, "two")
 	if env.Get(set).GetUID() == firstSet {
-		t.Error("the StatefulSet was not made again")
+		t.Error("the StatefulSet was not recreated")
 	}
 	if now := waitPodsOf(env, "web", 2); !maps.Equal(now, pods) {
-		t.Errorf("pods were %v and are %v", pods, now)
+		t.Errorf("pods were %v, now %v", pods, now)
 	}
 	if event := env.WaitEvent(web.cr, "Forced"); event.Type != "Warning" || !strings.Contains(event.Note, "StatefulSet") {
 		t.Errorf("event is %+v", event)
 	}
 
-	// Once is once, and what no server takes is not deleted for it.
+	// A request is processed once, and an object is not deleted if the API
+	// server would refuse the new one.
 	for i, wrong := range []harness.CR{
 		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three"),
 		harness.MakeCR(kind, "web").Set("message", "three").Set("service", "three").Set("refused", true).Annotate("force", "2"),
@@ -126,14 +127,15 @@ func TestForceMakesAgainWhatCannotBeChanged(t *testing.T) {
 		fenceOf(env, kind)
 		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
 		if env.Get(set).GetUID() != second || env.Get(claim).GetUID() != firstClaim {
-			t.Errorf("%d: an object was made again", i)
+			t.Errorf("%d: an object was recreated", i)
 		}
 		expectData(t, env, "web", "message", "two")
 		env.ExpectRevisions("web", "1 superseded, 2 deployed")
 	}
 }
 
-// waitPodsOf waits until an app has pods that run, and returns their UIDs.
+// waitPodsOf waits until an app has the given number of running pods, and
+// returns their UIDs.
 func waitPodsOf(env *harness.Env, app string, count int) map[string]types.UID {
 	env.T().Helper()
 	var found map[string]types.UID
@@ -147,14 +149,14 @@ func waitPodsOf(env *harness.Env, app string, count int) map[string]types.UID {
 			found[pods.Items[i].Name] = pods.Items[i].UID
 		}
 		if len(found) != count {
-			return fmt.Errorf("there are %v", found)
+			return fmt.Errorf("pods are %v", found)
 		}
 		return nil
 	})
 	return found
 }
 
-func TestTestsOfTheChartRunOnRequest(t *testing.T) {
+func TestRequest_RunsChartTests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -162,7 +164,7 @@ func TestTestsOfTheChartRunOnRequest(t *testing.T) {
 	web.edit("two", map[string]any{"test": map[string]any{}})
 	web.follows(2, "two")
 	if tested := harness.Condition(env.Status(web.cr), "Tested"); tested != nil {
-		t.Errorf("condition Tested is %+v with nothing asked for", tested)
+		t.Errorf("condition Tested is %+v without a request", tested)
 	}
 	expectNoHook(t, env, "web-test")
 
@@ -180,13 +182,13 @@ func TestTestsOfTheChartRunOnRequest(t *testing.T) {
 	web.ask("test", "2")
 	env.Wait("the tests to run again", func(context.Context) error {
 		if job, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(t.Context(), "web-test", metav1.GetOptions{}); err != nil || job.UID == first {
-			return errors.Join(err, errors.New("it is the first Job"))
+			return errors.Join(err, errors.New("it is still the first Job"))
 		}
 		return nil
 	})
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 
-	// A new revision is not tested until somebody asks.
+	// A new revision is only tested on request.
 	web.edit("three", map[string]any{"test": map[string]any{"fail": true}})
 	web.follows(3, "three")
 	if tested := harness.Condition(env.Status(web.cr), "Tested"); tested != nil {
@@ -195,20 +197,20 @@ func TestTestsOfTheChartRunOnRequest(t *testing.T) {
 	web.ask("test", "3")
 	status := env.WaitCondition(web.cr, "Tested", metav1.ConditionFalse, "TestsFailed")
 	if message := condition(t, status, "Tested").Message; !strings.Contains(message, "web-test") {
-		t.Errorf("condition Tested says %q", message)
+		t.Errorf("the message of Tested is %q", message)
 	}
-	// What runs is not what the tests are.
+	// Failing tests do not make the release unready.
 	web.follows(3, "three")
 	if event := env.WaitEvent(web.cr, "TestsFailed"); event.Type != "Warning" {
 		t.Errorf("event is %+v", event)
 	}
 	fenceOf(env, kind)
 	if n := env.CountEvents(web.cr, "TestsFailed"); n != 1 {
-		t.Errorf("%d events tell that tests failed", n)
+		t.Errorf("%d events report failed tests", n)
 	}
 }
 
-func TestOwnershipIsTakenOnlyWhereItIsAllowed(t *testing.T) {
+func TestTakeOwnership_OnlyWhereAllowed(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	never, onRequest := env.NewKind("Never"), env.NewKind("OnRequest")
@@ -247,7 +249,7 @@ func TestOwnershipIsTakenOnlyWhereItIsAllowed(t *testing.T) {
 	env.ExpectRevisions("never", "")
 }
 
-func TestAnnotationsSteerHelm(t *testing.T) {
+func TestAnnotations_HelmOptions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -268,11 +270,11 @@ func TestAnnotationsSteerHelm(t *testing.T) {
 	}
 }
 
-// bind makes a volume for a claim, as a cluster with storage does.
+// bind creates a volume for a claim, as a cluster with storage does.
 func bind(env *harness.Env, claim *unstructured.Unstructured) {
 	env.T().Helper()
 	var live *unstructured.Unstructured
-	env.Wait("the claim to be made", func(ctx context.Context) (err error) {
+	env.Wait("the claim to be created", func(ctx context.Context) (err error) {
 		live, err = env.At(claim).Get(ctx, claim.GetName(), metav1.GetOptions{})
 		return err
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The two ways in which an operator ends.
+// The two ways in which a process ends.
 var ends = []struct {
 	name string
 	end  func(*harness.Operator)
@@ -22,7 +22,7 @@ var ends = []struct {
 	{"killed", (*harness.Operator).Kill},
 }
 
-func TestRestartWritesNothing(t *testing.T) {
+func TestRestart_WritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, how := range ends {
 		t.Run(how.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRestartWritesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatHappensWhileTheOperatorIsAwayIsDoneAfterwards(t *testing.T) {
+func TestRestart_ProcessesMissedChanges(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	operator := env.NewOperator(harness.Options{}).Start()
@@ -75,13 +75,13 @@ func TestWhatHappensWhileTheOperatorIsAwayIsDoneAfterwards(t *testing.T) {
 	env.ExpectRevisions("deleted", "")
 }
 
-// An install is cut short while its pre-install hook waits for a node.
-func TestInstallThatWasCutShortGoesOn(t *testing.T) {
+// An install is interrupted while its pre-install hook waits for a node.
+func TestRestart_ContinuesInterruptedInstall(t *testing.T) {
 	t.Parallel()
 	for _, how := range []struct {
 		name string
 		end  func(*harness.Operator)
-		// left is what the end leaves of the release.
+		// left are the release's revisions after the process has ended.
 		left string
 		says string
 	}{
@@ -103,7 +103,7 @@ func TestInstallThatWasCutShortGoesOn(t *testing.T) {
 			env.ExpectRevisions("web", how.left)
 			if how.says != "" {
 				if history := env.Helm("history", "web"); !strings.Contains(history, how.says) {
-					t.Errorf("helm history does not say %q:\n%s", how.says, history)
+					t.Errorf("helm history does not contain %q:\n%s", how.says, history)
 				}
 			}
 
@@ -117,7 +117,7 @@ func TestInstallThatWasCutShortGoesOn(t *testing.T) {
 	}
 }
 
-func TestInstallThatWasCutShortCanBeEditedAndDeleted(t *testing.T) {
+func TestRestart_InterruptedInstallCanBeEditedAndDeleted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
@@ -138,8 +138,8 @@ func TestInstallThatWasCutShortCanBeEditedAndDeleted(t *testing.T) {
 	env.ExpectRevisions("deleted", "")
 }
 
-// An upgrade is cut short while its post-upgrade hook waits for a node.
-func TestUpgradeThatWasCutShortGoesOn(t *testing.T) {
+// An upgrade is interrupted while its post-upgrade hook waits for a node.
+func TestRestart_ContinuesInterruptedUpgrade(t *testing.T) {
 	t.Parallel()
 	for _, how := range ends {
 		t.Run(how.name, func(t *testing.T) {
@@ -158,13 +158,13 @@ func TestUpgradeThatWasCutShortGoesOn(t *testing.T) {
 			labelNode(env, node)
 			env.WaitReady(web)
 			expectData(t, env, "web", "message", "two")
-			// The try that was cut short leaves no revision of its own.
+			// The interrupted attempt has no revision of its own.
 			env.WaitRevisions("web", "1 superseded, 2 deployed")
 		})
 	}
 }
 
-func TestUninstallThatWasCutShortGoesOn(t *testing.T) {
+func TestRestart_ContinuesInterruptedUninstall(t *testing.T) {
 	t.Parallel()
 	for _, how := range ends {
 		t.Run(how.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestUninstallThatWasCutShortGoesOn(t *testing.T) {
 			env.WaitReady(web)
 			env.Delete(web)
 			waitRunningHook(env, "web-pre-delete")
-			// What the hook may need is there while it runs.
+			// The objects still exist while the hook runs.
 			env.Get(harness.ConfigMap("web"))
 
 			how.end(operator)
@@ -189,10 +189,10 @@ func TestUninstallThatWasCutShortGoesOn(t *testing.T) {
 	}
 }
 
-// newNodeLabel returns a label that no node has until labelNode.
+// newNodeLabel returns a label that no node has before labelNode.
 func newNodeLabel(env *harness.Env) string { return env.Namespace + ".test/shelf" }
 
-// labelNode lets the pods run that ask for the label.
+// labelNode adds a label to a node, so that the pods that request it can run.
 func labelNode(env *harness.Env, label string) {
 	env.T().Helper()
 	nodes, err := env.Typed.CoreV1().Nodes().List(env.T().Context(), metav1.ListOptions{})

@@ -15,12 +15,12 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// every is the right to do everything with a resource.
+// every returns a rule that allows all verbs on a resource.
 func every(group string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"*"}}
 }
 
-// about returns what /readyz says of a kind, without the others.
+// about returns the part of the text of /readyz that concerns a kind.
 func about(text string, kind harness.Kind) string {
 	var lines []string
 	within := false
@@ -35,7 +35,7 @@ func about(text string, kind harness.Kind) string {
 	return strings.Join(lines, "")
 }
 
-// reviews counts how often an operator asked what it may do.
+// reviews counts the operator's requests for its own permissions.
 func reviews(audit *harness.Audit) (count int) {
 	for _, request := range audit.Requests() {
 		if request.ObjectRef.Resource == "selfsubjectrulesreviews" {
@@ -45,7 +45,7 @@ func reviews(audit *harness.Audit) (count int) {
 	return count
 }
 
-func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
+func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, beside := env.NewKind("Workload"), env.NewKind("Plain")
@@ -56,72 +56,72 @@ func TestKindWithoutRightsSaysWhichAndRecovers(t *testing.T) {
 		Missing: []rbacv1.PolicyRule{every("apps", "deployments"), every("batch", "jobs")},
 	}).Start()
 	const always = `{apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
-	// A Job is rendered with some values alone.
+	// The chart renders a Job only with some values.
 	const sometimes = `{apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
 	text := operator.WaitReadyz(http.StatusOK, always, sometimes)
 	ours := about(text, kind)
 	first, second, _ := strings.Cut(ours, "rights are missing that only some values need")
 	if !strings.Contains(first, "  - "+always+" # chart workloads: templates/all.yaml") || !strings.Contains(second, "  - "+sometimes+" # ") {
-		t.Errorf("/readyz says of the kind\n%s", ours)
+		t.Errorf("/readyz reports for the kind\n%s", ours)
 	}
 	if others := about(text, beside); !strings.HasSuffix(others, ": serving\n") || strings.Count(others, "\n") != 1 {
-		t.Errorf("/readyz says of the other kind\n%s", others)
+		t.Errorf("/readyz reports for the other kind\n%s", others)
 	}
 
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
 	env.Create(web, plain)
 	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
 	if message := condition(t, status, "RightsMissing").Message; message != "Add to the rules of the operator's role: "+always {
-		t.Errorf("condition RightsMissing says %q", message)
+		t.Errorf("the message of RightsMissing is %q", message)
 	}
 	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
 	message := condition(t, status, "Ready").Message
 	if !strings.Contains(message, "is forbidden") || !strings.HasSuffix(message, "Add to the rules of the operator's role: "+always) {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	if status := env.WaitReady(plain); harness.Condition(status, "RightsMissing") != nil {
-		t.Errorf("the other kind's resource has %+v", status.Conditions)
+		t.Errorf("the other kind's resource has conditions %+v", status.Conditions)
 	}
 
 	if n := env.GrantListed(operator, message); n != 1 {
-		t.Fatalf("%d rules are in %q", n, message)
+		t.Fatalf("%d rules in %q", n, message)
 	}
 	env.WaitReady(web)
 	env.ExpectRevisions("web", "1 deployed")
-	// Of what is missing the operator asks every few seconds.
+	// The operator checks missing permissions again every few seconds.
 	env.WaitStatus(web, "without RightsMissing", func(status api.Status) error {
 		if harness.Condition(status, "RightsMissing") != nil {
-			return errors.New("it is there")
+			return errors.New("the condition is still set")
 		}
 		return nil
 	})
 	text = operator.WaitReadyz(http.StatusOK, sometimes)
 	if strings.Contains(text, "deployments") {
-		t.Errorf("/readyz says\n%s", text)
+		t.Errorf("/readyz reports\n%s", text)
 	}
 
-	// What only some values need is told when they are used.
+	// Rules that only some values need are reported when the values are used.
 	env.SetSpec(harness.MakeCR(kind, "web").Set("job.enabled", true).Obj())
 	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 	message = condition(t, status, "Ready").Message
 	if harness.Condition(status, "RightsMissing") != nil || !strings.HasSuffix(message, sometimes) {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	env.GrantListed(operator, message)
 	env.WaitReady(web)
 	if text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"+beside.GroupKind().String()), kind); strings.Count(text, "\n") != 1 {
-		t.Errorf("/readyz says of the kind\n%s", text)
+		t.Errorf("/readyz reports for the kind\n%s", text)
 	}
 
-	// From here on nothing is missing, and nothing is asked for.
+	// From here on no permission is missing, and the operator makes no reviews.
 	audit := env.Audit(operator.User())
 	fenceOf(env, beside)
 	if n := reviews(audit); n > 0 {
-		t.Errorf("the operator asked %d times what it may do", n)
+		t.Errorf("the operator made %d self-subject reviews", n)
 	}
 }
 
-func TestNothingIsAskedWhileNothingIsMissing(t *testing.T) {
+func TestPermissions_NoReviewsWhileNoneIsMissing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -131,14 +131,14 @@ func TestNothingIsAskedWhileNothingIsMissing(t *testing.T) {
 	operator.Start()
 	fenceOf(env, kind)
 	if n := reviews(audit); n != 1 {
-		t.Errorf("the operator asked %d times what it may do, expected once", n)
+		t.Errorf("the operator made %d self-subject reviews, want 1", n)
 	}
 	if _, text, err := operator.Readyz(t.Context()); err != nil || text != "ready\n"+kind.GroupKind().String()+": serving\n" {
-		t.Errorf("/readyz says %q, %v", text, err)
+		t.Errorf("/readyz reports %q, %v", text, err)
 	}
 }
 
-func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
+func TestPermissions_UnwatchableKindDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, beside := env.NewKind("Secretive"), env.NewKind("Plain")
@@ -148,10 +148,10 @@ func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")), harness.MakeEntry(beside, harness.Chart("plain"))),
 		Missing: []rbacv1.PolicyRule{
 			every(kind.Group, "secretives", "secretives/status"),
-			// Nobody tells of CRDs that come.
+			// Without this permission, the operator does not observe new CRDs.
 			every("apiextensions.k8s.io", "customresourcedefinitions"),
 		},
-		// One of some namespaces does not ask for it.
+		// An operator of some namespaces does not request it.
 		AllNamespaces: true,
 	}).Start()
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
@@ -168,7 +168,7 @@ func TestKindThatMayNotBeWatchedHoldsUpNobody(t *testing.T) {
 	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
 }
 
-func TestWithoutRecordsNothingIsServed(t *testing.T) {
+func TestPermissions_WithoutRecordsNothingIsServed(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -186,9 +186,9 @@ func TestWithoutRecordsNothingIsServed(t *testing.T) {
 	operator.WaitReadyz(http.StatusOK, "ready\n")
 }
 
-// TestObjectsThatMayNotBeWatchedHoldUpNobody: to wait for each release in turn
-// would take longer than the test does.
-func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
+// TestPermissions_UnwatchableObjectsDoNotBlockOthers would time out if the
+// operator waited for each release in turn.
+func TestPermissions_UnwatchableObjectsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -211,7 +211,7 @@ func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
 	env.GrantListed(operator, condition(t, status, "RightsMissing").Message)
 	env.WaitStatus(crs[24], "without RightsMissing", func(status api.Status) error {
 		if harness.Condition(status, "RightsMissing") != nil {
-			return errors.New("it is there")
+			return errors.New("the condition is still set")
 		}
 		return nil
 	})
@@ -219,8 +219,8 @@ func TestObjectsThatMayNotBeWatchedHoldUpNobody(t *testing.T) {
 	env.WaitEvent(crs[24], "DriftCorrected")
 }
 
-// TestResourceThatMayNotBeChangedSaysSo, where at least its status may be.
-func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
+// The operator has permission for the status, but not for the objects.
+func TestPermissions_StatusOnlyIsReported(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -234,10 +234,10 @@ func TestResourceThatMayNotBeChangedSaysSo(t *testing.T) {
 	env.Create(web)
 	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
 	if harness.Condition(status, "Ready").Status == metav1.ConditionTrue {
-		t.Error("it is Ready")
+		t.Error("condition Ready is True")
 	}
 	if n := env.GrantListed(operator, condition(t, status, "RightsMissing").Message); n != 1 {
-		t.Errorf("it names %d rules", n)
+		t.Errorf("the message names %d rules", n)
 	}
 	env.WaitReady(web)
 }

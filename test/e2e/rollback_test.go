@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestRollbackBringsARevisionBackAndHoldsIt(t *testing.T) {
+func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -31,15 +31,15 @@ func TestRollbackBringsARevisionBackAndHoldsIt(t *testing.T) {
 	waitPods(env, "web", 1)
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 deployed")
 	if history := env.Helm("history", "web"); !strings.Contains(history, "Rollback to 1") {
-		t.Errorf("helm history does not say it:\n%s", history)
+		t.Errorf("helm history does not contain the rollback:\n%s", history)
 	}
 	if table := env.Kubectl("get", "podset", "web"); !strings.Contains(table, "Held (rev 1)") {
-		t.Errorf("kubectl get does not say it:\n%s", table)
+		t.Errorf("kubectl get does not show the hold:\n%s", table)
 	}
 	held := condition(t, status, "Held")
 	for _, says := range []string{"Revision 1 ", "revision 3", "since 2", "spec is edited", `chartwright.dev/rollback-to is set to "none"`} {
 		if !strings.Contains(held.Message, says) {
-			t.Errorf("condition Held says %q, expected %q", held.Message, says)
+			t.Errorf("the message of Held is %q, want %q", held.Message, says)
 		}
 	}
 	if held.Reason != "RolledBack" || held.Status != metav1.ConditionTrue {
@@ -53,9 +53,8 @@ func TestRollbackBringsARevisionBackAndHoldsIt(t *testing.T) {
 	}
 }
 
-// What people ask of rollbacks, each of a release with the revisions "one",
-// "two" and "three".
-func TestRollbackRequests(t *testing.T) {
+// Rollback requests for a release with the revisions "one", "two" and "three".
+func TestRollback_Requests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
@@ -63,16 +62,16 @@ func TestRollbackRequests(t *testing.T) {
 		name string
 		ask  func(ownedRelease)
 	}{
-		{"an edit of the spec moves forward", func(web ownedRelease) {
+		{"an edit of the spec upgrades", func(web ownedRelease) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
 			web.follows(5, "four")
-			// The annotation is still there, and was answered.
+			// The annotation still exists, but its request was processed.
 			web.edit("five", nil)
 			web.follows(6, "five")
 		}},
-		{"an edit to what runs ends the hold", func(web ownedRelease) {
+		{"an edit to the held spec ends the hold", func(web ownedRelease) {
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("one", nil)
@@ -91,7 +90,7 @@ func TestRollbackRequests(t *testing.T) {
 			fenceOf(web.env, kind)
 			web.follows(3, "three")
 		}},
-		{"the same value asks nothing and another token asks again", func(web ownedRelease) {
+		{"the same value is ignored, another token repeats the request", func(web ownedRelease) {
 			web.ask("rollback-to", "1@a")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
@@ -112,7 +111,7 @@ func TestRollbackRequests(t *testing.T) {
 			web.ask("rollback-to", "none")
 			web.follows(6, "three")
 		}},
-		{"previous is the last one, and while held the one before", func(web ownedRelease) {
+		{"previous is the last revision, or the one before while held", func(web ownedRelease) {
 			web.ask("rollback-to", "previous")
 			web.held(4, 2, "two")
 			web.ask("rollback-to", "previous@again")
@@ -121,25 +120,25 @@ func TestRollbackRequests(t *testing.T) {
 			web.refused("No revision before", "1, 2, 3, 4, 5")
 			web.held(5, 1, "one")
 		}},
-		{"previous after a failed upgrade is the last good one", func(web ownedRelease) {
+		{"previous after a failed upgrade is the last deployed revision", func(web ownedRelease) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			web.env.WaitRevisions(web.name, "1 superseded, 2 superseded, 3 deployed, 4 failed")
 			web.ask("rollback-to", "previous")
 			web.held(5, 3, "three")
 		}},
-		{"a rollback needs no spec that is valid", func(web ownedRelease) {
+		{"a rollback does not need a valid spec", func(web ownedRelease) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
 			web.ask("rollback-to", "1")
 			web.held(4, 1, "one")
 		}},
-		{"a pause holds a rollback up", func(web ownedRelease) {
+		{"a pause delays a rollback", func(web ownedRelease) {
 			web.ask("pause", "true")
 			web.ask("rollback-to", "1")
 			status := web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
 			if paused := condition(web.t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
-				web.t.Errorf("condition Paused says %q", paused.Message)
+				web.t.Errorf("the message of Paused is %q", paused.Message)
 			}
 			web.env.Unannotate(web.cr, "pause")
 			web.held(4, 1, "one")
@@ -152,7 +151,7 @@ func TestRollbackRequests(t *testing.T) {
 	}
 }
 
-// ownedRelease is one of the chart "hooks", or of another that has a message.
+// ownedRelease is a release of the chart "hooks", or of another with a message.
 type ownedRelease struct {
 	t    *testing.T
 	env  *harness.Env
@@ -161,13 +160,14 @@ type ownedRelease struct {
 	name string
 }
 
-// nameFor makes a name of a text.
+// nameFor converts a text to a name.
 func nameFor(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, ",", ""), " ", "-")
 	return strings.Trim(text[:min(len(text), 40)], "-")
 }
 
-// oneRevision makes a release with the message "one", named after a text.
+// oneRevision creates a release with the message "one". Its name is derived
+// from a text.
 func oneRevision(env *harness.Env, kind harness.Kind, text string) ownedRelease {
 	env.T().Helper()
 	name := nameFor(text)
@@ -177,7 +177,7 @@ func oneRevision(env *harness.Env, kind harness.Kind, text string) ownedRelease 
 	return web
 }
 
-// threeRevisions makes a release with the messages "one", "two" and "three".
+// threeRevisions creates a release with the messages "one", "two" and "three".
 func threeRevisions(env *harness.Env, kind harness.Kind, name string) ownedRelease {
 	env.T().Helper()
 	web := oneRevision(env, kind, name)
@@ -193,7 +193,7 @@ func (r ownedRelease) ask(annotation, value string) {
 	r.env.Annotate(r.cr, annotation, value)
 }
 
-// edit gives the spec another message, and hooks if any.
+// edit changes the message in the spec, and the hooks.
 func (r ownedRelease) edit(message string, hooks map[string]any) {
 	r.t.Helper()
 	cr := harness.MakeCR(r.kind, r.name).Set("message", message)
@@ -203,17 +203,17 @@ func (r ownedRelease) edit(message string, hooks map[string]any) {
 	r.env.SetSpec(cr.Obj())
 }
 
-// held waits until a revision is another one again, with that one's message.
+// held waits until a revision is a rollback to another one and has its message.
 func (r ownedRelease) held(revision int64, of int, message string) {
 	r.t.Helper()
 	waitHeld(r.env, r.cr, revision, of)
 	expectData(r.t, r.env, r.name, "message", message)
 	if newest := r.env.Status(r.cr).History[0].Description; newest != fmt.Sprintf("Rollback to %d", of) {
-		r.t.Errorf("revision %d says %q", revision, newest)
+		r.t.Errorf("revision %d has the description %q", revision, newest)
 	}
 }
 
-// follows waits until a revision is what the spec asks for.
+// follows waits until a revision matches the spec.
 func (r ownedRelease) follows(revision int64, message string) {
 	r.t.Helper()
 	status := r.env.WaitStatus(r.cr, fmt.Sprintf("at revision %d, not held", revision), func(status api.Status) error {
@@ -229,8 +229,8 @@ func (r ownedRelease) follows(revision int64, message string) {
 	expectData(r.t, r.env, r.name, "message", message)
 }
 
-// waitHeld waits until a custom resource is Ready at a revision, by which an
-// earlier one is held.
+// waitHeld waits until a custom resource is Ready at a revision that holds an
+// earlier one.
 func waitHeld(env *harness.Env, cr *unstructured.Unstructured, revision int64, of int) api.Status {
 	env.T().Helper()
 	return env.WaitStatus(cr, fmt.Sprintf("held at revision %d as revision %d", of, revision), func(status api.Status) error {
@@ -249,8 +249,9 @@ func heldAt(status api.Status, revision int64, of int) error {
 	return nil
 }
 
-// fenceOf sees a custom resource of a kind from its creation to its end, see
-// fence. What the test has for itself was looked at by then.
+// fenceOf creates a custom resource of a kind and waits until it is deleted,
+// see fence. By then, the operator has processed all earlier events of the
+// kind.
 func fenceOf(env *harness.Env, kind harness.Kind) {
 	env.T().Helper()
 	cr := harness.MakeCR(kind, "fence-"+rand.String(5)).Obj()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/utils/ptr"
 )
 
 // maxFieldSize is how much a field may hold, in about bytes: a custom resource has
@@ -118,7 +119,7 @@ func (e *encoder) double(as Shape, number float64) (any, error) {
 func (e *encoder) list(list traits.Lister, as Shape) (any, error) {
 	found := []any{}
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		item, err := e.encode(it.Next(), item(as))
+		item, err := e.encode(it.Next(), ptr.Deref(as.Item, Shape{}))
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +139,7 @@ func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		value, err := e.encode(m.Get(key), item(as))
+		value, err := e.encode(m.Get(key), ptr.Deref(as.Item, Shape{}))
 		if err != nil {
 			return nil, err
 		}
@@ -148,14 +149,6 @@ func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
 		}
 	}
 	return checkType(as, TypeMap, "a map", found)
-}
-
-// item is the shape of what a list or a map holds.
-func item(of Shape) Shape {
-	if of.Item == nil {
-		return Shape{}
-	}
-	return *of.Item
 }
 
 // Shape is the type of what an expression gives, by the words of JSON Schema.

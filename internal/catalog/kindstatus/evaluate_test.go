@@ -42,7 +42,7 @@ func input() kindstatus.Input {
 			{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", Ready: true},
 			{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data", Reason: "Pending", Message: "no node"},
 		},
-		Observed: map[string][]any{"pods": {pod("web-b", false), pod("web-a", false), pod("web-c", true)}, "claims": {}},
+		Observed: map[string]any{"pods": []any{pod("web-b", false), pod("web-a", false), pod("web-c", true)}, "claims": []any{}},
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAFailureIsOfOneField(t *testing.T) {
 
 func TestWhatIsNotObservedIsAFailure(t *testing.T) {
 	in := input()
-	in.Observed = map[string][]any{"claims": {}}
+	in.Observed = map[string]any{"claims": []any{}}
 	in.Unobserved = map[string]string{"pods": "Pods may not be watched"}
 	result := compile(t, map[string]string{
 		"direct": "size(observed.pods)", "computed": "['pods'].map(n, size(observed[n]))[0]", "other": "size(observed.claims)",
@@ -215,10 +215,11 @@ func TestATypeIsKept(t *testing.T) {
 // TestManyObjectsAreNoFailure: the limit is for what is endless.
 func TestManyObjectsAreNoFailure(t *testing.T) {
 	in := input()
-	in.Observed["pods"] = nil
+	var pods []any
 	for i := range 2000 {
-		in.Observed["pods"] = append(in.Observed["pods"], pod(fmt.Sprintf("web-%05d", 2000-i), i%2 == 0))
+		pods = append(pods, pod(fmt.Sprintf("web-%05d", 2000-i), i%2 == 0))
 	}
+	in.Observed["pods"] = pods
 	result := compile(t, map[string]string{
 		"names": "observed.pods.filter(p, !has(p.metadata.deletionTimestamp)).map(p, string(p.metadata.name)).sort()",
 	}).Evaluate(in)

@@ -21,7 +21,7 @@ type Input struct {
 	Values    func() map[string]any
 	Resources []Resource
 	// Observed holds the objects of each entry of observe. Nobody changes them.
-	Observed map[string][]any
+	Observed map[string]any
 	// Unobserved tells why there are no objects of an entry.
 	Unobserved map[string]string
 	// Redact takes out of a text what nobody may read; nil takes out nothing.
@@ -63,11 +63,7 @@ func (in Input) variables() map[string]any {
 	for i, r := range in.Resources {
 		resources[i] = r.fields()
 	}
-	observed := make(map[string]any, len(in.Observed))
-	for name, objects := range in.Observed {
-		observed[name] = objects
-	}
-	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: observed}
+	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: in.Observed}
 	if in.Values != nil {
 		// CEL calls it when an expression asks for it.
 		found[varValues] = sync.OnceValue(func() any { return in.Values() })

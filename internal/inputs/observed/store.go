@@ -52,13 +52,13 @@ const unseen = "it is not known yet what is there"
 // Select returns the objects of each selection, by its name, in the order of
 // their names, or why they cannot be told. Nobody may change them. From then on
 // the user is told of changes of what these selections contain, and of no other.
-func (s *Store) Select(user types.UID, selections []Selection) (objects map[string][]any, missing map[string]string) {
+func (s *Store) Select(user types.UID, selections []Selection) (objects map[string]any, missing map[string]string) {
 	s.users.Lock()
 	defer s.users.Unlock()
-	objects, missing = map[string][]any{}, map[string]string{}
+	objects, missing = map[string]any{}, map[string]string{}
 	places := make([]bucket, len(selections))
 	for i, selection := range selections {
-		places[i] = selection.bucket()
+		places[i] = selection.Watch.bucket(selection.Namespace, selection.Labels)
 		if !s.synced[selection.Watch] {
 			missing[selection.Name] = selection.Kind + ": " + cmp.Or(s.failed[selection.Watch], unseen)
 			continue

@@ -73,8 +73,6 @@ func (w Watch) bucket(namespace string, values map[string]string) bucket {
 	return bucket{watch: w, namespace: namespace, values: strings.Join(found, ",")}
 }
 
-func (s Selection) bucket() bucket { return s.Watch.bucket(s.Namespace, s.Labels) }
-
 // Handler returns the handler that feeds the store from an informer.
 func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
 	return inputs.EventHandler(s.users,

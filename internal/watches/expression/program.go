@@ -45,11 +45,6 @@ func explain(expression string, issues *cel.Issues) string {
 	return strings.Join(said, "; ")
 }
 
-// Program returns a checked expression in the form that Evaluate takes.
-func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
-	return env.Program(ast, append(limits(), cel.CustomDecoratorV2(sortMapLiterals))...)
-}
-
 // Evaluate returns the value of an expression. A panic is returned as an error.
 func Evaluate(program cel.Program, variables map[string]any) (value ref.Val, err error) {
 	defer func() {
@@ -93,17 +88,17 @@ func Environment(options ...cel.EnvOption) (*cel.Env, error) {
 // thousand objects takes a fifth of it, and all of it well under a second.
 const costLimit = 250_000
 
-// limits are those of every program.
-func limits() []cel.ProgramOption {
+// Program returns a checked expression in the form that Evaluate takes.
+func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
 	sorted := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType, cel.BoolType, cel.DurationType, cel.TimestampType, cel.StringType, cel.BytesType}
 	trackers := make([]interpreter.CostTrackerOption, 0, 2*len(sorted))
-	// CEL counts a sort as if it compared each with each.
+	// By default CEL counts n² steps for a sort.
 	for _, t := range sorted {
 		for _, call := range []string{"sort", "sortByAssociatedKeys"} {
 			trackers = append(trackers, interpreter.OverloadCostTracker(fmt.Sprintf("list_%s_%s", t.TypeName(), call), sortCost))
 		}
 	}
-	return []cel.ProgramOption{cel.CostTrackerOptions(trackers...), cel.CostLimit(costLimit)}
+	return env.Program(ast, cel.CostTrackerOptions(trackers...), cel.CostLimit(costLimit), cel.CustomDecoratorV2(sortMapLiterals))
 }
 
 // sortCost is n·log(n), as for every sort that is any good.
