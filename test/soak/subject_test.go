@@ -27,7 +27,7 @@ type subject struct {
 	// edits counts the specs, so that no two are the same.
 	edits int
 	spec  map[string]any
-	// bad: the chart's schema refuses the spec.
+	// bad: the spec violates the chart's schema.
 	bad bool
 	// pause is the annotation's value, and frozen the revisions that there were
 	// when all had come to rest since; others may add some, the operator none.
